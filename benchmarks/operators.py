@@ -53,7 +53,7 @@ from pyserini_compneg.index import build_index
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.experiments.datasets.dataset import require_file
 from pyserini_compneg.reading import ModelReader
-from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.search import SearchSettings, SignedImpactSearcher
 from pyserini_compneg.support.files import atomic_writer, iter_jsonl, slug
 from pyserini_compneg.topics.topics import Topic
 
@@ -215,7 +215,7 @@ def _evaluated(
     with SignedImpactSearcher(index, encoder=encoder) as searcher:
         k = searcher.num_docs if "right_rank" in dev_set.measures else 10
         for system in systems:
-            searcher.operators = system.operators()
+            searcher.settings = SearchSettings(system.operators())
             run = search(searcher, [system.topic(topic) for topic in every], k)
             found[system.name] = evaluate(dev_set.qrels, run, measures)
     for measure in measures:

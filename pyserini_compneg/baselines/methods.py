@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, TypeAlias, TypeVar
 
 from pyserini_compneg.baselines.score_fusion import ScoreFusion
 from pyserini_compneg.compose import Operators, Query, ScoringNode
 from pyserini_compneg.compose.rewrite import hardened
-from pyserini_compneg.search.ranked_hits import Batch, as_expressions, ranked, warn_of_no_result
+from pyserini_compneg.search.ranked_hits import SearchRequest, as_expressions, ranked, warn_of_no_result
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.support.arguments import checked_count
@@ -26,34 +26,33 @@ DEPTH = 1000
 """The documents of a first step, where a method has one."""
 
 
-@runtime_checkable
-class ComposingMethod(Method, Protocol):
+class ComposingMethod:
     """A method that ranks by one scoring tree a query, so that its scores can be explained."""
+
+    __slots__ = ()
 
     def compose(self, searcher: SignedImpactSearcher, queries: Sequence[Query]) -> list[ScoringNode]:
         """The tree of each query, whose scores are those of the ranking."""
-        ...
+        raise NotImplementedError
+
+    def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
+        """The hits of the composed queries, as :meth:`Method.answer`."""
+        nodes = self.compose(searcher, request.queries)
+        return searcher.batch_search(nodes, request.qids, request.k, request.threads, filter=request.filters)
 
 
 @dataclass(frozen=True, slots=True)
-class Composed:
-    """The searcher itself, with a choice of operators."""
+class Composed(ComposingMethod):
+    """A choice of operators."""
 
     operators: Operators
 
-    def answer(self, searcher: SignedImpactSearcher, batch: Batch) -> dict[str, list[Hit]]:
-        """As for every method: see :class:`Method`."""
-        return searcher.batch_search(
-            batch.queries, batch.qids, batch.k, batch.threads, operators=self.operators, filter=batch.filters
-        )
-
     def compose(self, searcher: SignedImpactSearcher, queries: Sequence[Query]) -> list[ScoringNode]:
-        """The composed queries."""
         return searcher.compose(queries, self.operators)
 
 
 @dataclass(frozen=True, slots=True)
-class Filtering:
+class Filtering(ComposingMethod):
     """Ranks by what is wanted, without the documents that hold a negated term: every NOT is a NOT!.
 
     Attributes:
@@ -65,22 +64,12 @@ class Filtering:
 
     operators: Operators = Operators(exclusion="any")
 
-    def answer(self, searcher: SignedImpactSearcher, batch: Batch) -> dict[str, list[Hit]]:
-        """As for every method.
-
-        Raises:
-            QueryError: Also a composed query, or one in which NOT! cannot stand for a NOT.
-        """
-        nodes = self.compose(searcher, batch.queries)
-        return searcher.batch_search(nodes, batch.qids, batch.k, batch.threads, filter=batch.filters)
-
     def compose(self, searcher: SignedImpactSearcher, queries: Sequence[Query]) -> list[ScoringNode]:
-        """The composed queries, with NOT! for NOT."""
         return searcher.compose(list(map(hardened, as_expressions(queries))), self.operators)
 
 
 @dataclass(frozen=True, slots=True)
-class TwoStep:
+class TwoStep(ComposingMethod):
     """Searches with a plain query, then ranks its first documents again by the exact scores of conjunctions.
 
     The plain query has ``maxpool`` for ∩. Documents that the conjunction does not match drop out, as they do where it
@@ -97,31 +86,24 @@ class TwoStep:
     depth: int = DEPTH
 
     def __post_init__(self) -> None:
-        """Checks the number."""
         checked_count("depth", self.depth)
 
-    def answer(self, searcher: SignedImpactSearcher, batch: Batch) -> dict[str, list[Hit]]:
-        """As for every method.
-
-        Raises:
-            QueryError: Also a composed query.
-        """
-        as_expressions(batch.queries)
+    def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
+        as_expressions(request.queries)
         plain = Composed(replace(self.operators, intersection="maxpool"))
-        first = plain.answer(searcher, batch._replace(k=self.depth))
+        first = plain.answer(searcher, request._replace(k=self.depth))
         docids = [[hit.docid for hit in hits] for hits in first.values()]
-        nodes = self.compose(searcher, batch.queries)
-        scores = searcher.batch_score(nodes, docids, batch.threads)
+        nodes = self.compose(searcher, request.queries)
+        scores = searcher.batch_score(nodes, docids, request.threads)
         rankings = {}
         for qid, listed, values in zip(first, docids, scores, strict=True):
             hits = [Hit(docid, score) for docid, score in zip(listed, values, strict=True) if score is not None]
-            rankings[qid] = ranked(hits, batch.k)
+            rankings[qid] = ranked(hits, request.k)
         emptied = {qid: node for qid, node in zip(first, nodes, strict=True) if first[qid] and not rankings[qid]}
         warn_of_no_result(searcher.reader, list(emptied), [()] * len(emptied), list(emptied.values()))
         return rankings
 
     def compose(self, searcher: SignedImpactSearcher, queries: Sequence[Query]) -> list[ScoringNode]:
-        """The composed queries of the second step."""
         return searcher.compose(queries, self.operators)
 
 

@@ -24,7 +24,7 @@ from pyserini_compneg.documents.collection import text_of
 from pyserini_compneg.expression import Atom, Expression, Union, atoms, verbalise
 from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.reading.decomposition import Decomposition
-from pyserini_compneg.search.ranked_hits import Batch, as_expressions, ranked
+from pyserini_compneg.search.ranked_hits import SearchRequest, as_expressions, ranked
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.support.arguments import checked_count
@@ -67,7 +67,7 @@ class Reranked:
         if self.by not in READS:
             raise ArgumentError(f"by must be one of {', '.join(READS)}, got {shown(self.by)}")
 
-    def answer(self, searcher: SignedImpactSearcher, batch: Batch) -> dict[str, list[Hit]]:
+    def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
         """As for every method.
 
         Raises:
@@ -75,10 +75,10 @@ class Reranked:
             EncodingError: Also a model that gives no finite number.
             QueryError: Also a composed query, which has no text.
         """
-        expressions = list(map(without_exclusions, as_expressions(batch.queries)))  # no document is left of these
-        wordings = [_wording(query, one) for query, one in zip(batch.queries, expressions, strict=True)]
+        expressions = list(map(without_exclusions, as_expressions(request.queries)))  # no document is left of these
+        wordings = [_wording(query, one) for query, one in zip(request.queries, expressions, strict=True)]
         first = searcher.batch_search(
-            batch.queries, batch.qids, self.hits, batch.threads, filter=batch.filters, method=self.first
+            request.queries, request.qids, self.hits, request.threads, filter=request.filters, method=self.first
         )
         documents = _texts(searcher, [hit.docid for hits in first.values() for hit in hits])
         read = {qid: self._read(wording, one) for qid, wording, one in zip(first, wordings, expressions, strict=True)}
@@ -88,7 +88,7 @@ class Reranked:
         for (qid, hits), wording, expression in zip(first.items(), wordings, expressions, strict=True):
             docids = [hit.docid for hit in hits]
             values = [self._value(wording, expression, scores[docid].__getitem__) for docid in docids]
-            rankings[qid] = ranked(map(Hit, docids, values), batch.k)
+            rankings[qid] = ranked(map(Hit, docids, values), request.k)
         return rankings
 
     def _read(self, wording: str, expression: Expression) -> list[str]:

@@ -10,7 +10,7 @@ from pyserini_compneg.compose import Linear, ScoringNode, Sum, quantised
 from pyserini_compneg.compose.sources import atom_vectors
 from pyserini_compneg.expression import Expression, atoms
 from pyserini_compneg.search.ranked_hits import (
-    Batch,
+    SearchRequest,
     as_expressions,
     ranked,
     ranked_hits,
@@ -47,14 +47,14 @@ class ScoreFusion:
         if self.depth is not None:
             checked_count("depth", self.depth)
 
-    def answer(self, searcher: SignedImpactSearcher, batch: Batch) -> dict[str, list[Hit]]:
+    def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
         """As for every method.
 
         Raises:
             IndexFormatError: Also an index of signed documents, where no score has 0 as its lower end.
             QueryError: Also a composed query, or one that cannot be fused.
         """
-        expressions, reader = as_expressions(batch.queries), searcher.reader
+        expressions, reader = as_expressions(request.queries), searcher.reader
         if reader.manifest is not None and reader.manifest.signed:
             raise IndexFormatError(
                 f"{reader.folder} holds negative weights of documents, for which score fusion is not defined"
@@ -62,12 +62,12 @@ class ScoreFusion:
         texts = list(dict.fromkeys(text for expression in expressions for text in atoms(expression)))
         vectors = atom_vectors(texts, searcher.encoder)
         if self.depth is None:
-            nodes = self._trees(searcher, expressions, vectors, batch.threads)
-            return searcher.batch_search(nodes, batch.qids, batch.k, batch.threads, filter=batch.filters)
-        rankings = self._of_lists(searcher, expressions, vectors, batch)
+            nodes = self._trees(searcher, expressions, vectors, request.threads)
+            return searcher.batch_search(nodes, request.qids, request.k, request.threads, filter=request.filters)
+        rankings = self._of_lists(searcher, expressions, vectors, request)
         asked = [Sum(tuple(Linear(vectors[text]) for text in atoms(expression))) for expression in expressions]
-        warn_of_no_result(reader, batch.qids, rankings, asked, batch.filters)
-        return dict(zip(batch.qids, rankings, strict=True))
+        warn_of_no_result(reader, request.qids, rankings, asked, request.filters)
+        return dict(zip(request.qids, rankings, strict=True))
 
     def _trees(
         self,
@@ -89,23 +89,23 @@ class ScoreFusion:
         searcher: SignedImpactSearcher,
         expressions: Sequence[Expression],
         vectors: Mapping[str, SparseVector],
-        batch: Batch,
+        request: SearchRequest,
     ) -> list[list[Hit]]:
         """The rankings of fused lists. Each atom is searched for once with each filter."""
         assert self.depth is not None
-        asked = list(zip(expressions, batch.filters, strict=True))
+        asked = list(zip(expressions, request.filters, strict=True))
         pairs = list(dict.fromkeys((text, filter) for expression, filter in asked for text in atoms(expression)))
         nodes = [quantised(Linear(vectors[text]), searcher.weight_scale) for text, _ in pairs]
         names, filters = [text for text, _ in pairs], [filter for _, filter in pairs]
         with gathered_warnings():
-            found = ranked_hits(searcher.reader, nodes, names, self.depth, batch.threads, filters)
+            found = ranked_hits(searcher.reader, nodes, names, self.depth, request.threads, filters)
         lists = {pair: _min_max(hits) if self.scaled else dict(hits) for pair, hits in zip(pairs, found, strict=True)}
         scale = _impact_scale(searcher)
         unit = 1.0 if self.scaled else scale and scale * searcher.weight_scale
         rankings = []
         for expression, filter in asked:
             own = {text: lists[text, filter] for text in atoms(expression)}
-            rankings.append(ranked(map(Hit._make, fused_lists(expression, own, unit).items()), batch.k))
+            rankings.append(ranked(map(Hit._make, fused_lists(expression, own, unit).items()), request.k))
         return rankings
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pyserini_compneg.compose.intersection import distinguishing_terms
@@ -47,8 +47,3 @@ def _strict(whole: Conjunction) -> set[Expression]:
     """The kept parts that are an operand of AND!."""
     kept = [conjunction(operand).kept for group in whole.required for operand in group]
     return {parts[0] for parts in kept if len(parts) == 1}
-
-
-def fewest(lacking: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    """What a document lacks, given what it lacks of each alternative: the fewest operands, the first of equally few."""
-    return min(lacking, key=len, default=())

@@ -18,9 +18,8 @@ from pyserini_compneg.encode.cached import CachedQueryEncoder
 from pyserini_compneg.encode.hybrid import BM25, PREFIX, HybridQueryEncoder, checked_weight, split_name
 from pyserini_compneg.encode.models import Head, ModelOptions
 from pyserini_compneg.lucene import IndexReader, Manifest
-from pyserini_compneg.support.errors import ArgumentError, EncodingError, IndexFormatError
-from pyserini_compneg.support.terminal import shown
-from pyserini_compneg.support.vectors import is_number, without_terms
+from pyserini_compneg.support.errors import EncodingError, IndexFormatError
+from pyserini_compneg.support.vectors import without_terms
 
 _TELLING_DOCUMENTS = 100
 _FOREIGN = ("the", "of", "and", "##s", "##ing", "##er", "[CLS]")
@@ -103,17 +102,6 @@ class RareTerms:
         documents = self._reader.document_count
         common = {term for term, n in frequencies.items() if n and math.log(documents / n) <= self._min_idf}
         return [without_terms(vectors[text], common) for text in texts]
-
-
-def checked_idf(min_idf: float) -> float:
-    """The idf up to which terms are left out.
-
-    Raises:
-        ArgumentError: It is no finite number.
-    """
-    if not is_number(min_idf) or not math.isfinite(min_idf):
-        raise ArgumentError(f"min_idf must be a finite number, got {shown(min_idf)}")
-    return min_idf
 
 
 def _cached(name: str, reader: IndexReader | None) -> CachedQueryEncoder:

@@ -31,20 +31,10 @@ def show_hits(
     explain: bool = False,
     method: Method | None = None,
 ) -> None:
-    """Prints the k best documents, each with its title and the terms that pulled it up or pushed it down.
+    """Prints the k best documents, each with its title, the operands of AND that it lacks, and its heaviest terms.
 
-    The title is the stored document's ``title``, where the index keeps the source (``--store-raw``). A document that
-    lacks operands of AND is marked. Scores are in the encoder's unit. Those of a method that does not compose are its
-    own, without terms.
-
-    Args:
-        handle: Where to write.
-        searcher: An open searcher.
-        topic: The query.
-        k: Documents.
-        threads: As for :meth:`SignedImpactSearcher.batch_search`.
-        explain: Begin with how a plain text was decomposed.
-        method: Another way to answer the query than by the searcher's operators.
+    Scores are in the encoder's unit. A method that does not compose has scores of its own, and no terms.
+    ``explain`` begins with the reading of a plain text.
     """
     query = topic_query(topic)
     name, node = query_name(query), _node(searcher, query, method)
@@ -84,17 +74,14 @@ def _listed(operands: Sequence[str]) -> str:
 
 
 def _node(searcher: SignedImpactSearcher, query: Query, method: Method | None) -> ScoringNode | None:
-    """The scoring tree that ranks; None if there is none."""
+    """The scoring tree that ranks; None for a method that does not compose."""
     if method is None:
         return searcher.compose([query])[0]
     return method.compose(searcher, [query])[0] if isinstance(method, ComposingMethod) else None
 
 
 def heading(text: str, searcher: SignedImpactSearcher, filter: Filter | None = None) -> str:
-    """A query above its scores, with its filter.
-
-    It says if the scores cannot be in the encoder's unit, and which terms are a model's.
-    """
+    """The line above scores: the query, its filter, which terms are a model's, and whether scores have no unit."""
     text += f"  [{filter}]" if filter else ""
     if searcher.is_hybrid:
         return f"{text}  (terms that begin with {PREFIX} are the model's, the others bm25's)"
@@ -112,7 +99,7 @@ def decimals(numbers: Sequence[float], least: int = 3) -> int:
 
 
 def decomposition_lines(decomposition: Decomposition) -> Iterator[str]:
-    """How a text was read: its words with their tags, and how sure the reading is."""
+    """The reading of a text: its words with their tags, and how sure the reading is."""
     yield " ".join(tagged(decomposition).split())
     if decomposition.doubts:
         yield f"may be misread: {'; '.join(decomposition.doubts)}"

@@ -6,9 +6,8 @@ import io
 import math
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
-from typing import TextIO, TypeAlias
+from typing import NamedTuple, TextIO, TypeAlias
 
 from rich.bar import Bar
 from rich.cells import cell_len
@@ -21,8 +20,9 @@ from rich.tree import Tree
 
 from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, QueryTerm, ScoringNode, Sum, query_terms
 from pyserini_compneg.explaining.display import decimals, titled
-from pyserini_compneg.explaining.query_explanation import RANKED, ExplainedDocument, ExplainedQuery, sides
+from pyserini_compneg.explaining.query_explanation import RANKED, ExplainedQuery, sides
 from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Filter, Intersection, Union, verbalise
+from pyserini_compneg.search import Explanation
 from pyserini_compneg.support.terminal import printable
 from pyserini_compneg.support.vectors import add, complement_term
 
@@ -38,12 +38,7 @@ _Row: TypeAlias = tuple[str, Sequence[float]]
 
 
 def draw(handle: TextIO, parts: Sequence[RenderableType]) -> None:
-    """Writes drawings: with colours and as wide as the terminal, or, elsewhere, as plain text of 100 columns.
-
-    Args:
-        handle: Where to write.
-        parts: Drawings and texts, each on lines of its own.
-    """
+    """Writes drawings: with colours and as wide as the terminal, or, elsewhere, as plain text of 100 columns."""
     on_terminal = handle.isatty()
     width = shutil.get_terminal_size((_PLAIN_WIDTH, 0)).columns if on_terminal else _PLAIN_WIDTH
     width = max(width, *map(_least_width, parts), 0)  # lines wrap; no number and no term is cut
@@ -64,7 +59,7 @@ def draw(handle: TextIO, parts: Sequence[RenderableType]) -> None:
 
 
 class _Printable:
-    """A drawing without characters that steer the terminal, but for rich's own."""
+    """A drawing whose texts cannot steer the terminal."""
 
     def __init__(self, part: RenderableType) -> None:
         self._part = Text(printable(part)) if isinstance(part, str) else part
@@ -80,46 +75,30 @@ def _least_width(part: RenderableType) -> int:
 
 
 def query_drawing(explained: ExplainedQuery, most: int) -> list[RenderableType]:
-    """A composed query: its tree with the heaviest terms of each atom, and the terms that it became.
-
-    Args:
-        explained: The query.
-        most: Terms shown of each vector and each conjunction, the heaviest; the number of the others is shown.
-    """
-    lines = list(_composed_lines(explained.node, explained.weight_scale, most, ""))
+    """A query's tree and its composed form, with the ``most`` heaviest terms of each vector and conjunction."""
+    lines = list(_ComposedForm(explained.weight_scale, most).lines(explained.node))
     width = max(len(label) for label, terms in lines if terms)
     composed: list[RenderableType] = [_term_list(label, terms, width) if terms else label for label, terms in lines]
-    return [*tree_drawing(explained), *composed]
+    return [*_tree_drawing(explained), *composed]
 
 
-def tree_drawing(explained: ExplainedQuery) -> list[RenderableType]:
-    """The tree of a query, and an empty line; nothing of a query that was composed already."""
+def _tree_drawing(explained: ExplainedQuery) -> list[RenderableType]:
+    """Empty for a query that was composed already, which has no tree."""
     return [] if explained.expression is None else [_tree(explained.expression, explained), ""]
 
 
 def documents_drawing(explained: ExplainedQuery, most: int) -> list[RenderableType]:
-    """What adds up to the scores of documents, in the encoder's unit, with bars; before it the tree of the query.
+    """The query's tree, and a table for each document of the ``most`` terms that decide its score.
 
-    Two documents stand side by side, and the terms that decide between them come first. Others stand one below another,
-    with bars of one scale.
-
-    Args:
-        explained: The query and its documents.
-        most: Terms shown, those of the largest magnitude; the others are added up in one line.
+    Two documents share a table, ordered by the difference that a term makes between them.
     """
-    documents = [replace(one, explanation=one.explanation.in_unit(explained.unit)) for one in explained.documents]
-    tree = tree_drawing(explained)
+    documents = [document.in_unit(explained.unit) for document in explained.documents]
+    tree, headings = _tree_drawing(explained), [_heading(document, explained.is_hybrid) for document in documents]
     if len(documents) == 2:
-        rows = _compared_rows(documents, most)
-        headings = [
-            f"{letter}  {_heading(document, explained.is_hybrid)}"
-            for letter, document in zip(_COMPARED, documents, strict=False)
-        ]
-        return [*tree, *headings, "", _contribution_tables([rows], _COMPARED)[0]]
+        headings = [f"{letter}  {heading}" for letter, heading in zip(_COMPARED, headings, strict=False)]
+        return [*tree, *headings, "", _contribution_tables([_compared_rows(documents, most)], _COMPARED)[0]]
     tables = _contribution_tables([_rows(document, most) for document in documents])
-    parts: list[RenderableType] = []
-    for document, table in zip(documents, tables, strict=True):
-        parts += [_heading(document, explained.is_hybrid), table, ""]
+    parts = [part for heading, table in zip(headings, tables, strict=True) for part in (heading, table, "")]
     return [*tree, *parts[:-1]]
 
 
@@ -148,49 +127,77 @@ def _tree(expression: Expression | Filter, explained: ExplainedQuery) -> Tree:
     return tree
 
 
-def _composed_lines(node: ScoringNode, scale: float, most: int, indent: str) -> Iterator[tuple[str, list[str]]]:
-    """The parts that are summed up: conjunctions, alternatives, and one vector; headings have no terms."""
-    parts = list(_summands(node))
-    for part in parts:
-        if isinstance(part, Product):
-            yield from _conjunction_lines(part, scale, most, indent)
-        elif isinstance(part, Max):
-            for number, child in enumerate(part.children, 1):
-                yield f"{indent}alternative {number}{' (the best alternative counts)' * (number == 1)}", []
-                yield from _composed_lines(child, scale, most, f"{indent}  ")
-        elif isinstance(part, Damped):
-            least = ", no further than near the fourth best score" if part.floor else ""
-            yield f"{indent}lowered by up to {part.weight:.0%}{least}", []
-            yield from _composed_lines(part.child, scale, most, f"{indent}  ")
-            for excluded in part.excluded:
-                linear = _weighted(_terms(excluded, scale), most) if isinstance(excluded, Linear) else []
-                yield f"{indent}by what is about", linear
-                if not linear:
-                    yield from _composed_lines(excluded, scale, most, f"{indent}  ")
-        elif isinstance(part, Excluding):
-            yield from _composed_lines(part.child, scale, most, indent)
-            for left_out, limit in zip(part.excluded, part.above, strict=True):
-                if isinstance(left_out, Filter):
-                    yield f"{indent}left out", [str(left_out)]
-                else:
-                    yield from _left_out_lines(left_out, limit, scale, most, indent)
-            for needed in part.required:
-                yield f"{indent}only with{' any of' * (len(needed.weights) > 1)}", list(needed.weights)
-    vectors = [part.weights for part in parts if isinstance(part, Linear)]
-    terms = _terms(Linear(reduce(add, vectors, {})), scale)
-    for label, sign in (("positive", 1), ("negative", -1)):
-        if signed := [term for term in terms if term.weight * sign > 0]:
-            yield f"{indent}{label}", _weighted(signed, most)
+_Line: TypeAlias = tuple[str, list[str]]
+"""A label and the terms beside it; a heading has none."""
 
 
-def _left_out_lines(
-    part: Linear | Product, limit: float, scale: float, most: int, indent: str
-) -> Iterator[tuple[str, list[str]]]:
-    """What NOT! excludes: documents that have a term of each operand, or that score above a limit."""
-    operands = part.operands if isinstance(part, Product) else (part.weights,)
-    for number, operand in enumerate(operands):
-        label = "and with" if number else f"left out above {limit / scale:.3g}" if limit else "left out with"
-        yield f"{indent}{label}", _weighted(_terms(Linear(operand), scale), most) if limit else sorted(operand)
+class _ComposedForm(NamedTuple):
+    """Describes scoring trees: weights are divided by ``scale``, and the ``most`` heaviest of each vector are shown."""
+
+    scale: float
+    most: int
+
+    def lines(self, node: ScoringNode) -> Iterator[_Line]:
+        """The summands of a tree: those that are no vector, then one vector of all others."""
+        vectors = []
+        for part in _summands(node):
+            match part:
+                case Linear(weights):
+                    vectors.append(weights)
+                case Product():
+                    yield from self._conjunction(part)
+                case Max(children):
+                    for number, child in enumerate(children, 1):
+                        yield f"alternative {number}{' (the best alternative counts)' * (number == 1)}", []
+                        yield from _indented(self.lines(child))
+                case Damped():
+                    yield from self._damped(part)
+                case Excluding():
+                    yield from self._excluding(part)
+        terms = _terms(Linear(reduce(add, vectors, {})), self.scale)
+        for label, sign in (("positive", 1), ("negative", -1)):
+            if signed := [term for term in terms if term.weight * sign > 0]:
+                yield label, _weighted(signed, self.most)
+
+    def _heaviest(self, node: ScoringNode) -> list[str]:
+        return _weighted(_terms(node, self.scale), self.most)
+
+    def _damped(self, node: Damped) -> Iterator[_Line]:
+        least = ", no further than near the fourth best score" if node.floor else ""
+        yield f"lowered by up to {node.weight:.0%}{least}", []
+        yield from _indented(self.lines(node.child))
+        for excluded in node.excluded:
+            linear = self._heaviest(excluded) if isinstance(excluded, Linear) else []
+            yield "by what is about", linear
+            if not linear:
+                yield from _indented(self.lines(excluded))
+
+    def _excluding(self, node: Excluding) -> Iterator[_Line]:
+        """Excluded documents have a term of each operand, or score above a limit."""
+        yield from self.lines(node.child)
+        for part, limit in zip(node.excluded, node.above, strict=True):
+            if isinstance(part, Filter):
+                yield "left out", [str(part)]
+                continue
+            for number, operand in enumerate(part.operands if isinstance(part, Product) else (part.weights,)):
+                label = (
+                    "and with" if number else f"left out above {limit / self.scale:.3g}" if limit else "left out with"
+                )
+                yield label, self._heaviest(Linear(operand)) if limit else sorted(operand)
+        for needed in node.required:
+            yield f"only with{' any of' * (len(needed.weights) > 1)}", list(needed.weights)
+
+    def _conjunction(self, node: Product) -> Iterator[_Line]:
+        scored = "" if node.is_sum_over_tuples else f", power {node.exponent:g}, root {node.root}"
+        scored += "" if node.weight == 1 else f", weight {node.weight:.3g}"
+        yield f"conjunction of {len(node.operands)} operands{scored}", []
+        for number, (operand, count) in enumerate(node.factors, 1):
+            yield f"  operand {number}" + ("" if count == 1 else f" × {count}"), self._heaviest(Linear(operand))
+        yield f"  {'pairs' if len(node.operands) == 2 else 'tuples'}", self._heaviest(node)
+
+
+def _indented(lines: Iterator[_Line]) -> Iterator[_Line]:
+    return ((f"  {label}", terms) for label, terms in lines)
 
 
 def _summands(node: ScoringNode) -> Iterator[ScoringNode]:
@@ -199,17 +206,6 @@ def _summands(node: ScoringNode) -> Iterator[ScoringNode]:
             yield from _summands(child)
     else:
         yield node
-
-
-def _conjunction_lines(node: Product, scale: float, most: int, indent: str) -> Iterator[tuple[str, list[str]]]:
-    scored = "" if node.is_sum_over_tuples else f", power {node.exponent:g}, root {node.root}"
-    scored += "" if node.weight == 1 else f", weight {node.weight:.3g}"
-    yield f"{indent}conjunction of {len(node.operands)} operands{scored}", []
-    for number, (operand, count) in enumerate(node.factors, 1):
-        label = f"{indent}  operand {number}" + ("" if count == 1 else f" × {count}")
-        yield label, _weighted(_terms(Linear(operand), scale), most)
-    tuples = "pairs" if len(node.operands) == 2 else "tuples"
-    yield f"{indent}  {tuples}", _weighted(_terms(node, scale), most)
 
 
 def _term_list(label: str, terms: Sequence[str], width: int) -> Table:
@@ -257,17 +253,17 @@ def _bar(number: float, low: float, high: float) -> Bar:
     return Bar(high - low, begin, end, color="green" if number > 0 else "red")
 
 
-def _rows(document: ExplainedDocument, most: int) -> list[_Row]:
-    amounts = _amounts(document)
+def _rows(document: Explanation, most: int) -> list[_Row]:
+    amounts = dict(document.contributions)
     shown = sorted(_heaviest(amounts, most), key=lambda term: (-amounts[term], term))
-    return _with_totals([amounts], shown, [document.explanation.score])
+    return _with_totals([amounts], shown, [document.score])
 
 
-def _compared_rows(documents: Sequence[ExplainedDocument], most: int) -> list[_Row]:
-    a, b = map(_amounts, documents)
+def _compared_rows(documents: Sequence[Explanation], most: int) -> list[_Row]:
+    a, b = (dict(document.contributions) for document in documents)
     differences = {term: a.get(term, 0.0) - b.get(term, 0.0) for term in {**a, **b}}
     deciding = {term: difference for term, difference in differences.items() if difference}
-    first, second = (document.explanation.score for document in documents)
+    first, second = (document.score for document in documents)
     return _with_totals([a, b, differences], _heaviest(deciding, most), [first, second, first - second])
 
 
@@ -280,26 +276,25 @@ def _with_totals(amounts: Sequence[Mapping[str, float]], shown: Sequence[str], s
     return [*rows, ("score", scores)]
 
 
-def _amounts(document: ExplainedDocument) -> dict[str, float]:
-    return {part.term: part.amount for part in document.explanation.contributions}
-
-
 def _heaviest(amounts: Mapping[str, float], most: int) -> list[str]:
     return sorted(amounts, key=lambda term: (-abs(amounts[term]), term))[:most]
 
 
-def _heading(document: ExplainedDocument, is_hybrid: bool) -> str:
-    explanation = document.explanation
-    if explanation.filtered_out:
-        score = f"{explanation.score:.{decimals([explanation.score])}f}"
-        rank = f"filtered out: {explanation.filtered_out}; otherwise its score would be {score}"
-    elif not explanation.matched:
+def _heading(document: Explanation, is_hybrid: bool) -> str:
+    if document.filtered_out:
+        score = _decimal(document.score)
+        rank = f"filtered out: {document.filtered_out}; otherwise its score would be {score}"
+    elif not document.matched:
         rank = "not retrieved, because the query does not match it"
     else:
         rank = f"beyond rank {RANKED}" if document.rank is None else f"rank {document.rank}"
-    parts = sides(explanation) if is_hybrid else {}
-    said = ", ".join(f"{name} {amount:.{decimals([amount])}f}" for name, amount in parts.items())
-    return f"{titled(document.title, explanation.docid)}: {rank}" + (f" ({said})" if said else "")
+    amounts = sides(document) if is_hybrid else {}
+    listed = ", ".join(f"{name} {_decimal(amount)}" for name, amount in amounts.items())
+    return f"{titled(document.title, document.docid)}: {rank}" + (f" ({listed})" if listed else "")
+
+
+def _decimal(number: float) -> str:
+    return f"{number:.{decimals([number])}f}"
 
 
 def _shortened(term: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_terms, query_text, to_json
@@ -22,20 +22,7 @@ from pyserini_compneg.support.errors import QueryError
 RANKED = 1000
 """The search for ranks ends here, as runs do by default."""
 
-
-@dataclass(frozen=True, slots=True)
-class ExplainedDocument:
-    """A document, the contributions to its score, and its rank.
-
-    Attributes:
-        title: The title in the stored source, if there is one.
-        rank: From 1; None beyond ``RANKED``, and where the query does not retrieve the document.
-        explanation: The score and its parts.
-    """
-
-    title: str | None
-    rank: int | None
-    explanation: Explanation
+_DOCUMENT_FIELDS = ("docid", "title", "rank", "score", "matched", "filtered_out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +37,7 @@ class ExplainedQuery:
         weight_scale: The weights of ``node``, divided by it, are in the unit of the encoder.
         unit: The scores of documents, divided by it, are in that unit; see ``SignedImpactSearcher.unit``.
         atoms: The composed form of each atom alone. A ``vanilla`` operator has one atom, its wording.
-        documents: The documents, in the order given.
+        documents: The explanations of documents, in the order given.
         is_hybrid: Whether the terms are of two spaces.
         filter: The documents that may be found; None for all.
     """
@@ -62,7 +49,7 @@ class ExplainedQuery:
     weight_scale: float
     unit: float
     atoms: Mapping[str, ScoringNode]
-    documents: tuple[ExplainedDocument, ...]
+    documents: tuple[Explanation, ...]
     is_hybrid: bool = False
     filter: Filter | None = None
 
@@ -101,9 +88,9 @@ def explain_query(
     if is_empty(node):
         raise QueryError(f"query {text!r}: no positive term is left to search for, so it finds nothing")
     docids = list(dict.fromkeys(checked_list("docids", docids)))
-    explanations = [searcher.explain(node, docid, filter=filter) for docid in docids]  # unknown ones end it here
+    documents = [searcher.explain(node, docid, filter=filter) for docid in docids]  # an unknown one raises here
     name = query_name(query)
-    hits = searcher.batch_search([node], [name], RANKED, filter=filter)[name] if explanations else []
+    hits = searcher.batch_search([node], [name], RANKED, filter=filter)[name] if documents else []
     ranks = {hit.docid: rank for rank, hit in enumerate(hits, 1)}
     return ExplainedQuery(
         text,
@@ -113,7 +100,7 @@ def explain_query(
         1.0 if expression is None else searcher.weight_scale,
         searcher.unit(query),
         dict(zip(wordings, vectors, strict=True)),
-        tuple(ExplainedDocument(searcher.title(one.docid), ranks.get(one.docid), one) for one in explanations),
+        tuple(replace(one, title=searcher.title(one.docid), rank=ranks.get(one.docid)) for one in documents),
         searcher.is_hybrid,
         filter,
     )
@@ -128,11 +115,7 @@ def sides(explanation: Explanation) -> dict[str, float]:
 
 
 def to_object(explained: ExplainedQuery) -> dict[str, Any]:
-    """The explanation as one JSON object; everything unrounded.
-
-    ``composed`` holds what ``compose`` writes, and ``weights`` the signed terms and pairs in the unit of the encoder,
-    heaviest first.
-    """
+    """The explanation as one JSON object; nothing is rounded. ``weights`` are in the encoder's unit, heaviest first."""
     expression, scale = explained.expression, explained.weight_scale
     return {
         "query": explained.text,
@@ -145,14 +128,9 @@ def to_object(explained: ExplainedQuery) -> dict[str, Any]:
         "atoms": {text: dict(query_terms(node, scale)) for text, node in explained.atoms.items()},
         "documents": [
             {
-                "docid": document.explanation.docid,
-                "title": document.title,
-                "rank": document.rank,
-                "score": document.explanation.score,
-                "matched": document.explanation.matched,
-                "filtered_out": document.explanation.filtered_out,
-                **({"sides": sides(document.explanation)} if explained.is_hybrid else {}),
-                "contributions": [part._asdict() for part in document.explanation.contributions],
+                **{name: getattr(document, name) for name in _DOCUMENT_FIELDS},
+                **({"sides": sides(document)} if explained.is_hybrid else {}),
+                "contributions": [part._asdict() for part in document.contributions],
             }
             for document in explained.documents
         ],

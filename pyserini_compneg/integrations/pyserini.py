@@ -67,7 +67,9 @@ class ComposedQueryEncoder(QueryEncoder):
         if isinstance(encoder, QueryEncoder):
             encoder, weight_scale = _Atoms(encoder), weight_scale or 1.0
         scale = weight_scale or WEIGHT_SCALE
-        self.searcher = SignedImpactSearcher(index_dir, encoder, operators, cpt, scale, min_idf=min_idf)
+        self.searcher = SignedImpactSearcher(
+            index_dir, encoder, operators, cpt=cpt, weight_scale=scale, min_idf=min_idf
+        )
 
     def encode(self, text: Query, **_: object) -> dict[str, int]:
         """The weights of the terms of a query.

@@ -4,12 +4,13 @@ from importlib import import_module
 
 from pyserini_compneg.search.explanation import Contribution, Explanation
 from pyserini_compneg.search.run_writer import Hit, write_run
-from pyserini_compneg.search.searcher import SignedImpactSearcher
+from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
+from pyserini_compneg.search.settings import SearchSettings
 
-__all__ = ["Contribution", "Explanation", "Hit", "SignedImpactSearcher", "write_run"]
+__all__ = ["Contribution", "Explanation", "Hit", "Method", "SearchSettings", "SignedImpactSearcher", "write_run"]
 
 _MOVED = {
-    "explaining": ("ExplainedDocument", "ExplainedQuery", "explain_query"),
+    "explaining": ("ExplainedQuery", "explain_query"),
     "baselines": ("Filtering", "Reranked", "ScoreFusion", "TwoStep"),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -31,18 +31,22 @@ class Contribution(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The contributions to a score.
+    """A document's score, and the contributions of terms that add up to it.
 
     Attributes:
         docid: The document.
-        score: Its score, a 32-bit float as in the ranking; of a document that is filtered out, its score without that.
+        score: The score, a 32-bit float as in the ranking. For a document that is filtered out: the score that the
+            document would have otherwise.
         matched: Whether the query retrieves the document at all.
         filtered_out: What leaves the document out, though the query matches it: the filter, what NOT! excludes, or what
             AND! requires; None if nothing does.
         contributions: The parts, largest amount first. Their exact sum, rounded to a 32-bit float, is the score; where
-            conjunctions take part, up to the rounding of their products in 64 bits. Of a conjunction with a root, such
-            as cpt-l2, each tuple of terms has a part in proportion to what it adds below the root; likewise where
-            operands are repeated. What ``damped`` takes away is shared out among the terms of the excluded part.
+            conjunctions take part, up to the rounding of their products in 64 bits. A conjunction with a root, such
+            as cpt-l2, or with repeated operands is shared out among its tuples of terms, in proportion to what each
+            tuple adds below the root. What ``damped`` takes away is shared out among the terms of the excluded part.
+        title: The title in the stored source, if there is one; filled by ``explain_query``.
+        rank: From 1; None beyond rank 1000, and where the query does not retrieve the document. Filled by
+            ``explain_query``.
     """
 
     docid: str
@@ -50,6 +54,8 @@ class Explanation:
     matched: bool
     contributions: tuple[Contribution, ...]
     filtered_out: str | None = None
+    title: str | None = None
+    rank: int | None = None
 
     def pulled_up(self, count: int = 5) -> list[Contribution]:
         """The parts that raised the score most."""
@@ -60,7 +66,7 @@ class Explanation:
         return [part for part in reversed(self.contributions) if part.amount < 0][:count]
 
     def in_unit(self, unit: float) -> Explanation:
-        """The same with the score and all parts divided by a number, such as ``SignedImpactSearcher.unit`` gives."""
+        """A copy whose score and parts are divided by a number, such as ``SignedImpactSearcher.unit`` gives."""
         parts = tuple(Contribution(part.term, part.amount / unit) for part in self.contributions)
         return replace(self, score=self.score / unit, contributions=parts)
 
@@ -76,40 +82,13 @@ class _Node(NamedTuple):
 
 
 def explained(reader: IndexReader, node: ScoringNode, docid: str, filter: Filter | None) -> Explanation:
-    """The explanation of a document's score for a composed query.
-
-    Raises:
-        ArgumentError: A docid that is no text.
-        InputError: The index has no such document.
-    """
+    """The explanation of a document's score for a composed query."""
     if not isinstance(docid, str):
         raise ArgumentError(f"explain takes the id of one document, got {shown(docid)}")
     parts = _parts(reader, node, docid, filter)
     conditions = [] if filter is None or parts["allowed"] else filter.fields.items()
     each = [Filter({name: values}) for name, values in conditions]
     failed = [condition for condition in each if not _parts(reader, node, docid, condition)["allowed"]]
-    return explain_score(node, docid, parts, failed)
-
-
-def _parts(reader: IndexReader, node: ScoringNode, docid: str, filter: Filter | None) -> dict[str, Any]:
-    parts = reader.explain(query_line(node), docid, filter)
-    if parts is None:
-        raise reader.unknown_document(docid)
-    return parts
-
-
-def explain_score(
-    node: ScoringNode, docid: str, parts: Mapping[str, Any], failed: Sequence[Filter] = ()
-) -> Explanation:
-    """Combines the contributions that the search reports, along the query's tree.
-
-    Args:
-        node: The query.
-        docid: The document.
-        parts: The answer of ``ImpactReader.explain``: for each accumulator of the query, in the order of its leaves,
-            the list of ``[term, impact, contribution]``.
-        failed: The conditions of the search that the document does not fulfil.
-    """
     root = _explain(node, iter(parts["accumulators"]))
     totals: dict[str, list[float]] = defaultdict(list)
     for part in root.parts:
@@ -122,6 +101,14 @@ def explain_score(
     filtered_out = ", ".join(reasons) or None
     score = _SINGLE.unpack(_SINGLE.pack(root.value))[0] if root.filtered_out and reasons else parts["score"]
     return Explanation(docid, score, parts["matched"] and not failed, tuple(ranked), filtered_out)
+
+
+def _parts(reader: IndexReader, node: ScoringNode, docid: str, filter: Filter | None) -> dict[str, Any]:
+    """``accumulators`` has ``[term, impact, contribution]`` lists, in the order of the query's leaves."""
+    parts = reader.explain(query_line(node), docid, filter)
+    if parts is None:
+        raise reader.unknown_document(docid)
+    return parts
 
 
 def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:
@@ -147,7 +134,7 @@ def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:
 
 
 def _explain_excluding(node: Excluding, child: _Node, accumulators: Iterator[Sequence[Any]]) -> _Node:
-    """The child, which an excluded part may leave out, or a required one that the document lacks."""
+    """The child; filtered out if an excluded part matches, or if the document lacks a required part."""
     found = []
     for part, limit in zip(node.excluded, node.above, strict=True):
         if isinstance(part, Filter):
@@ -165,7 +152,7 @@ def _explain_excluding(node: Excluding, child: _Node, accumulators: Iterator[Seq
 
 
 def _explain_damped(node: Damped, child: _Node, excluded: Sequence[_Node]) -> _Node:
-    """The child's parts, and what the excluded part of the largest ratio takes, in proportion to its own parts."""
+    """The child's parts, and the loss by the excluded part of the largest ratio, shared out among that part's terms."""
     ratios = [part.value / best for part, best in zip(excluded, node.best, strict=True)]
     worst = excluded[ratios.index(max(ratios))]
     if child.value <= 0 or worst.value <= 0:
@@ -175,10 +162,7 @@ def _explain_damped(node: Damped, child: _Node, excluded: Sequence[_Node]) -> _N
 
 
 def _explain_product(node: Product, factors: Sequence[Sequence[Any]]) -> _Node:
-    """Π of sums = Σ of products: one part for each tuple of terms, as if the pairs were in the index.
-
-    A root of the sum is shared out in proportion to the parts, and so is what repeated operands make of it.
-    """
+    """Π of sums = Σ of products: one part for each tuple of terms, as if the pairs were in the index."""
     if not all(factors):
         return _Node(False, [])
     counts = [count for _, count in node.factors]

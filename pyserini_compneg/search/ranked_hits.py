@@ -30,16 +30,8 @@ _UNKNOWN = "no positive term is left to search for"
 _UNMATCHED = "no document matches"
 
 
-class Batch(NamedTuple):
-    """Queries that are answered together.
-
-    Attributes:
-        queries: The queries.
-        qids: An id for each.
-        k: Hits a query.
-        threads: As for :meth:`SignedImpactSearcher.batch_search`.
-        filters: The documents that each query may find, None for all.
-    """
+class SearchRequest(NamedTuple):
+    """Queries that are answered together, with an id and a filter for each, None for all documents."""
 
     queries: Sequence[Query]
     qids: Sequence[str]
@@ -56,20 +48,7 @@ def ranked_hits(
     threads: int = 1,
     filters: Sequence[Filter | None] = (),
 ) -> list[list[Hit]]:
-    """The k best documents of each composed query.
-
-    Args:
-        reader: The index.
-        nodes: The queries.
-        names: A name for each, for messages.
-        k: Hits a query.
-        threads: As for :meth:`SignedImpactSearcher.batch_search`.
-        filters: The documents that each query may find, None for all; nothing where all of them may find all.
-
-    Raises:
-        ArgumentError: k or threads that is no whole number from 1.
-        IndexFormatError: A query or a filter that the index cannot answer.
-    """
+    """The k best documents of each composed query. Messages use ``names``; no ``filters`` let all documents through."""
     k, threads = checked_count("k", k), checked_count("threads", threads)
     for name, node, asked in zip_longest(names, nodes, filters):
         try:
@@ -91,39 +70,28 @@ def _warn_of_unknown(
         found = reader.filtered(asked)
         said = f"{found.unknown} of {len(asked.fields.get(ID, ()))} ids in the filter are not in the index, such as "
         warn_of("query", "queries", said + shown(found.first), {name: name} if found.unknown else {}, names)
-    for inner in tree_nodes(node):
-        for part in inner.excluded if isinstance(inner, Excluding) else ():
-            if isinstance(part, Filter):
-                idle = {} if reader.filtered(part).allowed else {name: name}
-                warn_of(
-                    "query", "queries", f"no document has {shown(str(part))}, so NOT! excludes none by it", idle, names
-                )
+    excluded = [part for inner in tree_nodes(node) if isinstance(inner, Excluding) for part in inner.excluded]
+    for part in excluded:
+        if isinstance(part, Filter):
+            idle = {} if reader.filtered(part).allowed else {name: name}
+            said = f"no document has {shown(str(part))}, so NOT! excludes none by it"
+            warn_of("query", "queries", said, idle, names)
 
 
 def as_expressions(queries: Sequence[Query]) -> list[Expression]:
-    """The expression of each query.
-
-    Raises:
-        ArgumentError: A query that is none.
-        QueryError: A text that is no expression.
-        QueryError: A composed query, which has no atoms any more.
-    """
+    """The expression of each query; a composed query has none and is refused."""
     expressions = []
     for query in checked_queries(queries):
         if isinstance(query, ScoringNode):
-            said = "a composed query has no atoms any more, so only operators run it; leave out the method"
-            raise QueryError(said)
+            what = "a composed query has no atoms any more, so only operators run it"
+            raise QueryError(what, remedy="leave out the method")
         query = query.expression if isinstance(query, Decomposition) else query
         expressions.append(parse(query) if isinstance(query, str) else query)
     return expressions
 
 
 def checked_docids(queries: Sequence[Query], docids: Sequence[Sequence[str]]) -> tuple[list[Query], list[list[str]]]:
-    """Queries, each with its documents.
-
-    Raises:
-        ArgumentError: A query that is none, ids that are no texts, or another number of lists than of queries.
-    """
+    """Queries, each with the ids of its documents."""
     queries = checked_queries(queries)
     groups = [checked_list("docids", one) for one in checked_list("docids", docids)]
     if other := [docid for group in groups for docid in group if not isinstance(docid, str)]:
@@ -136,7 +104,7 @@ def checked_docids(queries: Sequence[Query], docids: Sequence[Sequence[str]]) ->
 def scored(
     reader: IndexReader, nodes: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int
 ) -> list[list[float | None]]:
-    """The scores of each composed query's documents, with a warning of those that the index does not have."""
+    """The scores of each composed query's documents. Warns of documents that the index does not have."""
     scores = reader.score(list(map(query_line, nodes)), docids, threads)
     found = [pair for pairs in zip(docids, scores, strict=True) for pair in zip(*pairs, strict=True)]
     unknown = {docid: shown(docid) for docid, score in found if score == math.inf}
@@ -146,29 +114,19 @@ def scored(
 
 
 def check_pairs(reader: IndexReader, cpt: str) -> None:
-    """Makes sure that an index holds the pairs that a form of conjunctions asks for.
-
-    Raises:
-        IndexFormatError: It does not.
-    """
+    """Refuses an index without the pairs that a form of conjunctions asks for."""
     manifest = reader.manifest
     if cpt == MATERIALISED and not (manifest and manifest.pair_terms):
-        raise IndexFormatError(
-            f"{reader.folder} holds no pairs of terms; build it with python -m pyserini_compneg.index "
-            "--pair-terms N, or use --cpt factored, which needs none"
+        remedy = (
+            "build it with python -m pyserini_compneg.index --pair-terms N, or use --cpt factored, which needs none"
         )
+        raise IndexFormatError(f"{reader.folder} holds no pairs of terms", remedy=remedy)
 
 
 def checked_filters(filter: FilterLike | Sequence[FilterLike], count: int) -> list[Filter | None]:
-    """The filter of each of ``count`` queries, from one for all or from one for each.
-
-    Raises:
-        ArgumentError: A filter that is none, or another number of filters than of queries.
-    """
-    if isinstance(filter, Sequence) and not isinstance(filter, str):
-        filters = [as_filter(one) for one in filter]
-    else:
-        filters = [as_filter(filter)] * count
+    """The filter of each of ``count`` queries, from one for all or from one for each."""
+    several = isinstance(filter, Sequence) and not isinstance(filter, str)
+    filters = list(map(as_filter, filter)) if several else [as_filter(filter)] * count  # type: ignore[arg-type]
     if len(filters) != count:
         raise ArgumentError(f"{count} queries need one filter, or as many, got {len(filters)}")
     return filters
@@ -190,15 +148,7 @@ def warn_of_no_result(
     nodes: Sequence[ScoringNode],
     filters: Sequence[Filter | None] = (),
 ) -> None:
-    """Warns of queries that found nothing, and says why; once for all if the index has no term of any of them.
-
-    Args:
-        reader: The index.
-        names: What the queries are called.
-        rankings: Their hits.
-        nodes: Their composed forms.
-        filters: As for :func:`ranked_hits`.
-    """
+    """Warns of queries that found nothing, and says why; once for all if the index has no term of any of them."""
     terms = [term for node in nodes for vector in leaf_vectors(node) for term in vector]
     foreign = len(names) > 1 and not any(rankings) and bool(terms) and not any(reader.document_frequencies(terms))
     said = "no result, for the index has none of their terms; it was probably made with another encoder, so name that "

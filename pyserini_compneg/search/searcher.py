@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from pyserini_compneg.compose import (
-    WEIGHT_SCALE,
     Operators,
     Query,
     QueryEncoder,
@@ -16,21 +15,18 @@ from pyserini_compneg.compose import (
     compose_queries,
     query_line,
 )
-from pyserini_compneg.compose.lowering import FACTORED, checked_cpt
 from pyserini_compneg.compose.operators import chosen_operators
-from pyserini_compneg.compose.quantisation import checked_scale
 from pyserini_compneg.compose.queries import checked_queries
 from pyserini_compneg.encode import query_encoder
-from pyserini_compneg.encode.hybrid import checked_weight, split_name
-from pyserini_compneg.encode.models import ModelOptions
-from pyserini_compneg.encode.registry import RareTerms, checked_idf
+from pyserini_compneg.encode.hybrid import split_name
+from pyserini_compneg.encode.registry import RareTerms
 from pyserini_compneg.expression.filters import as_filter
 from pyserini_compneg.lucene import IndexReader, open_reader
 from pyserini_compneg.search.explanation import Explanation, explained
 from pyserini_compneg.search.lacking import LastBatch, lacking_operands
 from pyserini_compneg.search.ranked_hits import (
-    Batch,
     FilterLike,
+    SearchRequest,
     check_pairs,
     checked_docids,
     checked_filters,
@@ -40,6 +36,7 @@ from pyserini_compneg.search.ranked_hits import (
     warn_of_no_result,
 )
 from pyserini_compneg.search.run_writer import Hit
+from pyserini_compneg.search.settings import SearchSettings
 from pyserini_compneg.support.arguments import checked_count, checked_list
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.gathered import gathered_warnings
@@ -50,13 +47,8 @@ from pyserini_compneg.support.terminal import shown
 class Method(Protocol):
     """Another way to answer queries than by operators alone; :mod:`pyserini_compneg.baselines.methods` has them."""
 
-    def answer(self, searcher: SignedImpactSearcher, batch: Batch) -> dict[str, list[Hit]]:
-        """The k best documents for each query, by its id: higher scores first, equal ones by ascending docid.
-
-        Args:
-            searcher: The index and the encoder.
-            batch: The queries.
-        """
+    def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
+        """The k best documents for each query, by its id: higher scores first, equal ones by ascending docid."""
         ...
 
 
@@ -72,25 +64,16 @@ class SignedImpactSearcher:
             JSON Lines file of encoded atoms, or an object with ``encode_batch``. None takes the one that the index's
             manifest names.
         operators: The operators for union, intersection and difference; None for the defaults.
-        cpt: The form of conjunctions: ``factored``, or ``materialised`` on an index that holds pairs.
-        weight_scale: Query weights are round(w · weight_scale). Composed queries keep their weights.
-        model_options: How a model that is named encodes the atoms; None for the defaults.
-        ablation: What is left out of its vectors, one of ``encode.models.ABLATIONS``; None for nothing.
-        model_weight: The share of the model in the scores of ``bm25+MODEL``: its query weights are multiplied by it.
-            None for the default.
-        min_idf: Terms of atoms are left out whose idf, ln(documents / documents that have the term), is this or lower.
-            None leaves out none. 0 leaves out those of every document, as Pyserini does.
+        **settings: The other fields of :class:`SearchSettings`, such as ``cpt`` and ``weight_scale``.
 
     Attributes:
         reader: The open index.
-        operators: As given.
-        weight_scale: As given.
+        settings: How queries are composed and encoded.
 
     Raises:
         IndexFormatError: There is no index, it has another encoder, or it lacks the pairs of ``materialised``.
         DownloadError: A prebuilt index cannot be downloaded.
-        ArgumentError: Operators that are none, or a ``min_idf`` that is no finite number.
-        QueryError: An unknown form, or a scale that is no finite number above 0.
+        ArgumentError: A setting that is none of its choices, or out of its range.
 
     Example:
         >>> searcher = SignedImpactSearcher("indexes/films")  # doctest: +SKIP
@@ -102,37 +85,35 @@ class SignedImpactSearcher:
         index_dir: str | Path | IndexReader,
         encoder: str | Path | QueryEncoder | None = None,
         operators: Operators | None = None,
-        cpt: str = FACTORED,
-        weight_scale: float = WEIGHT_SCALE,
-        model_options: ModelOptions | None = None,
-        ablation: str | None = None,
-        model_weight: float | None = None,
-        min_idf: float | None = None,
+        **settings: Any,
     ) -> None:
-        self.operators = chosen_operators(operators)
-        self._cpt = checked_cpt(cpt)
-        self.weight_scale = checked_scale(weight_scale)
+        self.settings = SearchSettings(chosen_operators(operators), **settings)
         self._given_encoder = encoder
         self._encoder: QueryEncoder | None = None
         self._last_batch: LastBatch | None = None
-        self._min_idf = None if min_idf is None else checked_idf(min_idf)
-        self._model = (model_options, ablation, model_weight)
-        checked_weight(model_weight)
         self.reader = open_reader(index_dir) if isinstance(index_dir, (str, Path)) else index_dir
         try:
-            check_pairs(self.reader, self._cpt)
+            check_pairs(self.reader, self.settings.cpt)
             if encoder is not None:
                 self.encoder  # noqa: B018  # what cannot be loaded is known before the first search
         except BaseException:
             self.close()
             raise
 
+    @property
+    def operators(self) -> Operators:
+        """The operators of queries that bring none of their own."""
+        return self.settings.operators
+
+    @property
+    def weight_scale(self) -> float:
+        """Query weights are round(w · weight_scale)."""
+        return self.settings.weight_scale
+
     def __enter__(self) -> SignedImpactSearcher:
-        """Returns the searcher itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Closes the index."""
         self.close()
 
     def close(self) -> None:
@@ -153,7 +134,7 @@ class SignedImpactSearcher:
         if not self.reader.reopen():
             return False
         self._encoder = self._last_batch = None  # a model is loaded again: the new index may have another one
-        check_pairs(self.reader, self._cpt)
+        check_pairs(self.reader, self.settings.cpt)
         return True
 
     @property
@@ -167,8 +148,10 @@ class SignedImpactSearcher:
         if self._encoder is None:
             given = self._given_encoder
             if given is None or isinstance(given, (str, Path)):
-                given = query_encoder(None if given is None else str(given), self.reader, *self._model)
-            self._encoder = given if self._min_idf is None else RareTerms(given, self.reader, self._min_idf)
+                chosen = self.settings.model_options, self.settings.ablation, self.settings.model_weight
+                given = query_encoder(None if given is None else str(given), self.reader, *chosen)
+            least = self.settings.min_idf
+            self._encoder = given if least is None else RareTerms(given, self.reader, least)
         return self._encoder
 
     @property
@@ -246,7 +229,7 @@ class SignedImpactSearcher:
             if operators is not None:
                 raise ArgumentError("a method brings its own operators; leave out operators, or method")
             counts = checked_count("k", k), checked_count("threads", threads)
-            return method.answer(self, Batch(queries, qids, *counts, filters))
+            return method.answer(self, SearchRequest(queries, qids, *counts, filters))
         composed = self.compose(queries, operators)
         with gathered_warnings():
             rankings = ranked_hits(self.reader, composed, qids, k, threads, filters)
@@ -330,20 +313,19 @@ class SignedImpactSearcher:
             queries,
             None if composed else self._encoding,
             chosen,
-            cpt=self._cpt,
+            cpt=self.settings.cpt,
             signed=self.reader.manifest is not None and self.reader.manifest.signed,
             weight_scale=self.weight_scale,
             top_scores=self._top_scores,
         )
 
-    def _top_scores(self, nodes: Sequence[ScoringNode], k: int) -> list[Sequence[float]]:
-        rankings = self.reader.search([query_line(node) for node in nodes], k)
-        return [ranking.scores for ranking in rankings]
+    def _top_scores(self, nodes: Sequence[ScoringNode], k: int, threads: int = 1) -> list[Sequence[float]]:
+        return [ranking.scores for ranking in self.reader.search(list(map(query_line, nodes)), k, threads)]
 
     def best_scores(self, nodes: Sequence[ScoringNode], threads: int = 1) -> list[float]:
         """The best score that each composed query has in the index; 0 where nothing matches."""
-        rankings = self.reader.search([query_line(node) for node in checked_list("nodes", nodes)], 1, threads)
-        return [ranking.scores[0] if ranking.scores else 0.0 for ranking in rankings]
+        found = self._top_scores(checked_list("nodes", nodes), 1, threads)
+        return [scores[0] if scores else 0.0 for scores in found]
 
     def unit(self, query: Query) -> float:
         """What scores are divided by to be in the encoder's unit: the scale of impacts times that of query weights.

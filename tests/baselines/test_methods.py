@@ -83,7 +83,7 @@ def test_operators(searcher):
     for qid, text in QUERIES.items():
         (node,) = searcher.compose([text], Operators(**settings))
         assert [(hit.docid, hit.score) for hit in searcher.search(node, HITS)] == found[qid]
-    assert searcher.operators is None
+    assert searcher.operators == Operators()
 
 
 def atom_scores(impacts):

@@ -357,7 +357,7 @@ def test_a_trained_model_helps_bm25(tmp_path, splade_tiny):
     with SignedImpactSearcher(tmp_path / "index") as searcher:
         assert [hit.docid for hit in searcher.search("doctor")][:1] == ["0"]
         explained = explain_query(searcher, "doctor NOT train", ["0"])
-        assert sides(explained.documents[0].explanation).keys() == {"model"}
+        assert sides(explained.documents[0]).keys() == {"model"}
     with SignedImpactSearcher(tmp_path / "index", model_weight=0) as searcher:
         assert searcher.search("doctor") == []
 

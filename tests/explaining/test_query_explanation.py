@@ -29,11 +29,11 @@ def searcher(tmp_path_factory):
 
 def test_an_index_of_stock_anserini(searcher):
     explained = explain_query(searcher, "a OR b", ["d2", "d1", "d2"])
-    assert [(one.explanation.docid, one.title, one.rank) for one in explained.documents] == [
+    assert [(one.docid, one.title, one.rank) for one in explained.documents] == [
         ("d2", None, 1),
         ("d1", None, 2),
     ]
-    assert [one.explanation.score for one in explained.documents] == [1275.0, 875.0]
+    assert [one.score for one in explained.documents] == [1275.0, 875.0]
     assert explained.atoms == {"a": Linear({"x": 200.0, "y": 100.0}), "b": Linear({"y": 50.0, "z": 100.0})}
 
 
@@ -45,8 +45,8 @@ def test_every_text_is_encoded_once(searcher, monkeypatch):
 
 
 def test_another_scale_and_other_operators(searcher, monkeypatch):
-    monkeypatch.setattr(searcher, "weight_scale", 10.0)
-    monkeypatch.setattr(searcher, "operators", Operators(difference="constant"))
+    settings = SearchSettings(Operators(difference="constant"), weight_scale=10.0)
+    monkeypatch.setattr(searcher, "settings", settings)
     explained = explain_query(searcher, "a NOT b")
     assert to_object(explained)["weights"] == {"x": 2.0, "z": -0.8, "y": 0.6}
     assert shown(explained) == [
@@ -83,5 +83,5 @@ def test_the_complements_of_signed_documents_are_implied_in_text(tmp_path):
         "positive  x 2.00  y 1.00",
         "negative  z -1.00",
     ]
-    assert explained.documents[0].explanation.contributions == (("x", 800.0), ("¬y", -200.0))
+    assert explained.documents[0].contributions == (("x", 800.0), ("¬y", -200.0))
     assert shown(composed) == ["positive  x 3.00  ¬y 2.00"]

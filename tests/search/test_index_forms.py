@@ -9,7 +9,7 @@ from refusals import refusal
 
 from pyserini_compneg.compose import Linear, Operators, evaluate
 from pyserini_compneg.search import SignedImpactSearcher
-from pyserini_compneg.support.errors import IndexFormatError, QueryError
+from pyserini_compneg.support.errors import ArgumentError, IndexFormatError
 
 TERMS = "pqrstuvw"
 QUERIES = ["a AND b", "b AND c NOT d", "a AND b OR c", "a OR b AND d", "(a OR b) AND d NOT c", "(a AND b NOT c) OR d"]
@@ -125,7 +125,7 @@ def test_an_index_without_pairs_is_refused_before_any_search(folder, tmp_path):
     ],
 )
 def test_wrong_settings_are_known_before_the_index_is_opened(settings, said):
-    assert refusal(SignedImpactSearcher, "none", **settings, error=QueryError) == said
+    assert refusal(SignedImpactSearcher, "none", **settings, error=ArgumentError) == said
 
 
 def test_composed_queries_ask_a_signed_index_for_just_what_they_say(tmp_path):

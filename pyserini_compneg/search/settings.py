@@ -1,0 +1,65 @@
+"""How a searcher composes and encodes its queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyserini_compneg.compose import CPT_FORMS, WEIGHT_SCALE, Operators
+from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, chosen_operators
+from pyserini_compneg.encode.hybrid import MODEL_WEIGHT
+from pyserini_compneg.encode.models import ABLATIONS, ModelOptions
+from pyserini_compneg.support.options import FINITE, NOT_NEGATIVE, POSITIVE, check_options, option
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """The settings of a :class:`SignedImpactSearcher`.
+
+    Attributes:
+        operators: The operators for union, intersection and difference.
+        cpt: The form of conjunctions: ``factored``, or ``materialised`` on an index that holds pairs.
+        weight_scale: Query weights are round(w · weight_scale). Composed queries keep their weights.
+        model_options: How a model that is named encodes the atoms; None for the defaults.
+        ablation: What is left out of the model's query vectors, one of ``encode.models.ABLATIONS``; None for nothing.
+        model_weight: The share of the model in the scores of ``bm25+MODEL``: the query weights of its terms are
+            multiplied by this number. None for the default.
+        min_idf: Terms of atoms are left out whose idf, ln(documents / documents that have the term), is this or lower.
+            None leaves out none. 0 leaves out those of every document, as Pyserini does.
+
+    Raises:
+        ArgumentError: A setting that is none of its choices, or out of its range.
+    """
+
+    operators: Operators = DEFAULT_OPERATORS
+    cpt: str = option(
+        CPT_FORMS[0],
+        "form of conjunctions: factored suits any index (default), materialised needs index --pair-terms",
+        choices=CPT_FORMS,
+    )
+    weight_scale: float = option(
+        WEIGHT_SCALE,
+        f"query weight = round(weight * X); composed queries keep their weights (default {WEIGHT_SCALE:g})",
+        POSITIVE,
+    )
+    model_options: ModelOptions | None = None
+    ablation: str | None = option(
+        None,
+        "leave out of query vectors: terms that are not tokens of the query (no-expansion), weights (no-weighting), or "
+        "both, so that no network runs (doc-only)",
+        choices=ABLATIONS,
+    )
+    model_weight: float | None = option(
+        None,
+        f"share of the model in bm25+MODEL: its query weights are multiplied by X (default {MODEL_WEIGHT:g})",
+        NOT_NEGATIVE,
+    )
+    min_idf: float | None = option(
+        None,
+        "leave out terms of a query whose idf, ln(documents / documents with the term), is X or lower; 0 leaves out "
+        "those of every document, as Pyserini does (default: none)",
+        FINITE,
+    )
+
+    def __post_init__(self) -> None:
+        chosen_operators(self.operators)
+        check_options(self)
