@@ -10,7 +10,7 @@ from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
 from pyserini_compneg.eval.measures import DEFAULT_MEASURES, Measure, coverage, evaluate, parse_measures
 from pyserini_compneg.eval.qrels import Qrels, read_groups, read_qrels
-from pyserini_compneg.eval.rows import PerQuery, compare_rows, make_rows
+from pyserini_compneg.eval.rows import PerQuery, make_rows
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.eval.table import TABLE_FORMATS, per_query_csv, render, run_labels
 from pyserini_compneg.support.errors import InputError
@@ -49,10 +49,9 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         if as_csv:
             handle.write(per_query_csv(results, measures))
             return
-        rows = make_rows(results, measures, groups)
         as_json = args.output_format == "json"
-        if as_json or len(results) > 1:
-            rows = compare_rows(rows, results, measures, qrels, randomise=as_json)
+        compared = qrels if as_json or len(results) > 1 else None
+        rows = make_rows(results, measures, groups, compared, randomise=as_json)
         handle.write(render(rows, "query" if args.per_query else args.by, args.output_format))
 
 

@@ -19,73 +19,54 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class PValue:
-    """The outcome of a two-sided test.
-
-    Attributes:
-        raw: The probability of so large a difference by chance.
-        holm: The same, corrected for the number of comparisons by :func:`holm`.
-    """
+    """The outcome of a two-sided test: the probability of so large a difference by chance, as it is and corrected."""
 
     raw: float
     holm: float
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PairedDifference:
     """One run compared with another, on one measure over one class of queries.
 
     Attributes:
-        run: The run's label.
-        other: The label of the run that it is compared with.
-        difference: The mean of ``run`` minus that of ``other``.
+        difference: The mean of the run minus that of the other.
         interval: The 95 % confidence interval of the difference.
         t_test: The paired t-test.
-        randomisation: The paired randomisation test; ``None`` if it was not run.
+        randomisation: The paired randomisation test; None if it was not run.
     """
 
-    run: str
-    other: str
     difference: float
     interval: Interval
     t_test: PValue
     randomisation: PValue | None
 
     @property
-    def is_better(self) -> bool:
-        """Significantly better by the corrected t-test."""
-        return self.difference > 0 and self.t_test.holm < LEVEL
-
-    @property
-    def is_worse(self) -> bool:
-        """Significantly worse by the corrected t-test."""
-        return self.difference < 0 and self.t_test.holm < LEVEL
+    def is_significant(self) -> bool:
+        """Whether the corrected t-test finds a difference."""
+        return self.t_test.holm < LEVEL
 
 
-def compare(values: Mapping[str, Sequence[float]], randomise: bool = True) -> list[Comparison]:
-    """Compares each run with each other run; the correction is over all pairs of runs.
+def compare(values: Mapping[str, Sequence[float]], randomise: bool = True) -> dict[str, dict[str, PairedDifference]]:
+    """For each run its differences from each other run, in the order of ``values``, corrected for all pairs of runs.
 
-    Args:
-        values: ``{run label: the values of a measure}``, for the same queries in the same order, at least two.
-        randomise: Whether to run the randomisation test, which takes longer than the rest.
+    ``values`` has the values of a measure for each run, for the same queries in the same order, at least two.
 
-    Returns:
-        Both directions of each pair: by run, then by other run, in the order of ``values``.
-
-    >>> [one, other] = compare({"a": [0.5, 0.5, 0.75], "b": [0.25, 0.5, 0.25]})
-    >>> one.difference, other.difference, one.t_test == other.t_test, one.is_better
-    (0.25, -0.25, True, False)
+    >>> compared = compare({"a": [0.5, 0.5, 0.75], "b": [0.25, 0.5, 0.25]})
+    >>> compared["a"]["b"].difference, compared["b"]["a"].difference, compared["a"]["b"].is_significant
+    (0.25, -0.25, False)
     """
     pairs = list(combinations(values, 2))
     differences = [[a - b for a, b in zip(values[one], values[other], strict=True)] for one, other in pairs]
     t_tests = _corrected([t_test(row) for row in differences])
     randomised = _corrected([randomisation_test(row) for row in differences]) if randomise else [None] * len(pairs)
-    comparisons = {}
+    found = {}
     for (one, other), row, t, randomisation in zip(pairs, differences, t_tests, randomised, strict=True):
         low, high = confidence_interval(row)
         mean = math.fsum(row) / len(row)
-        comparisons[one, other] = Comparison(one, other, mean, (low, high), t, randomisation)
-        comparisons[other, one] = Comparison(other, one, 0.0 - mean, (0.0 - high, 0.0 - low), t, randomisation)
-    return [comparisons[run, other] for run in values for other in values if run != other]
+        found[one, other] = PairedDifference(mean, (low, high), t, randomisation)
+        found[other, one] = PairedDifference(0.0 - mean, (0.0 - high, 0.0 - low), t, randomisation)
+    return {run: {other: found[run, other] for other in values if other != run} for run in values}
 
 
 def confidence_interval(values: Sequence[float]) -> Interval:

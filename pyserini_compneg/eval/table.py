@@ -13,7 +13,7 @@ from string import ascii_letters
 
 from pyserini_compneg.eval.measures import Measure
 from pyserini_compneg.eval.rows import PerQuery, Row
-from pyserini_compneg.eval.significance import LEVEL, Comparison
+from pyserini_compneg.eval.significance import LEVEL, PairedDifference
 from pyserini_compneg.support.terminal import printable
 
 TABLE_FORMATS = ("text", "markdown", "json")
@@ -31,7 +31,7 @@ def render(rows: Sequence[Row], label: str | None, table_format: str = "text") -
     their difference.
 
     Args:
-        rows: What :func:`make_rows` or :func:`compare_rows` returned.
+        rows: What :func:`make_rows` returned.
         label: The name of the classes, for example ``template``; ``None`` if there is only ``all``.
         table_format: One of ``TABLE_FORMATS``. JSON has an object for each row and does not round; the others have four
             decimals.
@@ -40,10 +40,10 @@ def render(rows: Sequence[Row], label: str | None, table_format: str = "text") -
         return json.dumps([_json_row(row, label) for row in rows], ensure_ascii=False, indent=2) + "\n"
     rows = [replace(row, run=printable(row.run), group=printable(row.group)) for row in rows]
     runs = list(dict.fromkeys(row.run for row in rows))
-    compared = any(row.comparisons for row in rows) and len(runs) > 1
+    compared = any(figure.against for row in rows for figure in row.figures.values()) and len(runs) > 1
     letters = row_letters(runs) if compared else {}
     if label is None:
-        header = [["run", "queries", *rows[0].values]]
+        header = [["run", "queries", *rows[0].figures]]
         body = [[_marked(row.run, letters.get(row.run, "")), *_numbers(row, letters)] for row in rows]
         if len(letters) == 2:
             body.append(["p", "", *_p_values(rows[0])])
@@ -118,22 +118,25 @@ def _ending(path: str, like: str) -> str:
 
 def _json_row(row: Row, label: str | None) -> dict[str, object]:
     record: dict[str, object] = {"run": row.run, **({} if label is None else {label: row.group})}
-    record |= {"queries": len(row.qids), "measures": row.values}
-    if row.intervals:
-        record["confidence_intervals"] = row.intervals
-    if any(row.comparisons.values()):
-        record["comparisons"] = {name: [*map(_json_comparison, ones)] for name, ones in row.comparisons.items()}
+    record |= {"queries": len(row.per_query), "measures": {name: one.value for name, one in row.figures.items()}}
+    if intervals := {name: one.interval for name, one in row.figures.items() if one.interval}:
+        record["confidence_intervals"] = intervals
+    if comparisons := {name: _json_comparisons(one.against) for name, one in row.figures.items() if one.against}:
+        record["comparisons"] = comparisons
     return record
 
 
-def _json_comparison(comparison: Comparison) -> dict[str, object]:
-    return {
-        "with": comparison.other,
-        "difference": comparison.difference,
-        "confidence_interval": comparison.interval,
-        "t_test": asdict(comparison.t_test),
-        "randomisation": comparison.randomisation and asdict(comparison.randomisation),
-    }
+def _json_comparisons(against: Mapping[str, PairedDifference]) -> list[dict[str, object]]:
+    return [
+        {
+            "with": other,
+            "difference": one.difference,
+            "confidence_interval": one.interval,
+            "t_test": asdict(one.t_test),
+            "randomisation": one.randomisation and asdict(one.randomisation),
+        }
+        for other, one in against.items()
+    ]
 
 
 def _side_by_side(
@@ -141,7 +144,7 @@ def _side_by_side(
 ) -> tuple[list[list[str]], list[list[str]]]:
     """The header, a line of measures and with several runs a line of runs, and the body, a line for each class."""
     runs = list(dict.fromkeys(row.run for row in rows))
-    measures = list(rows[0].values)
+    measures = list(rows[0].figures)
     with_p = len(letters) == 2
     header = [[label, "queries", *measures]]
     if len(runs) > 1:
@@ -162,17 +165,13 @@ def _side_by_side(
 
 def _numbers(row: Row, letters: Mapping[str, str]) -> list[str]:
     """The number of queries, and the values with the letters of the runs that they are better than."""
-    marks = {
-        measure: superscript(letters, {one.other for one in comparisons if one.is_better})
-        for measure, comparisons in row.comparisons.items()
-    }
-    values = [_marked(f"{value:.4f}", marks.get(measure, "")) for measure, value in row.values.items()]
-    return [str(len(row.qids)), *values]
+    values = [_marked(f"{one.value:.4f}", superscript(letters, one.better_than())) for one in row.figures.values()]
+    return [str(len(row.per_query)), *values]
 
 
 def _p_values(row: Row) -> list[str]:
     """The p-value of each measure, for one of two runs; nothing where they are not compared."""
-    values = [row.comparisons[measure][0].t_test.raw if measure in row.comparisons else None for measure in row.values]
+    values = [next((other.t_test.raw for other in one.against.values()), None) for one in row.figures.values()]
     return ["" if p is None else f"{p:.4f}" if p >= _LEAST_P or p == 0 else f"<{_LEAST_P:.4f}" for p in values]
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pyserini_compneg.eval import significance
+from pyserini_compneg.eval.rows import Figure
 from pyserini_compneg.eval.significance import compare, confidence_interval, holm, randomisation_test, t_test
 
 VALUES = st.sampled_from([0.0, 0.1, 0.2, 0.30000000000000004, 1 / 3, 0.5, 1.0])
@@ -93,11 +94,9 @@ def test_holm_rejects_what_the_stepwise_procedure_rejects(p_values, level):
 
 def test_all_pairs_are_compared_in_both_directions():
     runs = {"a": scores(7), "b": [min(1.0, value + 0.2) for value in scores(7)], "c": scores(8)}
-    comparisons = compare(runs)
-    assert [(one.run, one.other) for one in comparisons] == [
-        ("a", "b"), ("a", "c"), ("b", "a"), ("b", "c"), ("c", "a"), ("c", "b"),
-    ]  # fmt: skip
-    by_pair = {(one.run, one.other): one for one in comparisons}
+    compared = compare(runs)
+    by_pair = {(run, other): one for run, others in compared.items() for other, one in others.items()}
+    assert list(by_pair) == [("a", "b"), ("a", "c"), ("b", "a"), ("b", "c"), ("c", "a"), ("c", "b")]
     for (run, other), one in by_pair.items():
         back = by_pair[other, run]
         low, high = one.interval
@@ -107,14 +106,16 @@ def test_all_pairs_are_compared_in_both_directions():
         assert one.t_test.raw == pytest.approx(stats.ttest_rel(runs[run], runs[other]).pvalue, abs=1e-12)
     raw = [by_pair[pair].t_test.raw for pair in [("a", "b"), ("a", "c"), ("b", "c")]]
     assert [by_pair[pair].t_test.holm for pair in [("a", "b"), ("a", "c"), ("b", "c")]] == holm(raw)
-    assert {pair for pair, one in by_pair.items() if one.is_better} == {("b", "a"), ("b", "c")}
+    figures = {run: Figure(0.0, None, others) for run, others in compared.items()}
+    assert {run: figure.better_than() for run, figure in figures.items()} == {"a": (), "b": ("a", "c"), "c": ()}
+    assert {run: figure.better_than(True) for run, figure in figures.items()} == {"a": ("b",), "b": (), "c": ("b",)}
 
 
 def test_the_randomisation_test_can_be_left_out():
-    assert {one.randomisation for one in compare({"a": [0.5, 1.0], "b": [0.0, 0.25]}, randomise=False)} == {None}
+    assert compare({"a": [0.5, 1.0], "b": [0.0, 0.25]}, randomise=False)["a"]["b"].randomisation is None
 
 
 def test_a_run_is_no_better_than_itself():
-    [one, other] = compare({"a": scores(9), "a (2)": scores(9)})
+    one = compare({"a": scores(9), "a (2)": scores(9)})["a"]["a (2)"]
     assert (one.difference, one.interval, one.t_test.holm, one.randomisation.holm) == (0.0, (0.0, 0.0), 1.0, 1.0)
-    assert not one.is_better and not other.is_better
+    assert not one.is_significant

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from pyserini_compneg.eval import parse_measures
-from pyserini_compneg.eval.rows import compare_rows, make_rows
+from pyserini_compneg.eval.rows import make_rows
 from pyserini_compneg.eval.table import render, run_labels
 
 MEASURES = parse_measures(["ndcg_cut.10", "map"])
@@ -45,7 +45,7 @@ HALVES = {str(i): "few" if i < 1 else "many" for i in range(20)}
 
 def compared(groups=None, randomise=False):
     measures = parse_measures(["map", "RR"])
-    return compare_rows(make_rows(THREE, measures, groups or {}), THREE, measures, {}, randomise)
+    return make_rows(THREE, measures, groups or {}, {}, randomise)
 
 
 def test_letters_say_what_a_run_is_better_than():
@@ -78,7 +78,7 @@ def test_letters_in_markdown_are_superscripts():
 
 def test_names_with_a_caret_are_no_letters():
     results = {"a^b": CPT, "c^d": CPT}
-    lines = render(compare_rows(make_rows(results, MEASURES, {}), results, MEASURES, {}), None).splitlines()
+    lines = render(make_rows(results, MEASURES, qrels={}), None).splitlines()
     assert lines[1] == "a^b^a        2       0.5000  0.3750"
     assert lines[-1] == "A letter after a value: better than that run (paired t-test, p < 0.05)."
 
@@ -102,9 +102,9 @@ def test_a_pair_is_one_observation():
     measures = parse_measures(["paired_accuracy", "right_rank"])
     results = {run: {qid: {"paired_accuracy": 1.0, "right_rank": 1.0} for qid in qrels} for run in "xy"}
     groups = {"1": "one", "2": "one", "3": "two", "4": "two"}
-    one, _, _, _, every, _ = compare_rows(make_rows(results, measures, groups), results, measures, qrels)
-    assert list(one.intervals) == ["right_rank"]
-    assert list(every.intervals) == ["paired_accuracy", "right_rank"]
+    one, _, _, _, every, _ = make_rows(results, measures, groups, qrels)
+    assert [name for name, figure in one.figures.items() if figure.interval] == ["right_rank"]
+    assert [name for name, figure in every.figures.items() if figure.interval] == ["paired_accuracy", "right_rank"]
 
 
 def test_markdown():

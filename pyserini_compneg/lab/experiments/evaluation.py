@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.eval import Measure, evaluate, parse_measures
 from pyserini_compneg.eval.rows import Row as EvaluatedRow
-from pyserini_compneg.eval.rows import compare_rows, make_rows
+from pyserini_compneg.eval.rows import make_rows
 from pyserini_compneg.eval.runs import Run
 from pyserini_compneg.lab.experiments.protocol import RowPlan, SectionPlan
 from pyserini_compneg.lab.experiments.results import LOWER_IS_BETTER, SYNONYMS, TERM_MEASURES, Cell, Row, Section
@@ -81,7 +81,7 @@ class Evaluator:
             counted = self._terms.values(row.run, list(qrels), self._counted) if self._counted else {}
             values = evaluate(qrels, row.run, self._judged)
             results[row.name] = {qid: values[qid] | counted.get(qid, {}) for qid in qrels}
-        compared = compare_rows(make_rows(results, self._measures, {}), results, self._measures, qrels, randomise=False)
+        compared = make_rows(results, self._measures, qrels=qrels)
         rows = []
         for row_plan in plan.rows:
             if row_plan.method is None:
@@ -100,8 +100,7 @@ class Evaluator:
             return {name: Cell(published=published.get(name)) for name in names}
         cells = {}
         for name in names:
-            compared = evaluated.comparisons.get(name, ())
-            better = [one.other for one in compared if (one.is_worse if name in LOWER_IS_BETTER else one.is_better)]
-            interval = evaluated.intervals.get(name)
-            cells[name] = Cell(evaluated.values[name], interval, tuple(better), published.get(name))
+            figure = evaluated.figures[name]
+            better = figure.better_than(name in LOWER_IS_BETTER)
+            cells[name] = Cell(figure.value, figure.interval, better, published.get(name))
         return cells
