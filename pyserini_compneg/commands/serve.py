@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.support.arguments import whole_number
+from pyserini_compneg.serve.options import ServeOptions
+from pyserini_compneg.support.options import add_flags, given_options
 
 if TYPE_CHECKING:
     from pyserini_compneg.search import SignedImpactSearcher
@@ -45,26 +45,16 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
     try:
         from pyserini_compneg.serve.server import serve
-        from pyserini_compneg.serve.settings import named_indexes, read_server_settings
+        from pyserini_compneg.serve.settings import ServerSettings, named_indexes, read_server_settings
     except ModuleNotFoundError as error:
         raise InputError(f"{error.name} is not installed: {install_hint('serve')}") from None
-    settings = read_server_settings(args.config) if args.config else None
-    indexes = {**(settings.indexes if settings else {}), **named_indexes(args.index)}
-    if not indexes:
-        raise InputError(f"{args.config}: names no index, so there is nothing to serve")
-    with _opener(args, [index.path for index in indexes.values()]) as open_index:
-        serve(
-            indexes,
-            settings.api_keys if settings else (),
-            host=args.host,
-            port=args.port,
-            mcp=args.mcp,
-            threads=args.threads,
-            queue=args.queue,
-            seconds=args.timeout,
-            limits=settings.limits if settings else None,
-            open_index=open_index,
-        )
+    settings = read_server_settings(args.config) if args.config else ServerSettings(indexes={})
+    settings = settings.model_copy(update={"indexes": {**settings.indexes, **named_indexes(args.index)}})
+    if not settings.indexes:
+        raise InputError("names no index, so there is nothing to serve", where=args.config)
+    options = ServeOptions(**given_options(ServeOptions, args))
+    with _opener(args, [index.path for index in settings.indexes.values()]) as open_index:
+        serve(settings, options, open_index)
 
 
 @contextmanager
@@ -89,7 +79,8 @@ def _opener(args: argparse.Namespace, folders: Sequence[str]) -> Iterator[OpenIn
 
     if not any(map(is_sharded, folders)):
         said = f"none of the indexes is in shards ({', '.join(folders)})"
-        raise InputError(f"--ray {args.ray}: {said}; build one with index --shards N, or leave out --ray")
+        remedy = "build one with index --shards N, or leave out --ray"
+        raise InputError(said, where=f"--ray {args.ray}", remedy=remedy)
     with RayCluster(args.ray):  # before the first index, whose Java must not run yet
         yield opened
 
@@ -105,26 +96,13 @@ def _parser() -> argparse.ArgumentParser:
     text = "index folder, or name of a prebuilt index, and its name in URLs (default: that of the folder)"
     add("--index", nargs="+", action="extend", default=[], metavar="[NAME=]DIR", help=text)
     add("--config", metavar="FILE", help="YAML file with indexes and API keys")
-    add("--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen at (default 127.0.0.1, this machine)")
-    add("--port", type=_port, default=8081, metavar="N", help="port to listen at (default 8081)")
-    text = "tools for language models: http adds the route /mcp; stdio serves nothing but them, on standard input"
-    add("--mcp", choices=("http", "stdio"), help=text)
+    add_flags(parser, ServeOptions, ("host", "port", "mcp"))
     group = flags.advanced(parser)
-    flags.add_threads(group, os.cpu_count() or 1)
-    text = "searches that may wait; more are refused with status 429 (default 64)"
-    group.add_argument("--queue", type=flags.count, default=64, metavar="N", help=text)
-    text = "limit for a search, waiting included (default 10)"
-    group.add_argument("--timeout", type=flags.positive, default=10.0, metavar="SECONDS", help=text)
+    add_flags(group, ServeOptions, ("threads", "queue", "timeout"))
     flags.add_ray(group, "search indexes in shards")
     flags.add_replicas(group)
     flags.add_log_format(group)
     return parser
-
-
-def _port(text: str) -> int:
-    if (value := whole_number(text)) is None or not 0 <= value <= 65535:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to 65535, got {text}")
-    return value
 
 
 main = command(_parser, _run)

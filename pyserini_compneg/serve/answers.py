@@ -7,13 +7,12 @@ import logging
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, cast
 
 from starlette.exceptions import HTTPException
 
 from pyserini_compneg.compose import Operators, Query, ScoringNode, query_text
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
-from pyserini_compneg.compose.operators import chosen_operators
 from pyserini_compneg.encode.hybrid import PREFIX
 from pyserini_compneg.explaining.query_explanation import explain_query, to_object
 from pyserini_compneg.expression import Atom, format_expression, parse, to_json
@@ -25,24 +24,33 @@ from pyserini_compneg.reading.model_reader import packaged_reader
 from pyserini_compneg.reading.words import words_of
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.search.ranked_hits import query_name
-from pyserini_compneg.serve.limits import Limits
+from pyserini_compneg.serve.backend import Backend
 from pyserini_compneg.serve.parameters import (
-    MOST_CONTRIBUTIONS,
     DocumentParameters,
     ExplainParameters,
     ReadingParameters,
     SearchBody,
     SearchParameters,
 )
-from pyserini_compneg.serve.served_index import ServedIndex
-from pyserini_compneg.serve.stages import Stages
+from pyserini_compneg.serve.queries import read_query, read_words
+from pyserini_compneg.serve.replies import (
+    API,
+    AskedQuery,
+    Candidate,
+    Contribution,
+    DocumentReply,
+    ExplainReply,
+    Reading,
+    ReadingReply,
+    SearchReply,
+)
+from pyserini_compneg.serve.search_pool import stage
 from pyserini_compneg.support.vectors import PAIR_SIGN
 from pyserini_compneg.topics.topics import Topic
 from pyserini_compneg.topics.unread import notes_on
 
-API = "v1"
-
-Answer: TypeAlias = dict[str, Any]
+_MOST_CONTRIBUTIONS = 100
+"""Of a hit, the largest; ``explain`` of one document has all."""
 
 _NO_TEXTS = ("id", "_id", "docid", "vector")
 _TEXTS = ("body", "content", "contents", "text")
@@ -51,40 +59,33 @@ _WORD = re.compile(r"\w+")
 _logger = logging.getLogger(__name__)
 
 
-def search_answer(index: ServedIndex, asked: SearchParameters | SearchBody, limits: Limits, stages: Stages) -> Answer:
-    """The answer to a search, in the form of Pyserini's, with more about the query.
-
-    Raises:
-        CompNegError: A query that costs too much, or that cannot be read, composed or searched.
-    """
+def search_answer(backend: Backend, name: str | None, asked: SearchParameters | SearchBody) -> SearchReply:
+    """The answer to a search, in the form of Pyserini's, with more about the query."""
+    index = backend.index(name)
     with index.searcher() as searcher:
-        with stages.measured("read"):
-            query, allowed = asked.asked(), asked.allowed()
-            operators = asked.operators()
-            limits.check(query, operators)
+        with stage("read"):
+            query, operators, allowed = read_query(asked, backend.limits)
             _note_unread_operators(query, asked)
-        with stages.measured("compose"):
+        with stage("compose"):
             (node,) = searcher.compose([query], operators)
-        with stages.measured("search"):
-            name = query_name(query)
-            hits = searcher.batch_search([node], [name], asked.offset + asked.hits, filter=allowed)[name]
+        with stage("search"):
+            qid = query_name(query)
+            hits = searcher.batch_search([node], [qid], asked.offset + asked.hits, filter=allowed)[qid]
             hits = hits[asked.offset :]
             lacking = searcher.lacking(query, [hit.docid for hit in hits], operators=operators)
-        candidates: list[Answer] = []
+        candidates: list[Candidate] = []
         for rank, (hit, lacks) in enumerate(zip(hits, lacking, strict=True), asked.offset + 1):
             check_cancelled()  # a thousand documents take their time, too
-            with stages.measured("documents"):
+            with stage("documents"):
                 document = _document(searcher, hit.docid, asked)
-            candidates.append({"docid": hit.docid, "score": hit.score, "rank": rank, "doc": document})
+            candidate = Candidate(docid=hit.docid, score=hit.score, rank=rank, doc=document)
             if lacks:
-                candidates[-1]["lacks"] = list(lacks)
+                candidate["lacks"] = list(lacks)
             if asked.explain:
-                with stages.measured("explain"):
-                    candidates[-1] |= _explained(searcher, node, hit.docid, document)
-        about = {
-            "unit": searcher.unit(query),
-            **_about(query, asked.text, chosen_operators(operators, searcher.operators)),
-        }
+                with stage("explain"):
+                    _explain(candidate, searcher, node)
+            candidates.append(candidate)
+        about = _about(query, asked, operators, searcher.unit(query))
         return {"api": API, "index": index.name, "query": about, "candidates": candidates}
 
 
@@ -99,76 +100,66 @@ def _note_unread_operators(query: Query, asked: SearchParameters | SearchBody) -
         _logger.warning("%s", note)
 
 
-def document_answer(index: ServedIndex, docid: str, asked: DocumentParameters, stages: Stages) -> Answer:
-    """The stored source of a document, in the form of Pyserini's answer.
-
-    Raises:
-        HTTPException: There is no such document.
-    """
-    with index.searcher() as searcher, stages.measured("documents"):
+def document_answer(backend: Backend, name: str | None, docid: str, asked: DocumentParameters) -> DocumentReply:
+    """The stored source of a document, in the form of Pyserini's answer."""
+    index = backend.index(name)
+    with index.searcher() as searcher, stage("documents"):
         _require(searcher, docid)
         return {"api": API, "index": index.name, "docid": docid, "doc": _document(searcher, docid, asked)}
 
 
 def explain_answer(
-    index: ServedIndex, asked: ExplainParameters, limits: Limits, stages: Stages, docid: str | None = None
-) -> Answer:
-    """What a query became, and what each term adds to the score of a document, if one is named.
-
-    Raises:
-        HTTPException: There is no such document.
-        CompNegError: A query that costs too much, or that cannot be read or composed.
-    """
+    backend: Backend, name: str | None, asked: ExplainParameters, docid: str | None = None
+) -> ExplainReply:
+    """What a query became, and what each term adds to the score of a document, if one is named."""
+    index = backend.index(name)
     with index.searcher() as searcher:
         if docid is not None:
             _require(searcher, docid)
-        with stages.measured("read"):
-            query, allowed = asked.asked(), asked.allowed()
-            operators = asked.operators()
-            limits.check(query, operators)
-        with stages.measured("explain"):
+        with stage("read"):
+            query, operators, allowed = read_query(asked, backend.limits)
+        with stage("explain"):
             docids = [] if docid is None else [docid]
             explained = to_object(explain_query(searcher, query, docids, asked.query, allowed, operators))
         if allowed is not None:
             explained["composed"]["filter"] = allowed.to_json()
-        read = {"decomposition": _decomposition(query)} if isinstance(query, Decomposition) else {}
-        return {"api": API, "index": index.name, "unit": searcher.unit(query), **explained, **read}
+        answer = {"api": API, "index": index.name, "unit": searcher.unit(query), **explained}
+        if isinstance(query, Decomposition):
+            answer["decomposition"] = _reading(query)
+        return cast("ExplainReply", answer)
 
 
-def reading_answer(asked: ReadingParameters) -> Answer:
-    """How a text is read, and the tag of each word.
-
-    Raises:
-        ArgumentError: Another number of tags than words.
-    """
-    reading = asked.reading()
+def reading_answer(asked: ReadingParameters) -> ReadingReply:
+    """How a text is read, and the tag of each word."""
+    reading = read_words(asked.query, asked.tags)
     tags = asked.tags.split(",") if asked.tags else packaged_reader().tags(asked.query)
     words = [] if tags is None else zip(words_of(asked.query), tags, strict=True)
-    return {"api": API, **_decomposition(reading), "words": [{"span": span, "tag": tag} for span, tag in words]}
+    return {"api": API, **_reading(reading), "words": [{"span": span, "tag": tag} for span, tag in words]}
 
 
-def _decomposition(reading: Decomposition) -> Answer:
-    return {**decomposition_object(reading), "tree": to_json(reading.expression)}
+def _reading(reading: Decomposition) -> Reading:
+    return cast("Reading", {**decomposition_object(reading), "tree": to_json(reading.expression)})
 
 
-def _about(query: Query, text: str | None, operators: Operators) -> Answer:
-    """The query in an answer. One that was composed elsewhere has no expression, and no operators."""
+def _about(query: Query, asked: SearchParameters | SearchBody, operators: Operators, unit: float) -> AskedQuery:
+    typed = asked.query or (asked.contents if isinstance(asked, SearchBody) else None)
     if isinstance(query, ScoringNode):
-        return {"text": text or ""}
-    if isinstance(query, Decomposition):
-        expression = query.expression
-        read = {"decomposition": _decomposition(query)}
-    else:
-        expression = parse(query) if isinstance(query, str) else query
-        read = {}
-    names = {kind: getattr(operators, kind) for kind in ("union", "intersection", "difference")}
-    strength = {"difference_weight": operators.strength} if operators.difference in DIFFERENCE_WEIGHTS else {}
-    return {
-        "text": text or query_text(expression),
+        return {"unit": unit, "text": typed or ""}
+    reading = query if isinstance(query, Decomposition) else None
+    asked_for = query.expression if isinstance(query, Decomposition) else query
+    expression = parse(asked_for) if isinstance(asked_for, str) else asked_for
+    chosen = {kind: getattr(operators, kind) for kind in ("union", "intersection", "difference")}
+    if operators.difference in DIFFERENCE_WEIGHTS:
+        chosen["difference_weight"] = operators.strength
+    about: AskedQuery = {
+        "unit": unit,
+        "text": typed or query_text(expression),
         "expression": format_expression(expression),
-        "operators": {**names, **strength, "exclusion": operators.exclusion},
-        **read,
+        "operators": {**chosen, "exclusion": operators.exclusion},
     }
+    if reading:
+        about["decomposition"] = _reading(reading)
+    return about
 
 
 def _require(searcher: SignedImpactSearcher, docid: str) -> None:
@@ -179,7 +170,7 @@ def _require(searcher: SignedImpactSearcher, docid: str) -> None:
 def _document(searcher: SignedImpactSearcher, docid: str, asked: DocumentParameters) -> Any:
     """The stored source, as Pyserini gives it: without the id, and a single field by itself. Values keep their types.
 
-    The vector of a document that an encoder made elsewhere is no part of its text, and is left out, too.
+    A vector that an encoder made elsewhere is no part of the document's text, and is left out, too.
     """
     raw = searcher.reader.raw(docid)
     if raw is None or not asked.parse:
@@ -195,7 +186,7 @@ def _document(searcher: SignedImpactSearcher, docid: str, asked: DocumentParamet
 
 
 def _number(text: str) -> float | str:
-    """A number of JSON; as a text where it is above the largest float, which JSON could not say."""
+    """A number of JSON. One above the largest float stays a text, because JSON has no infinity."""
     return number if math.isfinite(number := float(text)) else text
 
 
@@ -203,14 +194,12 @@ def _cut(name: str, value: Any, length: int | None) -> Any:
     return value[:length] if isinstance(value, str) and name.lower() in _TEXTS else value
 
 
-def _explained(searcher: SignedImpactSearcher, node: ScoringNode, docid: str, document: Any) -> Answer:
-    """The contributions to a score, largest magnitude first, and the words of the document that they stand for."""
-    contributions = searcher.explain(node, docid).contributions
-    largest = sorted(contributions, key=lambda part: -abs(part.amount))[:MOST_CONTRIBUTIONS]
-    return {
-        "contributions": [part._asdict() for part in largest],
-        "words": matched_words(" ".join(_texts_of(document)), {part.term for part in largest}),
-    }
+def _explain(candidate: Candidate, searcher: SignedImpactSearcher, node: ScoringNode) -> None:
+    """Adds the contributions to the score, largest magnitude first, and the words of the document they stand for."""
+    contributions = searcher.explain(node, candidate["docid"]).contributions
+    largest = sorted(contributions, key=lambda part: -abs(part.amount))[:_MOST_CONTRIBUTIONS]
+    candidate["contributions"] = [Contribution(term=part.term, amount=part.amount) for part in largest]
+    candidate["words"] = _matched_words(" ".join(_texts_of(candidate["doc"])), {part.term for part in largest})
 
 
 def _texts_of(value: Any) -> Iterator[str]:
@@ -221,19 +210,11 @@ def _texts_of(value: Any) -> Iterator[str]:
             yield from _texts_of(part)
 
 
-def matched_words(text: str, terms: Iterable[str]) -> Mapping[str, list[str]]:
-    """The words of a text that terms of a query stand for.
-
-    Args:
-        text: The text of a document.
-        terms: The terms, pairs included; those of a model may have their prefix.
-
-    Returns:
-        For each such word in lower case the terms, single ones only.
-    """
+def _matched_words(text: str, terms: Iterable[str]) -> dict[str, list[str]]:
+    """The words of a text, in lower case, each with the terms that it stands for: single terms, no pairs."""
     singles = {single for term in terms for single in term.split(PAIR_SIGN)}
     words = sorted({word.lower() for word in _WORD.findall(text)})
-    found = {
+    found: Mapping[str, list[str]] = {
         word: sorted(singles.intersection((*analysed, word, f"{PREFIX}{word}")))
         for word, analysed in zip(words, analyze(words), strict=True)
     }

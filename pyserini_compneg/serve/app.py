@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Container, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
-from functools import partial
+from contextlib import asynccontextmanager, nullcontext, suppress
 from http import HTTPStatus
 from pathlib import Path
 
@@ -18,14 +16,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
-from pyserini_compneg.serve.answers import API
-from pyserini_compneg.serve.backend import CLIENT_GONE, Backend, gather_notes, unexpected
-from pyserini_compneg.serve.gate import ApiKeys, Gate, error_answer
-from pyserini_compneg.serve.limits import Limits
-from pyserini_compneg.serve.metrics import Metrics
+from pyserini_compneg.serve.backend import CLIENT_GONE, Backend, unexpected
+from pyserini_compneg.serve.gate import Gate, error_answer
+from pyserini_compneg.serve.options import ServeOptions
+from pyserini_compneg.serve.replies import API
 from pyserini_compneg.serve.routes import router
-from pyserini_compneg.serve.search_pool import SearchPool
 from pyserini_compneg.serve.served_index import ServedIndex
+from pyserini_compneg.serve.settings import Limits
 from pyserini_compneg.support.errors import CompNegError
 from pyserini_compneg.support.settings_files import first_fault
 
@@ -36,55 +33,31 @@ DESCRIPTION = "Exact search of composed and negated queries on Lucene impact ind
 
 _ROUTES = f"Expected route /{API}/{{index}}/search or /{API}/{{index}}/doc/{{docid}}; /docs has all"
 
-_logger = logging.getLogger(__name__)
-
 
 def create_app(
     indexes: Mapping[str, ServedIndex],
+    options: ServeOptions,
+    limits: Limits,
     api_keys: Sequence[str] = (),
-    *,
-    threads: int = 2,
-    queue: int = 64,
-    seconds: float = 10.0,
-    limits: Limits | None = None,
-    with_tools: bool = False,
     hosts: Container[str] | None = None,
 ) -> Gate:
-    """The application; it closes the indexes when it ends.
-
-    Args:
-        indexes: The open indexes by their names.
-        api_keys: Who may search; everyone where none is given.
-        threads: Searches at once.
-        queue: Searches that may wait. More are refused with status 429.
-        seconds: The limit for a search, waiting included.
-        limits: What a request may cost.
-        with_tools: Add the tools for language models, at ``/mcp``.
-        hosts: The names by which the server may be called; None for any name.
-    """
-    limits = limits or Limits()
-    gather_notes()
-    pool = SearchPool(threads, queue, seconds)
-    metrics = Metrics(pool)
-    backend = Backend(indexes, pool, limits, metrics.warned)
-    metrics.opened(backend.documents())
-    for name, index in indexes.items():
-        metrics.watch(name, partial(_is_degraded, index))
+    """The application, which closes the indexes when it ends. ``hosts`` are its names, None for any name."""
+    backend = Backend(indexes, limits, options)
     mcp = None
-    if with_tools:  # the library takes longer to import than all else
+    if options.mcp == "http":  # the library takes longer to import than all else
         from pyserini_compneg.serve.mcp_tools import http_route, tools
 
         mcp = tools(backend)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        reloading = asyncio.create_task(backend.reload_for_ever(metrics.reloaded))
-        async with mcp.session_manager.run() if mcp else _nothing():
+        reloading = asyncio.create_task(backend.reload_for_ever())
+        async with mcp.session_manager.run() if mcp else nullcontext():
             yield
         reloading.cancel()
         with suppress(asyncio.CancelledError):
             await reloading
-        pool.close()
+        backend.pool.close()
         for index in indexes.values():
             index.close()
 
@@ -99,24 +72,14 @@ def create_app(
     )
     app.state.backend = backend
     app.include_router(router)
-    _add_pages(app, backend, metrics)
+    _add_pages(app, backend)
     _add_error_handlers(app, backend)
     if mcp:
         app.router.routes.append(http_route(mcp))
-    guarded = (f"/{API}/", "/mcp")
-    return Gate(app, ApiKeys(api_keys), metrics, pool, guarded, most_bytes=limits.body_bytes, hosts=hosts)
+    return Gate(app, backend, (f"/{API}/", "/mcp"), api_keys, hosts)
 
 
-def _is_degraded(index: ServedIndex) -> bool:
-    return index.degraded is not None
-
-
-@asynccontextmanager
-async def _nothing() -> AsyncIterator[None]:
-    yield
-
-
-def _add_pages(app: FastAPI, backend: Backend, metrics: Metrics) -> None:
+def _add_pages(app: FastAPI, backend: Backend) -> None:
     """What belongs to no index."""
 
     @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
@@ -147,7 +110,7 @@ def _add_pages(app: FastAPI, backend: Backend, metrics: Metrics) -> None:
 
     @app.get("/metrics", include_in_schema=False)
     async def prometheus() -> Response:
-        return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(backend.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     app.mount("/page", StaticFiles(directory=PAGE), name="page")
 

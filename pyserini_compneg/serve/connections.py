@@ -46,11 +46,10 @@ class _Phase(Enum):
 
 
 class Connections:
-    """The open connections of a server. Beyond the limit the one that waits longest is closed for a new one.
+    """The open connections of a server. Beyond the limit the connection that waits longest is closed for a new one.
 
-    Args:
-        most: How many there may be; fewer where the system grants fewer files.
-        seconds: How long a request may take to arrive, and a client to read on.
+    There may be ``most``, or fewer where the system grants fewer files. A request must arrive, and a client must read
+    on, within ``seconds``.
     """
 
     def __init__(self, most: int, seconds: float) -> None:
@@ -102,34 +101,28 @@ class LimitedProtocol(H11Protocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begins to wait for a request."""
         super().connection_made(transport)
         self._connections.opened(self)
         self._enter(_Phase.REQUEST)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Ends all waiting."""
         self._enter(_Phase.ANSWER)
         self._connections.lost(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Looks whether the request is whole."""
         super().data_received(data)
         self._enter(self._phase_now())
 
     def on_response_complete(self) -> None:
-        """Begins to wait for the next request."""
         super().on_response_complete()
         self._enter(self._phase_now())
 
     def pause_writing(self) -> None:
-        """Begins to wait for the client to read."""
         super().pause_writing()
         self._enter(self._phase_now())
 
     def resume_writing(self) -> None:
-        """The client reads again."""
         super().resume_writing()
         self._enter(self._phase_now())
 

@@ -14,9 +14,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pyserini_compneg.serve.metrics import Metrics
-from pyserini_compneg.serve.search_pool import SearchPool, queue_full
-from pyserini_compneg.serve.stages import Stages
+from pyserini_compneg.serve.backend import Backend
+from pyserini_compneg.serve.search_pool import queue_full, stages
 
 _LONGEST_QUERY_LOGGED = 500
 
@@ -35,39 +34,6 @@ _HEADERS = [
 _logger = logging.getLogger(__name__)
 
 
-class ApiKeys:
-    """Tells whether a request brings a key. How long that takes says nothing about the keys.
-
-    Args:
-        keys: The keys. Where there is none, every request may pass.
-    """
-
-    def __init__(self, keys: Sequence[str]) -> None:
-        self._keys = tuple(keys)
-        self._digests = [_digest(key.encode()) for key in keys]
-
-    def are_in(self, *texts: str) -> bool:
-        """Whether a key stands in one of some texts, percent-encoded or not, so that they are not for the log."""
-        decoded = (form for text in texts for form in (text, unquote(text), unquote_plus(text)))
-        return any(key in form for form in decoded for key in self._keys)
-
-    def admit(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
-        """Whether ``X-API-Key``, or ``Authorization: Bearer``, is one of the keys."""
-        if not self._digests:
-            return True
-        given = [value.strip() for name, value in headers if name == b"x-api-key"]
-        for name, value in headers:
-            scheme, _, key = value.partition(b" ")
-            if name == b"authorization" and scheme.lower() == b"bearer":
-                given.append(key.strip())
-        matches = [hmac.compare_digest(_digest(key), known) for key in given for known in self._digests]
-        return any(matches)
-
-
-def _digest(key: bytes) -> bytes:
-    return hashlib.sha256(key).digest()
-
-
 _NO_KEY = "Unauthorized: send an API key as X-API-Key, or as Authorization: Bearer"
 
 
@@ -79,44 +45,35 @@ def error_answer(error: HTTPException) -> Response:
 class Gate:
     """The outermost part of the server.
 
-    Args:
-        app: What answers.
-        keys: Who may search.
-        metrics: Counts the requests.
-        pool: What searches. While it is full, searches are refused here, before they are read.
-        guarded: The paths of searches, and those below them. They need a key, and no page of another origin may ask.
-        most_bytes: Of a body.
-        hosts: The names by which the server may be called; None for any name. A page of the web that lets its own name
-            point to this machine can so not read what the server answers.
+    Paths that begin with one of ``guarded`` are searches: they need a key, no page of another origin may ask for them,
+    and they are refused before they are read while the pool is full. ``hosts`` are the names by which the server may be
+    called, None for any name: so no page of the web whose name is made to point to this machine can read answers.
     """
 
     def __init__(
         self,
         app: ASGIApp,
-        keys: ApiKeys,
-        metrics: Metrics,
-        pool: SearchPool,
-        guarded: Sequence[str],
-        *,
-        most_bytes: int,
-        hosts: Container[str] | None = None,
+        backend: Backend,
+        guarded: tuple[str, ...],
+        api_keys: Sequence[str],
+        hosts: Container[str] | None,
     ) -> None:
-        self._app, self._keys, self._metrics, self._pool = app, keys, metrics, pool
-        self._guarded, self._most_bytes, self._hosts = tuple(guarded), most_bytes, hosts
+        self._app, self._backend, self._guarded, self._hosts = app, backend, guarded, hosts
+        self._keys, self._digests = api_keys, [_digest(key.encode()) for key in api_keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         begun, status, received = time.perf_counter(), 500, 0
-        stages = scope.setdefault("state", {})["stages"] = Stages()
+        spent: dict[str, float] = {}
+        stages.set(spent)
 
         async def send_on(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                own = [*_HEADERS, (b"server-timing", stages.header().encode())]
+                own = [*_HEADERS, (b"server-timing", _timing(spent).encode())]
                 message = {**message, "headers": [*map(_without_host, message["headers"]), *own]}
             await send(message)
 
@@ -124,7 +81,7 @@ class Gate:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
-            if received > self._most_bytes:
+            if received > self._backend.limits.body_bytes:
                 raise self._too_large()
             return message
 
@@ -136,15 +93,15 @@ class Gate:
         finally:
             seconds = time.perf_counter() - begun
             route = getattr(scope.get("route"), "path", None) or "other"
-            self._metrics.answered(route, status, seconds, stages)
-            _log(scope, status, seconds, stages, self._keys)
+            self._backend.metrics.answered(route, status, seconds, spent)
+            _log(scope, status, seconds, spent, self._keys)
 
     def _refusal(self, scope: Scope) -> HTTPException | None:
         if self._hosts is not None and (host := _host(scope)) not in self._hosts:
             return HTTPException(421, f"This server is not called {host[:80]!r}: with API keys it may have any name")
         headers = dict(scope["headers"])
         length = headers.get(b"content-length", b"")
-        if length.isdigit() and int(length[:20]) > self._most_bytes:
+        if length.isdigit() and int(length[:20]) > self._backend.limits.body_bytes:
             return self._too_large()
         if not _is_utf8(scope.get("raw_path", b""), scope["query_string"]):
             return HTTPException(400, "The address is no UTF-8 text; percent-encode it as such")
@@ -152,16 +109,33 @@ class Gate:
             return HTTPException(404, "The path ends with a line feed, and no route or document does")
         if not scope["path"].startswith(self._guarded):
             return None
-        if not self._keys.admit(scope["headers"]):
+        if self._digests and not _has_key(scope["headers"], self._digests):
             return HTTPException(401, _NO_KEY, {"WWW-Authenticate": "Bearer"})
         if _is_foreign(scope["method"], headers):
             return HTTPException(403, "A page of another origin may not ask this server; ask from a program")
         if scope["method"] == "POST" and not _is_json(headers.get(b"content-type", b"")):
             return HTTPException(415, "The body must be JSON; send it with Content-Type: application/json")
-        return queue_full() if self._pool.is_full else None
+        return queue_full() if self._backend.pool.is_full else None
 
     def _too_large(self) -> HTTPException:
-        return HTTPException(413, f"The body has more than {self._most_bytes:,} bytes")
+        return HTTPException(413, f"The body has more than {self._backend.limits.body_bytes:,} bytes")
+
+
+def _has_key(headers: Sequence[tuple[bytes, bytes]], digests: Sequence[bytes]) -> bool:
+    """Whether ``X-API-Key``, or ``Authorization: Bearer``, is one of the keys. The time it takes tells nothing of them.
+
+    Keys are compared by their digests, all of them each time.
+    """
+    given = [value.strip() for name, value in headers if name == b"x-api-key"]
+    for name, value in headers:
+        scheme, _, key = value.partition(b" ")
+        if name == b"authorization" and scheme.lower() == b"bearer":
+            given.append(key.strip())
+    return any([hmac.compare_digest(_digest(key), known) for key in given for known in digests])
+
+
+def _digest(key: bytes) -> bytes:
+    return hashlib.sha256(key).digest()
 
 
 def _is_utf8(*encoded: bytes) -> bool:
@@ -211,28 +185,33 @@ def _host(scope: Scope) -> str:
     return (name[1] if name else called).lower()
 
 
-def _log(scope: Scope, status: int, seconds: float, stages: Stages, keys: ApiKeys) -> None:
-    """One line; path and query are percent-encoded, so nothing in them can begin another one.
+def _timing(spent: Mapping[str, float]) -> str:
+    """The value of ``Server-Timing``."""
+    return ", ".join(f"{name};dur={milliseconds}" for name, milliseconds in spent.items())
 
-    What may hold a key is left out: the query of a request without a right key, and all that holds a right one.
+
+def _log(scope: Scope, status: int, seconds: float, spent: Mapping[str, float], keys: Sequence[str]) -> None:
+    """One line; path and query are percent-encoded, so nothing in them can begin another line.
+
+    What may hold a key is left out: the query of a request without a right key, and all that holds a right key.
     """
     method, path = scope["method"], scope.get("raw_path", scope["path"].encode()).decode("ascii", "replace")
     query = scope["query_string"].decode("ascii", "replace")
-    if status == 401 or keys.are_in(query):
+    if status == 401 or _holds_key(query, keys):
         query = "..." if query else ""
-    if keys.are_in(path, method):
+    if _holds_key(path, keys) or _holds_key(method, keys):
         method, path = "...", "..."
     query = query[:_LONGEST_QUERY_LOGGED]
-    values = {
-        "client": (scope.get("client") or ("-",))[0],
-        "method": method,
-        "path": path,
-        "query": query,
-        "status": status,
-        "milliseconds": round(1000 * seconds, 3),
-        "stages": stages.milliseconds,
-    }
-    times = " ".join(f"{name}={milliseconds:.1f}" for name, milliseconds in stages.milliseconds.items())
+    client = (scope.get("client") or ("-",))[0]
+    values = {"client": client, "method": method, "path": path, "query": query, "status": status}
+    values |= {"milliseconds": round(1000 * seconds, 3), "stages": spent}
+    times = " ".join(f"{name}={milliseconds:.1f}" for name, milliseconds in spent.items())
     target = f"{path}?{query}" if query else path
-    line = f"{values['client']} {method} {target} {status} {1000 * seconds:.1f} ms {times}"
+    line = f"{client} {method} {target} {status} {1000 * seconds:.1f} ms {times}"
     _logger.info("%s", line.rstrip(), extra={"progress": values})
+
+
+def _holds_key(text: str, keys: Sequence[str]) -> bool:
+    """Whether a key stands in a text, percent-encoded or not."""
+    forms = (text, unquote(text), unquote_plus(text))
+    return any(key in form for form in forms for key in keys)

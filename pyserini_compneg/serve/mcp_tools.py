@@ -1,6 +1,6 @@
 """Tools for language models, by the Model Context Protocol: named as in Pyserini's server, and two more.
 
-The arguments of a tool are a model of ``parameters``, which describes and checks them.
+A model of ``parameters`` describes and checks the arguments of each tool.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from mcp.types import (
     Tool,
     jsonrpc_message_adapter,
 )
-from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -43,19 +43,17 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pyserini_compneg.serve import answers
-from pyserini_compneg.serve.answers import Answer
-from pyserini_compneg.serve.backend import Backend, gather_notes, unexpected
-from pyserini_compneg.serve.limits import Limits
+from pyserini_compneg.serve.backend import Backend, unexpected
+from pyserini_compneg.serve.options import ServeOptions
 from pyserini_compneg.serve.parameters import (
     DocumentOfIdParameters,
     ExplainOfIdParameters,
-    NoParameters,
+    Parameters,
     ReadingParameters,
     SearchParameters,
 )
-from pyserini_compneg.serve.search_pool import SearchPool
 from pyserini_compneg.serve.served_index import ServedIndex
-from pyserini_compneg.serve.stages import Stages
+from pyserini_compneg.serve.settings import Limits
 from pyserini_compneg.support.errors import CompNegError
 from pyserini_compneg.support.settings_files import first_fault
 from pyserini_compneg.support.terminal import shown, suggestion
@@ -78,18 +76,7 @@ class _OfIndex(BaseModel):
     )
 
 
-class _Filtered(BaseModel):
-    @field_validator("filter", mode="before", check_fields=False)
-    @classmethod
-    def _read_json(cls, value: Any) -> Any:
-        """Some clients send a list or an object as a text; no condition begins as one."""
-        if isinstance(value, str) and value.startswith(("[", "{")):
-            with suppress(ValueError, RecursionError):
-                return json.loads(value)
-        return value
-
-
-class _Search(_OfIndex, _Filtered, SearchParameters):
+class _Search(_OfIndex, SearchParameters):
     """Find the best documents of an index for a query."""
 
 
@@ -97,11 +84,11 @@ class _GetDocument(_OfIndex, DocumentOfIdParameters):
     """Fetch a document by its id."""
 
 
-class _ListIndexes(NoParameters):
+class _ListIndexes(Parameters):
     """List the names of all indexes."""
 
 
-class _Explain(_OfIndex, _Filtered, ExplainOfIdParameters):
+class _Explain(_OfIndex, ExplainOfIdParameters):
     """Say what each term of a query adds to the score of a document, or takes from it."""
 
 
@@ -109,41 +96,20 @@ class _Decompose(ReadingParameters):
     """Read plain English words as an expression: what is wanted, what is excluded, and how it is joined."""
 
 
-def _search(backend: Backend, asked: _Search, stages: Stages) -> Answer:
-    return answers.search_answer(_index(backend, asked.index), asked, backend.limits, stages)
-
-
-def _get_document(backend: Backend, asked: _GetDocument, stages: Stages) -> Answer:
-    return answers.document_answer(_index(backend, asked.index), asked.docid, asked, stages)
-
-
-def _list_indexes(backend: Backend, _: _ListIndexes, __: Stages) -> Answer:
-    return {"result": list(backend.indexes)}
-
-
-def _explain(backend: Backend, asked: _Explain, stages: Stages) -> Answer:
-    return answers.explain_answer(_index(backend, asked.index), asked, backend.limits, stages, docid=asked.docid)
-
-
-def _decompose(_: Backend, asked: _Decompose, __: Stages) -> Answer:
-    return answers.reading_answer(asked)
-
-
-_TOOLS: Mapping[str, tuple[type[BaseModel], Callable[[Backend, Any, Stages], Answer]]] = {
-    "search": (_Search, _search),
-    "get_document": (_GetDocument, _get_document),
-    "list_indexes": (_ListIndexes, _list_indexes),
-    "explain": (_Explain, _explain),
-    "decompose": (_Decompose, _decompose),
+_TOOLS: Mapping[str, tuple[type[BaseModel], Callable[[Backend, Any], Mapping[str, Any]]]] = {
+    "search": (_Search, lambda backend, asked: answers.search_answer(backend, asked.index, asked)),
+    "get_document": (
+        _GetDocument,
+        lambda backend, asked: answers.document_answer(backend, asked.index, asked.docid, asked),
+    ),
+    "list_indexes": (_ListIndexes, lambda backend, _: {"result": list(backend.indexes)}),
+    "explain": (_Explain, lambda backend, asked: answers.explain_answer(backend, asked.index, asked, asked.docid)),
+    "decompose": (_Decompose, lambda _, asked: answers.reading_answer(asked)),
 }
 
 
 def tools(backend: Backend) -> Server[Any]:
-    """A server with the tools ``search``, ``get_document``, ``list_indexes``, ``explain`` and ``decompose``.
-
-    Args:
-        backend: The indexes, and the threads that search them.
-    """
+    """A server with the five tools, which the pool of the backend runs."""
     listed = ListToolsResult(
         tools=[
             Tool(name=name, description=model.__doc__, input_schema=model.model_json_schema())
@@ -172,25 +138,18 @@ def tools(backend: Backend) -> Server[Any]:
     )
 
 
-def _index(backend: Backend, name: str | None) -> ServedIndex:
-    if name is None and len(backend.indexes) > 1:
-        raise HTTPException(400, f"Name an index; there are {', '.join(backend.indexes)}")
-    return backend.index(next(iter(backend.indexes)) if name is None else name)
-
-
-async def _run(backend: Backend, name: str, arguments: Mapping[str, Any]) -> Answer:
-    """Has the work of a tool done in the pool. What is wrong is an HTTPException with one sentence."""
+async def _run(backend: Backend, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Runs a tool in the pool. Every error becomes an HTTPException with one sentence."""
     if name not in _TOOLS:
         others = suggestion(name, _TOOLS) or f"; there are {', '.join(_TOOLS)}"
         raise HTTPException(404, f"no tool {shown(name)}{others}")
     model, work = _TOOLS[name]
-    stages = Stages()
 
-    def answer() -> Answer:
-        return work(backend, model.model_validate(arguments, strict=True), stages)
+    def answer() -> Mapping[str, Any]:
+        return work(backend, model.model_validate(arguments, strict=True))
 
     try:
-        return await backend.pool.run(partial(backend.with_notes, answer), stages, asyncio.Event().wait)
+        return await backend.pool.run(partial(backend.with_notes, answer), asyncio.Event().wait)
     except ValidationError as error:
         raise HTTPException(400, first_fault(error.errors(include_url=False))) from None
     except CompNegError as error:
@@ -202,32 +161,20 @@ async def _run(backend: Backend, name: str, arguments: Mapping[str, Any]) -> Ans
         raise unexpected() from None
 
 
-def _text_only(answer: Answer) -> Answer:
+def _text_only(answer: Mapping[str, Any]) -> dict[str, Any]:
     """The answer without halves of surrogate pairs, which a stored text may hold and no message can."""
     text = json.dumps(answer, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    whole: Answer = json.loads(text)
+    whole: dict[str, Any] = json.loads(text)
     return whole
 
 
-def run_on_standard_input(
-    indexes: Mapping[str, ServedIndex], threads: int, queue: int, seconds: float, limits: Limits | None = None
-) -> None:
-    """Serves the tools on standard input and output, until the input ends.
-
-    Args:
-        indexes: The open indexes by their names.
-        threads: Searches at once.
-        queue: Searches that may wait.
-        seconds: The limit for a search, waiting included.
-        limits: What a search may cost.
-    """
-    gather_notes()
-    pool = SearchPool(threads, queue, seconds)
-    backend = Backend(indexes, pool, limits)
+def run_on_standard_input(indexes: Mapping[str, ServedIndex], options: ServeOptions, limits: Limits) -> None:
+    """Serves the tools on standard input and output, until the input ends."""
+    backend = Backend(indexes, limits, options)
 
     async def run() -> None:
         _take_signals_between_tasks()
-        reloading = asyncio.create_task(backend.reload_for_ever(lambda *_: None))
+        reloading = asyncio.create_task(backend.reload_for_ever())
         try:
             await _serve_standard_input(tools(backend))
         finally:
@@ -240,7 +187,7 @@ def run_on_standard_input(
         threading.Thread(target=_end_without_input, args=(code,), daemon=True).start()
         raise
     finally:
-        pool.close()
+        backend.pool.close()
 
 
 async def _serve_standard_input(server: Server[Any]) -> None:

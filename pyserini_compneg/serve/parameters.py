@@ -1,40 +1,25 @@
-"""What a request may ask for. Pydantic checks it; the names are those of Pyserini's server, and of our commands."""
+"""The parameters of requests, with the names of Pyserini's server and of our commands. Pydantic checks them."""
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import suppress
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticKnownError
 
-from pyserini_compneg.compose import (
-    DIFFERENCES,
-    INTERSECTIONS,
-    UNIONS,
-    Operators,
-    Query,
-    quantised,
-)
-from pyserini_compneg.compose.json_form import from_json as composed_from_json
-from pyserini_compneg.expression import Atom, Filter, from_json, parse
-from pyserini_compneg.expression.filters import read_conditions
-from pyserini_compneg.reading import decompose, tagged_reading
-from pyserini_compneg.reading.decomposition import Decomposition
+from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS
 from pyserini_compneg.reading.tags import TAGS
-from pyserini_compneg.serve.limits import MOST_CHARACTERS
-from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.terminal import shown, suggestion
+
+MOST_CHARACTERS = 8_000
+"""Of a query, and of all atoms of a tree together."""
 
 MOST_HITS = 1_000
 LAST_RANK = 10_000
-"""No answer goes beyond it, whatever ``offset`` says."""
-
-MOST_VALUES = 10_000
-"""Of a filter; the last filters are kept in memory."""
-
-MOST_CONTRIBUTIONS = 100
-"""Of a hit, the largest; ``explain`` of one document has all."""
+"""The last rank of any answer, whatever ``offset`` says."""
 
 
 def _checked_text(text: str) -> str:
@@ -64,7 +49,7 @@ Tags = Annotated[
 
 
 def _spelled(form: str, fault: Any) -> BeforeValidator:
-    """Refuses other texts than those of a form; pydantic takes ``1_0``, digits of all scripts, and ``on``."""
+    """Refuses texts of another form. Pydantic alone would take ``1_0``, digits of all scripts, and ``on``."""
 
     def checked(value: Any) -> Any:
         if isinstance(value, str) and not re.fullmatch(form, value):
@@ -83,7 +68,7 @@ def _one_of(names: tuple[str, ...]) -> Any:
     return Field(default=None, json_schema_extra={"enum": list(names)})
 
 
-class _Parameters(BaseModel):
+class Parameters(BaseModel):
     """Unknown parameters, infinities and NaN are refused."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
@@ -98,12 +83,8 @@ class _Parameters(BaseModel):
         return given
 
 
-class NoParameters(_Parameters):
-    """None at all."""
-
-
-class OperatorParameters(_Parameters):
-    """The operators of a query; those that are not given have their defaults."""
+class OperatorParameters(Parameters):
+    """The operators of a query. An operator that is not given has its default."""
 
     union: str | None = _one_of(UNIONS)
     intersection: str | None = _one_of(INTERSECTIONS)
@@ -119,17 +100,11 @@ class OperatorParameters(_Parameters):
         description="what matches B in A NOT! B: any, all, or a share of the best score for B",
     )
 
-    def operators(self) -> Operators | None:
-        """What was chosen; None if nothing was.
-
-        Raises:
-            QueryError: An unknown operator, or a strength that it does not have.
-        """
-        given = self.model_dump(include=set(OperatorParameters.model_fields), exclude_none=True)
-        return Operators(**given) if given else None
-
 
 def _conditions(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(("[", "{")):  # no condition does; some clients send JSON as a text
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
     listed = [value] if isinstance(value, str) else value
     if listed is None or isinstance(listed, dict):
         return listed
@@ -138,43 +113,26 @@ def _conditions(value: Any) -> Any:
     raise ValueError(f"must be FIELD=VALUE, a list of these, or an object of fields and values, got {shown(value)}")
 
 
-class FilterParameters(_Parameters):
+class FilterParameters(Parameters):
     """The documents that may be found."""
 
     filter: Annotated[list[str] | dict[str, Any] | None, BeforeValidator(_conditions)] = Field(
         default=None,
-        description="find only documents with this value, FIELD=VALUE, or a number in this range, FIELD=1990..1999; of "
-        "a field that is given again any value will do, and all fields must fit; in a body also {FIELD: values}",
+        description="find only documents with this value, FIELD=VALUE, or a number in this range, FIELD=1990..1999. "
+        "Give a field twice to accept either value. Different fields must all match. In a body also {FIELD: values}",
     )
 
-    def allowed(self) -> Filter | None:
-        """The filter; None lets all documents through.
 
-        Raises:
-            ArgumentError: No field, a condition that is none, or too many values.
-        """
-        if self.filter is None:
-            return None
-        fields: Any = read_conditions(self.filter) if isinstance(self.filter, list) else self.filter
-        asked = Filter(fields)
-        if (count := sum(map(len, asked.fields.values()))) > MOST_VALUES:
-            raise ArgumentError(f"filter: expected at most {MOST_VALUES} values, got {count}; search in parts")
-        return asked
-
-
-class ReadingParameters(_Parameters):
+class ReadingParameters(Parameters):
     """``GET /v1/decompose``."""
 
     query: QueryText
     tags: Tags = None
 
-    def reading(self) -> Decomposition:
-        """How the text is read, by the given tags or by those of the model.
 
-        Raises:
-            ArgumentError: Another number of tags than words.
-        """
-        return decompose(self.query) if self.tags is None else tagged_reading(self.query, self.tags.split(","))
+def _check_tags(tags: str | None, read: str) -> None:
+    if tags is not None and read != "model":
+        raise ValueError("tags need read=model")
 
 
 class QueryParameters(OperatorParameters):
@@ -184,45 +142,24 @@ class QueryParameters(OperatorParameters):
     read: Literal["expression", "plain", "model"] = Field(
         default="expression",
         description="how the query is read: as an expression with AND, OR, NOT; as one plain text; or as plain words "
-        "that the small model takes apart",
+        "that the small model parses",
     )
-
     tags: Tags = None
 
     @model_validator(mode="after")
     def _only_read_words_have_tags(self) -> Self:
-        if self.tags is not None and self.read != "model":
-            raise ValueError("tags need read=model")
+        _check_tags(self.tags, self.read)
         return self
 
-    def asked(self) -> Query:
-        """The query.
 
-        Raises:
-            QueryError: A text that is no expression.
-            ArgumentError: Another number of tags than words.
-        """
-        match self.read:
-            case "expression":
-                return parse(self.query)
-            case "plain":
-                return Atom(self.query)
-        return ReadingParameters(query=self.query, tags=self.tags).reading()
-
-    @property
-    def text(self) -> str | None:
-        """The query as it was typed; None if it was no text."""
-        return self.query
-
-
-class IdParameters(_Parameters):
-    """Which document is meant, where its id does not stand in the path: browsers take ``.`` and ``..`` away there."""
+class IdParameters(Parameters):
+    """The id of a document, for ids that a path cannot hold: browsers remove ``.`` and ``..`` from paths."""
 
     docid: str = Field(min_length=1, max_length=MOST_CHARACTERS, description="id of the document")
 
 
-class DocumentParameters(_Parameters):
-    """How documents are given."""
+class DocumentParameters(Parameters):
+    """The form of documents."""
 
     parse: Truth = Field(default=True, description="give the fields of the document, not its JSON as a text")
     max_doc_length: Whole | None = Field(default=None, ge=1, description="characters of the document's text")
@@ -235,7 +172,7 @@ class DocumentParameters(_Parameters):
 
 
 class HitParameters(DocumentParameters, FilterParameters):
-    """Which hits are wanted."""
+    """The hits that are wanted."""
 
     hits: Whole = Field(default=10, ge=1, le=MOST_HITS)
     offset: Whole = Field(default=0, ge=0, lt=LAST_RANK, description="hits that are left out before the first")
@@ -267,9 +204,9 @@ class ExplainOfIdParameters(IdParameters, ExplainParameters):
 class SearchBody(OperatorParameters, HitParameters):
     """``POST /v1/{index}/search``: a query in one of five forms.
 
-    A line that ``compose`` wrote is such a body: ``contents`` is its text, and its ``id`` is not looked at. What is
-    inside of a tree is not checked by pydantic, which goes down by recursion: 200 brackets have ended the process in
-    its main thread, whose stack Java limits.
+    A line that ``compose`` wrote is such a body: ``contents`` is its text, and its ``id`` is ignored. Pydantic does not
+    check the inside of trees, because it recurses: 200 brackets can end a process in its main thread, whose stack Java
+    limits.
     """
 
     query: QueryText | None = None
@@ -292,35 +229,10 @@ class SearchBody(OperatorParameters, HitParameters):
         given = [name for name in forms if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(f"give one of {', '.join(forms)}, got {' and '.join(given) or 'none'}")
-        if self.tags is not None and self.read != "model":
-            raise ValueError("tags need read=model")
+        _check_tags(self.tags, self.read)
         idle = set() if self.query is not None else {"read", "tags"}
         if given[0] not in ("query", "expression"):
             idle |= OperatorParameters.model_fields.keys()
         if useless := sorted(name for name in self.model_fields_set & idle if getattr(self, name) is not None):
             raise ValueError(f"{useless[0]} has no use beside {given[0]}; leave it out")
         return self
-
-    def asked(self) -> Query:
-        """The query.
-
-        Raises:
-            QueryError: A text or a tree that is no expression.
-            QueryError: A composed query that is none.
-        """
-        if self.query is not None:
-            return QueryParameters(query=self.query, read=self.read, tags=self.tags).asked()
-        if isinstance(self.expression, str):  # as in a file of topics
-            return parse(self.expression)
-        if self.expression is not None:
-            return from_json(self.expression, "expression")
-        if self.query_tokens is not None:
-            return quantised(composed_from_json({"vector": self.query_tokens}, "query_tokens"))
-        if self.vector is not None:
-            return composed_from_json({"vector": self.vector}, "vector")
-        return composed_from_json(self.score, "score")
-
-    @property
-    def text(self) -> str | None:
-        """The query as it was typed; None if it was no text."""
-        return self.query or self.contents

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from pyserini_compneg.serve import answers
-from pyserini_compneg.serve.answers import API, Answer
 from pyserini_compneg.serve.backend import Backend
-from pyserini_compneg.serve.limits import Limits
 from pyserini_compneg.serve.parameters import (
     DocumentOfIdParameters,
     DocumentParameters,
@@ -24,15 +22,12 @@ from pyserini_compneg.serve.parameters import (
     SearchBody,
     SearchParameters,
 )
-from pyserini_compneg.serve.replies import DocumentReply, ErrorReply, ExplainReply, ReadingReply, SearchReply
-from pyserini_compneg.serve.served_index import ServedIndex
-from pyserini_compneg.serve.stages import Stages
+from pyserini_compneg.serve.replies import API, DocumentReply, ErrorReply, ExplainReply, ReadingReply, SearchReply
+from pyserini_compneg.serve.search_pool import stage
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.json_objects import parse_json_object
 from pyserini_compneg.support.settings_files import first_fault
 from pyserini_compneg.support.terminal import shown
-
-Body = TypeVar("Body", bound=BaseModel)
 
 _DESCRIPTIONS: dict[int | str, str] = {
     "default": "Any other error",
@@ -52,19 +47,6 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def _backend(request: Request) -> Backend:
-    backend: Backend = request.app.state.backend
-    return backend
-
-
-def _index(request: Request, index: str) -> ServedIndex:
-    return _backend(request).index(index)
-
-
-def _limits(request: Request) -> Limits:
-    return _backend(request).limits
-
-
 def _each_once(request: Request) -> None:
     """Refuses a parameter that is given twice, of which one would else be dropped."""
     names = [name for name, _ in request.query_params.multi_items() if name != "filter"]
@@ -72,109 +54,86 @@ def _each_once(request: Request) -> None:
         raise HTTPException(400, f"{shown(twice)} is given twice")
 
 
-def _read(body: bytes, model: type[Body]) -> Body:
-    """The JSON body of a request, read as strictly as files are.
-
-    Raises:
-        ArgumentError: It is no JSON object in UTF-8, or another one than the model describes.
-    """
+def _read(body: bytes) -> SearchBody:
+    """The JSON body of a request, read as strictly as files are."""
     try:
-        return model.model_validate(parse_json_object(body.decode(), "body", ArgumentError), strict=True)
+        return SearchBody.model_validate(parse_json_object(body.decode(), "body", ArgumentError), strict=True)
     except UnicodeDecodeError as error:
-        raise ArgumentError(f"body: no UTF-8 text, at byte {error.start}") from None
+        raise ArgumentError(f"no UTF-8 text, at byte {error.start}", where="body") from None
     except ValidationError as error:
-        raise ArgumentError(f"body: {first_fault(error.errors(include_url=False))}") from None
+        raise ArgumentError(first_fault(error.errors(include_url=False)), where="body") from None
 
 
-def _described(model: type[BaseModel]) -> dict[str, Any]:
-    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
-
-
-_Index = Annotated[ServedIndex, Depends(_index)]
-_Limits = Annotated[Limits, Depends(_limits)]
+_BODY = {"required": True, "content": {"application/json": {"schema": SearchBody.model_json_schema()}}}
 
 router = APIRouter(prefix=f"/{API}", responses=_ERRORS, dependencies=[Depends(_each_once)])
 
 
-async def _answer(request: Request, work: Callable[[Stages], Answer]) -> Response:
-    """Has the work done in the pool; it is cancelled when the client goes."""
-    stages: Stages = request.state.stages
-    backend = _backend(request)
+async def _answer(request: Request, work: Callable[..., Mapping[str, Any]], *arguments: Any) -> Response:
+    """Runs ``work(backend, *arguments)`` in the pool, and cancels it when the client goes."""
+    backend: Backend = request.app.state.backend
 
     def body() -> bytes:
-        answer = backend.with_notes(partial(work, stages))
-        with stages.measured("json"):
+        answer = backend.with_notes(partial(work, backend, *arguments))
+        with stage("json"):
             return json.dumps(answer).encode()  # all of it ASCII: a stored text may hold half a surrogate pair
 
     async def gone() -> None:
         while (await request.receive())["type"] != "http.disconnect":
             pass
 
-    content = await backend.pool.run(body, stages, gone)
+    content = await backend.pool.run(body, gone)
     return Response(content, media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
 @router.get("/{index}/search", response_model=SearchReply, summary="Search an index")
-async def search(
-    request: Request, index: _Index, limits: _Limits, asked: Annotated[SearchParameters, Query()]
-) -> Response:
-    """The best documents for an expression, for a plain text, or for plain words that are taken apart."""
-    return await _answer(request, partial(answers.search_answer, index, asked, limits))
+async def search(request: Request, index: str, asked: Annotated[SearchParameters, Query()]) -> Response:
+    """The best documents for an expression, for a plain text, or for plain words that a model parses."""
+    return await _answer(request, answers.search_answer, index, asked)
 
 
 @router.post(
     "/{index}/search",
     response_model=SearchReply,
     summary="Search an index for a composed query",
-    openapi_extra=_described(SearchBody),
+    openapi_extra={"requestBody": _BODY},
 )
-async def search_composed(request: Request, index: _Index, limits: _Limits) -> Response:
+async def search_composed(request: Request, index: str) -> Response:
     """The best documents for a query that was composed elsewhere, for a tree, or for weights of tokens."""
     body = await request.body()
     if request.query_params:
         raise HTTPException(400, "a POST takes its parameters in the body, and none in the URL")
-    return await _answer(request, lambda stages: answers.search_answer(index, _read(body, SearchBody), limits, stages))
+    return await _answer(request, lambda backend: answers.search_answer(backend, index, _read(body)))
 
 
 @router.get("/{index}/doc/{docid:path}", response_model=DocumentReply, summary="Fetch a document by its id")
-async def document(
-    request: Request, index: _Index, docid: str, asked: Annotated[DocumentParameters, Query()]
-) -> Response:
+async def document(request: Request, index: str, docid: str, asked: Annotated[DocumentParameters, Query()]) -> Response:
     """The stored source of a document."""
-    return await _answer(request, partial(answers.document_answer, index, docid, asked))
+    return await _answer(request, answers.document_answer, index, docid, asked)
 
 
 @router.get("/{index}/doc", response_model=DocumentReply, summary="Fetch a document by its id, as a parameter")
-async def document_of_id(
-    request: Request, index: _Index, asked: Annotated[DocumentOfIdParameters, Query()]
-) -> Response:
+async def document_of_id(request: Request, index: str, asked: Annotated[DocumentOfIdParameters, Query()]) -> Response:
     """The stored source of a document of any id: a path cannot hold ``.`` and ``..``."""
-    return await _answer(request, partial(answers.document_answer, index, asked.docid, asked))
+    return await _answer(request, answers.document_answer, index, asked.docid, asked)
 
 
 @router.get("/{index}/compose", response_model=ExplainReply, summary="Compose a query")
-async def compose(
-    request: Request, index: _Index, limits: _Limits, asked: Annotated[ExplainParameters, Query()]
-) -> Response:
+async def compose(request: Request, index: str, asked: Annotated[ExplainParameters, Query()]) -> Response:
     """What a query becomes: its weights, and the composed query that ``POST search`` takes."""
-    return await _answer(request, partial(answers.explain_answer, index, asked, limits))
+    return await _answer(request, answers.explain_answer, index, asked)
 
 
 @router.get("/{index}/explain/{docid:path}", response_model=ExplainReply, summary="Explain a score")
-async def explain(
-    request: Request, index: _Index, limits: _Limits, docid: str, asked: Annotated[ExplainParameters, Query()]
-) -> Response:
+async def explain(request: Request, index: str, docid: str, asked: Annotated[ExplainParameters, Query()]) -> Response:
     """What each term adds to the score of a document, or takes from it; the parts add up to the score."""
-    return await _answer(request, partial(answers.explain_answer, index, asked, limits, docid=docid))
+    return await _answer(request, answers.explain_answer, index, asked, docid)
 
 
 @router.get("/{index}/explain", response_model=ExplainReply, summary="Explain a score, with the id as a parameter")
-async def explain_of_id(
-    request: Request, index: _Index, limits: _Limits, asked: Annotated[ExplainOfIdParameters, Query()]
-) -> Response:
+async def explain_of_id(request: Request, index: str, asked: Annotated[ExplainOfIdParameters, Query()]) -> Response:
     """What each term adds to the score of a document of any id."""
-    return await _answer(request, partial(answers.explain_answer, index, asked, limits, docid=asked.docid))
+    return await _answer(request, answers.explain_answer, index, asked, asked.docid)
 
 
 @router.get("/decompose", response_model=ReadingReply, summary="Read plain words as an expression")

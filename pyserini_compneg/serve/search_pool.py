@@ -1,36 +1,51 @@
-"""The threads that search, and the queue before them."""
+"""The threads that search, the queue before them, and how long each stage of a request takes."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from typing import TypeVar
 
 from starlette.exceptions import HTTPException
 
 from pyserini_compneg.lucene.cancellation import Cancellation
-from pyserini_compneg.serve.stages import Stages
 from pyserini_compneg.support.errors import SearchCancelled
 
 T = TypeVar("T")
 
+stages: ContextVar[dict[str, float] | None] = ContextVar("stages", default=None)
+"""Milliseconds of each stage of the current request, for its log line, its ``Server-Timing`` and the metrics."""
+
+
+@contextmanager
+def stage(name: str) -> Iterator[None]:
+    """Adds the time that the block takes to a stage of the current request."""
+    begun = time.perf_counter()
+    try:
+        yield
+    finally:
+        _add(name, time.perf_counter() - begun)
+
+
+def _add(name: str, seconds: float) -> None:
+    if (known := stages.get()) is not None:
+        known[name] = round(known.get(name, 0.0) + 1000 * seconds, 3)
+
 
 def queue_full() -> HTTPException:
-    """What is raised where as many searches wait as may."""
+    """The refusal of a search while the queue is full."""
     return HTTPException(429, "Too many searches are waiting; try again in a second", {"Retry-After": "1"})
 
 
 class SearchPool:
-    """Runs work in threads, off the event loop, and refuses it where too much is waiting.
+    """Runs work in threads, off the event loop, and refuses work while the queue is full.
 
-    All its methods but the work itself run in the thread of the event loop.
-
-    Args:
-        threads: How much runs at once.
-        queue: How much may wait.
-        seconds: The limit for each, waiting included.
+    Only the work runs in the threads; every method runs in the thread of the event loop. A search has ``seconds``,
+    waiting included.
     """
 
     def __init__(self, threads: int, queue: int, seconds: float) -> None:
@@ -40,31 +55,21 @@ class SearchPool:
 
     @property
     def running(self) -> int:
-        """How much runs now."""
         return min(len(self._taken), self._threads)
 
     @property
     def waiting(self) -> int:
-        """How much waits now."""
         return len(self._taken) - self.running
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more may wait."""
         return len(self._taken) >= self._threads + self._queue
 
-    async def run(self, work: Callable[[], T], stages: Stages, abandoned: Callable[[], Awaitable[object]]) -> T:
-        """Runs some work.
+    async def run(self, work: Callable[[], T], abandoned: Callable[[], Awaitable[object]]) -> T:
+        """Runs work in a thread, as part of the current request.
 
-        Args:
-            work: Done in another thread. What it searches can be cancelled.
-            stages: Gets the stage ``queue``.
-            abandoned: Returns when nobody waits for the work any more, for example because a client is gone.
-
-        Raises:
-            HTTPException: Too much is waiting.
-            SearchTimeout: The time was over.
-            SearchCancelled: Nobody waits any more, or the pool was closed. What ``abandoned`` raises takes its place.
+        ``abandoned`` returns when nobody waits for the work any more, for example because the client is gone. Then the
+        work is cancelled. An error that ``abandoned`` raises replaces the ``SearchCancelled`` of the work.
         """
         if self.is_full:
             raise queue_full()
@@ -72,15 +77,15 @@ class SearchPool:
         begun = time.perf_counter()
 
         def in_thread() -> T:
-            stages.add("queue", time.perf_counter() - begun)
+            _add("queue", time.perf_counter() - begun)
             with cancellation.applied():
                 return work()
 
         self._taken.add(cancellation)
-        done = asyncio.get_running_loop().run_in_executor(self._executor, in_thread)
+        done = asyncio.get_running_loop().run_in_executor(self._executor, copy_context().run, in_thread)
         done.add_done_callback(lambda _: self._taken.discard(cancellation))
         watcher = asyncio.ensure_future(abandoned())
-        watcher.add_done_callback(lambda _: cancellation.cancel())  # it ends when the work does, too
+        watcher.add_done_callback(lambda _: cancellation.cancel())  # the watcher ends when the work does, too
         try:
             return await asyncio.shield(done)  # a place is free when the thread is, not before
         except SearchCancelled:
@@ -91,7 +96,7 @@ class SearchPool:
             watcher.cancel()
 
     def close(self) -> None:
-        """Cancels all that is running or waiting."""
+        """Cancels all work that runs or waits."""
         for cancellation in self._taken:
             cancellation.cancel()
         self._executor.shutdown(wait=True)

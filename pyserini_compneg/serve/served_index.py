@@ -28,17 +28,10 @@ class _Opened:
 
 
 class ServedIndex:
-    """An open index. When another one takes its place in the folder, :meth:`reload` turns to that one.
+    """An open index. When another index takes its place in the folder, :meth:`reload` opens that one.
 
-    A search that has begun goes on with the index in which it began. That is closed when its last search is done.
-
-    Args:
-        name: What the index is called in URLs.
-        settings: Where it is, and its encoder, which is loaded now.
-        open_index: Opens the index in a folder, with an encoder.
-
-    Raises:
-        CompNegError: As ``SignedImpactSearcher``.
+    The encoder is loaded at once. A search goes on with the index in which it began, and the last search of a replaced
+    index closes it.
     """
 
     def __init__(self, name: str, settings: IndexSettings, open_index: OpenIndex = SignedImpactSearcher) -> None:
@@ -113,13 +106,9 @@ class ServedIndex:
             return manifest.filter_fields if manifest else ()
 
     def reload(self) -> bool:
-        """Opens the index that is in the folder now, if it was replaced. Only one thread may call it at a time.
+        """Opens the index that is in the folder now, and returns True, if the open index was replaced.
 
-        Returns:
-            Whether it was replaced.
-
-        Raises:
-            CompNegError: What is there now cannot be opened; the one that is open stays.
+        If the new index cannot be opened, the open one stays. Only one thread may call this at a time.
         """
         before = self._current
         if not before.searcher.reader.is_replaced():

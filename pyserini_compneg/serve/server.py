@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import socket
-from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from ipaddress import ip_address
 
@@ -14,9 +13,10 @@ import uvicorn
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.serve.app import create_app
 from pyserini_compneg.serve.connections import ACCEPTED_AT_ONCE, Connections, protocol
-from pyserini_compneg.serve.limits import MOST_CHARACTERS, Limits
+from pyserini_compneg.serve.options import ServeOptions
+from pyserini_compneg.serve.parameters import MOST_CHARACTERS
 from pyserini_compneg.serve.served_index import OpenIndex, ServedIndex
-from pyserini_compneg.serve.settings import IndexSettings
+from pyserini_compneg.serve.settings import ServerSettings
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import reason_of
 
@@ -34,65 +34,27 @@ _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _logger = logging.getLogger(__name__)
 
 
-def serve(
-    indexes: Mapping[str, IndexSettings],
-    api_keys: Sequence[str] = (),
-    *,
-    host: str,
-    port: int,
-    mcp: str | None,
-    threads: int,
-    queue: int,
-    seconds: float,
-    limits: Limits | None = None,
-    open_index: OpenIndex = SignedImpactSearcher,
-) -> None:
-    """Serves indexes until a signal stops it. What is asked before the signal is answered.
-
-    Args:
-        indexes: The indexes by their names.
-        api_keys: Who may search; everyone where none is given.
-        host: The address to listen at.
-        port: The port; 0 for any that is free.
-        mcp: ``http`` adds tools for language models, ``stdio`` serves these alone, on standard input; None: neither.
-        threads: Searches at once.
-        queue: Searches that may wait.
-        seconds: The limit for a search, waiting included.
-        limits: What a request may cost, and how many clients may be there.
-        open_index: Opens an index.
-
-    Raises:
-        InputError: The address cannot be had.
-        CompNegError: An index cannot be opened.
-    """
-    limits = limits or Limits()
+def serve(settings: ServerSettings, options: ServeOptions, open_index: OpenIndex = SignedImpactSearcher) -> None:
+    """Serves indexes until a signal stops the server. Requests that came before the signal are answered."""
     with ExitStack() as stack:
-        listening = None if mcp == "stdio" else stack.enter_context(_listening(host, port))  # before the work begins
-        opened = {name: ServedIndex(name, settings, open_index) for name, settings in indexes.items()}
+        listening = None if options.mcp == "stdio" else stack.enter_context(_listening(options.host, options.port))
+        opened = {name: ServedIndex(name, index, open_index) for name, index in settings.indexes.items()}
         for name, index in opened.items():
             stack.callback(index.close)
             _logger.info("index %s: %s documents", name, f"{index.documents:,}")
         if listening is None:
             from pyserini_compneg.serve.mcp_tools import run_on_standard_input
 
-            run_on_standard_input(opened, threads, queue, seconds, limits)
+            run_on_standard_input(opened, options, settings.limits)
             return
         address, bound = listening.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
         is_local = ip_address(address.partition("%")[0]).is_loopback
         _logger.info("listening at http://%s:%d", shown, bound)
-        app = create_app(
-            opened,
-            api_keys,
-            threads=threads,
-            queue=queue,
-            seconds=seconds,
-            limits=limits,
-            with_tools=mcp == "http",
-            hosts=(*_LOCAL, shown, host) if is_local and not api_keys else None,
-        )
+        hosts = (*_LOCAL, shown, options.host) if is_local and not settings.api_keys else None
+        limits = settings.limits
         config = uvicorn.Config(
-            app,
+            create_app(opened, options, limits, settings.api_keys, hosts),
             http=protocol(Connections(limits.connections, limits.receive_seconds)),
             ws="none",
             backlog=ACCEPTED_AT_ONCE,
@@ -103,7 +65,7 @@ def serve(
             proxy_headers=False,  # they are texts of anyone's, and would stand in the log
             log_level="warning",
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=math.ceil(seconds) + 1,  # every search is over by then
+            timeout_graceful_shutdown=math.ceil(options.timeout) + 1,  # every search is over by then
         )
         _Server(config).run(sockets=[listening])
 
@@ -121,4 +83,4 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except (OSError, UnicodeError) as error:
         why = reason_of(error) if isinstance(error, OSError) else "no such address"
-        raise InputError(f"--host {host} --port {port}: cannot listen there: {why}") from None
+        raise InputError(f"cannot listen there: {why}", where=f"--host {host} --port {port}") from None

@@ -1,4 +1,4 @@
-"""What a server serves: the indexes and the keys of its YAML file, whose keys are those of Pyserini's server."""
+"""What a server serves, and for whom: its YAML file with the keys of Pyserini's server, and the flag ``--index``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from pyserini_compneg.serve.limits import Limits
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.settings_files import Settings, read_settings
 
@@ -17,18 +16,45 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 _SHORTEST_KEY = 8
 
 
-def checked_name(name: str) -> str:
-    """The name of an index, if it can stand in a URL as it is.
+class Limits(Settings):
+    """What a request may cost, and how many clients may be connected: the key ``limits`` of the file."""
 
-    Raises:
-        InputError: It cannot.
+    atoms: int = Field(
+        default=256,
+        ge=1,
+        description="atoms of an expression, with repeats; they are encoded without a time limit",
+    )
+    vectors: int = Field(default=1024, ge=1, description="vectors of a composed query, and filters in it that exclude")
+    terms: int = Field(default=10_000, ge=1, description="weights of a composed query")
+    body_bytes: int = Field(default=1_000_000, ge=1)
+    connections: int = Field(
+        default=1000, ge=1, description="beyond them the connection that waited longest for its request is closed"
+    )
+    receive_seconds: float = Field(
+        default=20.0, gt=0, description="within them a request must arrive, and a client must read on"
+    )
+
+
+class IndexSettings(Settings):
+    """An index: its folder (a relative one lies beside the YAML file) or its prebuilt name, and its encoder of queries.
+
+    ``index_type`` is Pyserini's word for indexes of impacts, the only ones that are served.
+    """
+
+    path: str
+    encoder: str | None = None
+    index_type: Literal["impact"] = "impact"
+
+
+def checked_name(name: str) -> str:
+    """The name of an index, if a URL can hold it as it is.
 
     >>> checked_name("msmarco-v1.splade")
     'msmarco-v1.splade'
     """
     if not _NAME.fullmatch(name):
-        said = "an index is named by up to 64 letters, digits and the signs . _ + -, and begins with a letter or digit"
-        raise InputError(f"{said}, got {name[:80]!r}")
+        form = "an index is named by up to 64 letters, digits and the signs . _ + -, and begins with a letter or digit"
+        raise InputError(f"{form}, got {name[:80]!r}")
     return name
 
 
@@ -43,28 +69,8 @@ def _as_mapping(value: Any) -> Any:
     return {"path": value} if isinstance(value, str) else value
 
 
-class IndexSettings(Settings):
-    """An index.
-
-    Attributes:
-        path: The folder, or the name of a prebuilt index. A relative folder is sought beside the YAML file.
-        encoder: The encoder of the queries; None for the one that the index names.
-        index_type: Pyserini's word for indexes of impacts, the only ones that are served.
-    """
-
-    path: str
-    encoder: str | None = None
-    index_type: Literal["impact"] = "impact"
-
-
 class ServerSettings(Settings):
-    """The content of the file.
-
-    Attributes:
-        indexes: Indexes by the names that they have in URLs.
-        api_keys: Who may search; everyone where none is given.
-        limits: What a request may cost.
-    """
+    """The content of the YAML file: indexes by their names in URLs, and keys; without keys everybody may search."""
 
     indexes: dict[Annotated[str, AfterValidator(checked_name)], Annotated[IndexSettings, BeforeValidator(_as_mapping)]]
     api_keys: tuple[Annotated[str, AfterValidator(_checked_key)], ...] = ()
@@ -72,14 +78,9 @@ class ServerSettings(Settings):
 
 
 def read_server_settings(path: str | Path) -> ServerSettings:
-    """Reads the YAML file of a server.
-
-    Raises:
-        InputError: It cannot be read, or is wrong; the message is one line that starts with the path.
-    """
+    """Reads the YAML file of a server, and resolves the folders beside it."""
     settings = read_settings(path, ServerSettings, InputError)
-    beside = Path(path).parent
-    indexes = {name: _resolved(index, beside) for name, index in settings.indexes.items()}
+    indexes = {name: _resolved(index, Path(path).parent) for name, index in settings.indexes.items()}
     return settings.model_copy(update={"indexes": indexes})
 
 
@@ -89,16 +90,14 @@ def _resolved(index: IndexSettings, folder: Path) -> IndexSettings:
 
 
 def named_indexes(arguments: list[str]) -> Mapping[str, IndexSettings]:
-    """The indexes of ``--index``, each ``NAME=DIR``, or a folder that gives the name.
-
-    Raises:
-        InputError: A name that cannot stand in a URL, or that is given twice.
-    """
+    """The indexes of ``--index``, each ``NAME=DIR``, or a folder that gives the name."""
     indexes: dict[str, IndexSettings] = {}
     for argument in arguments:
         name, _, path = argument.rpartition("=")
         name = checked_name(name or Path(path).resolve().name)
         if name in indexes:
-            raise InputError(f"--index: two indexes are named {name}; give one another name, --index NAME=DIR")
+            raise InputError(
+                f"two indexes are named {name}", where="--index", remedy="give one another name, --index NAME=DIR"
+            )
         indexes[name] = IndexSettings(path=path)
     return indexes

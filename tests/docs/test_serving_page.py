@@ -8,9 +8,8 @@ import pytest
 import served
 import yaml
 
-from pyserini_compneg.serve.limits import Limits
 from pyserini_compneg.serve.parameters import LAST_RANK, MOST_HITS
-from pyserini_compneg.serve.settings import read_server_settings
+from pyserini_compneg.serve.settings import Limits, read_server_settings
 
 PAGE = (Path(__file__).parents[2] / "docs/serving.md").read_text(encoding="utf-8")
 

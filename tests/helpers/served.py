@@ -15,8 +15,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from pyserini_compneg.serve.app import create_app
+from pyserini_compneg.serve.options import ServeOptions
 from pyserini_compneg.serve.served_index import ServedIndex
-from pyserini_compneg.serve.settings import IndexSettings
+from pyserini_compneg.serve.settings import IndexSettings, Limits
 
 
 def tool(name, reason):
@@ -26,9 +27,10 @@ def tool(name, reason):
     return import_module(name)
 
 
-def make_client(folder, *keys, encoder=None, **options):
+def make_client(folder, *keys, encoder=None, limits=None, hosts=None, **options):
     """A client of a server in this process, which calls the index ``films``."""
-    app = create_app({"films": ServedIndex("films", IndexSettings(path=str(folder), encoder=encoder))}, keys, **options)
+    indexes = {"films": ServedIndex("films", IndexSettings(path=str(folder), encoder=encoder))}
+    app = create_app(indexes, ServeOptions(**options), limits or Limits(), keys, hosts)
     return TestClient(app, raise_server_exceptions=False)
 
 

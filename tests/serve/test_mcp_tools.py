@@ -19,18 +19,18 @@ from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.serve import answers
 from pyserini_compneg.serve.backend import Backend
 from pyserini_compneg.serve.mcp_tools import tools
-from pyserini_compneg.serve.search_pool import SearchPool
+from pyserini_compneg.serve.options import ServeOptions
 from pyserini_compneg.serve.served_index import ServedIndex
-from pyserini_compneg.serve.settings import IndexSettings
+from pyserini_compneg.serve.settings import IndexSettings, Limits
 from pyserini_compneg.support.errors import IndexReadError
 
 
 @pytest.fixture(scope="module")
 def server(films):
-    pool = SearchPool(1, 8, 10)
     index = ServedIndex("films", IndexSettings(path=str(films)))
-    yield tools(Backend({"films": index}, pool))
-    pool.close()
+    backend = Backend({"films": index}, Limits(), ServeOptions(threads=1))
+    yield tools(backend)
+    backend.pool.close()
     index.close()
 
 
@@ -151,16 +151,16 @@ def test_what_is_wrong_with_an_index_is_not_told(server, monkeypatch):
 SIGNAL_WITHIN_THE_EVENT_LOOP = """
 import asyncio, os, sys
 from pyserini_compneg.commands import serve
-from pyserini_compneg.serve import mcp_tools
-run, Stages = asyncio.Handle._run, mcp_tools.Stages
+from pyserini_compneg.serve.search_pool import SearchPool
+run, search = asyncio.Handle._run, SearchPool.run
 def interrupted(handle):
     asyncio.Handle._run = run
     os.kill(os.getpid(), {number})
     run(handle)
-def begin():
+def begin(*arguments):
     asyncio.Handle._run = interrupted
-    return Stages()
-mcp_tools.Stages = begin
+    return search(*arguments)
+SearchPool.run = begin
 sys.exit(serve.main(sys.argv[1:]))
 """
 """The signal of a search arrives when the event loop has taken what it runs next from its queue."""
@@ -227,7 +227,7 @@ def test_every_line_of_standard_input_is_answered(films):
 
 
 def test_every_message_of_http_is_answered_and_no_stream_is_opened(new_client):
-    with new_client(with_tools=True) as client:
+    with new_client(mcp="http") as client:
         for line, number, said in NO_MESSAGES:
             answer = client.post("/mcp", content=line, headers={"Content-Type": "application/json"})
             assert (answer.status_code, answer.json()["id"]) == (400, number)

@@ -5,7 +5,7 @@ import re
 import pytest
 from served import make_client
 
-from pyserini_compneg.serve.limits import Limits
+from pyserini_compneg.serve.settings import Limits
 
 DEEP = 100_000
 KNOWN = "filter, parse, max_doc_length, hits, offset, explain, union, intersection, difference, difference_weight, "

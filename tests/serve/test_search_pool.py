@@ -8,7 +8,6 @@ from starlette.exceptions import HTTPException
 
 from pyserini_compneg.lucene.cancellation import Cancellation, check_cancelled
 from pyserini_compneg.serve.search_pool import SearchPool
-from pyserini_compneg.serve.stages import Stages
 from pyserini_compneg.support.errors import SearchCancelled, SearchTimeout
 
 
@@ -28,7 +27,7 @@ def run_in(pool, *works, abandoned=never):
 
     async def main():
         try:
-            runs = (pool.run(work, Stages(), abandoned) for work in works)
+            runs = (pool.run(work, abandoned) for work in works)
             return await asyncio.gather(*runs, return_exceptions=True)
         finally:
             await asyncio.to_thread(pool.close)
@@ -54,15 +53,15 @@ def test_beyond_the_queue_is_refused_and_a_place_comes_free():
         return go.wait(10)
 
     async def main():
-        runs = [asyncio.create_task(pool.run(wait, Stages(), never)) for _ in range(3)]
+        runs = [asyncio.create_task(pool.run(wait, never)) for _ in range(3)]
         await asyncio.to_thread(begun.wait, 10)
         assert (pool.running, pool.waiting) == (1, 2)
         with pytest.raises(HTTPException, match="^429: Too many searches are waiting"):
-            await pool.run(wait, Stages(), never)
+            await pool.run(wait, never)
         go.set()
         assert await asyncio.gather(*runs) == [True] * 3
         assert (pool.running, pool.waiting) == (0, 0)
-        assert await pool.run(lambda: "again", Stages(), never) == "again"
+        assert await pool.run(lambda: "again", never) == "again"
 
     asyncio.run(main())
     pool.close()
@@ -98,7 +97,7 @@ def test_a_search_ends_when_its_task_is_cancelled():
     pool = SearchPool(1, 1, 60)
 
     async def main():
-        task = asyncio.create_task(pool.run(search_for_ever, Stages(), never))
+        task = asyncio.create_task(pool.run(search_for_ever, never))
         await asyncio.sleep(0.02)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -114,7 +113,7 @@ def test_closing_ends_what_runs():
     pool = SearchPool(1, 1, 60)
 
     async def main():
-        task = asyncio.create_task(pool.run(search_for_ever, Stages(), never))
+        task = asyncio.create_task(pool.run(search_for_ever, never))
         await asyncio.sleep(0.02)
         await asyncio.to_thread(pool.close)
         with pytest.raises(SearchCancelled):

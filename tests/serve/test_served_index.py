@@ -64,7 +64,7 @@ def test_clients_are_told_names_and_no_paths(folder, monkeypatch, caplog):
     """Whatever fails, and wherever the index lies; what warns of an index is in the log and the figures, too."""
     monkeypatch.chdir(folder)
     with make_client(".") as client:
-        reader = client.app._app.state.backend.indexes["films"]._current.searcher.reader
+        reader = client.app._backend.indexes["films"]._current.searcher.reader
 
         def told(path, **body):
             answer = client.post(path, json=body) if body else client.get(path)

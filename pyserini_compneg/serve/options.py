@@ -1,0 +1,32 @@
+"""How a server runs: the flags of the command. What a server serves, and for whom, is in ``settings``.
+
+This module loads no pydantic, so the help of the command does not, either.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from pyserini_compneg.support.arguments import whole_number
+from pyserini_compneg.support.options import COUNT, POSITIVE, Number, option
+
+PORT = Number("a whole number from 0 to 65535", whole_number, lambda port: 0 <= port <= 65535)
+
+_THREADS = os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """Where a server listens, and how much it does at once. Port 0 is any free port."""
+
+    host: str = option("127.0.0.1", "address to listen at (default 127.0.0.1, this machine)", metavar="ADDRESS")
+    port: int = option(8081, "port to listen at (default 8081)", PORT, metavar="N")
+    mcp: str | None = option(
+        None,
+        "tools for language models: http adds the route /mcp; stdio serves nothing but them, on standard input",
+        choices=("http", "stdio"),
+    )
+    threads: int = option(_THREADS, f"queries searched at once (default {_THREADS})", COUNT)
+    queue: int = option(64, "searches that may wait; more are refused with status 429 (default 64)", COUNT)
+    timeout: float = option(10.0, "limit for a search, waiting included (default 10)", POSITIVE, metavar="SECONDS")

@@ -1,0 +1,101 @@
+"""From checked parameters to a query, its operators and its filter, within the limits of the server."""
+
+from __future__ import annotations
+
+from pyserini_compneg.compose import Operators, Query, ScoringNode, quantised
+from pyserini_compneg.compose.json_form import from_json as composed_from_json
+from pyserini_compneg.compose.scoring import Excluding, leaf_vectors, nodes
+from pyserini_compneg.expression import Atom, Expression, Filter, from_json, parse
+from pyserini_compneg.expression.filters import read_conditions
+from pyserini_compneg.expression.tree import leaves
+from pyserini_compneg.reading import decompose, tagged_reading
+from pyserini_compneg.reading.decomposition import Decomposition
+from pyserini_compneg.serve.parameters import (
+    MOST_CHARACTERS,
+    ExplainParameters,
+    FilterParameters,
+    OperatorParameters,
+    QueryParameters,
+    SearchBody,
+    SearchParameters,
+)
+from pyserini_compneg.serve.settings import Limits
+from pyserini_compneg.support.errors import ArgumentError
+
+_MOST_VALUES = 10_000
+"""Of a filter. The engine keeps the last filters in memory."""
+
+_PAIRS_OF_ATOM = 60
+"""Pairs are chosen among all terms, so an atom costs the more the more atoms there are."""
+
+
+def read_query(
+    asked: SearchParameters | ExplainParameters | SearchBody, limits: Limits
+) -> tuple[Query, Operators, Filter | None]:
+    """The query, its operators and its filter. None lets all documents through."""
+    query, allowed = _query(asked), _filter(asked)
+    chosen = asked.model_dump(include=set(OperatorParameters.model_fields), exclude_none=True)
+    operators = Operators(**chosen)
+    _check_cost(query, operators, limits)
+    return query, operators, allowed
+
+
+def read_words(text: str, tags: str | None) -> Decomposition:
+    """How plain words are read: by the given tags, or by those of the model."""
+    return decompose(text) if tags is None else tagged_reading(text, tags.split(","))
+
+
+def _query(asked: QueryParameters | SearchBody) -> Query:
+    if isinstance(asked, SearchBody) and asked.query is None:
+        return _composed_elsewhere(asked)
+    assert asked.query is not None
+    match asked.read:
+        case "expression":
+            return parse(asked.query)
+        case "plain":
+            return Atom(asked.query)
+    return read_words(asked.query, asked.tags)
+
+
+def _composed_elsewhere(body: SearchBody) -> Query:
+    if isinstance(body.expression, str):  # as in a file of topics
+        return parse(body.expression)
+    if body.expression is not None:
+        return from_json(body.expression, "expression")
+    if body.query_tokens is not None:
+        return quantised(composed_from_json({"vector": body.query_tokens}, "query_tokens"))
+    if body.vector is not None:
+        return composed_from_json({"vector": body.vector}, "vector")
+    return composed_from_json(body.score, "score")
+
+
+def _filter(asked: FilterParameters) -> Filter | None:
+    if asked.filter is None:
+        return None
+    made = Filter(read_conditions(asked.filter) if isinstance(asked.filter, list) else asked.filter)
+    if (count := sum(map(len, made.fields.values()))) > _MOST_VALUES:
+        raise ArgumentError(
+            f"expected at most {_MOST_VALUES} values, got {count}", where="filter", remedy="search in parts"
+        )
+    return made
+
+
+def _check_cost(query: Query, operators: Operators, limits: Limits) -> None:
+    if isinstance(query, ScoringNode):
+        vectors = [len(vector) for vector in leaf_vectors(query)]
+        filters = sum(len(node.excluded) for node in nodes(query) if isinstance(node, Excluding))
+        _check("vectors and filters", len(vectors) + filters, limits.vectors)
+        _check("terms", sum(vectors), limits.terms)
+        return
+    expression: str | Expression = query.expression if isinstance(query, Decomposition) else query
+    texts = [atom.text for atom in leaves(parse(expression) if isinstance(expression, str) else expression)]
+    _check("atoms", len(texts), limits.atoms)
+    _check("characters in its atoms", sum(map(len, texts)), MOST_CHARACTERS)
+    if operators.intersection == "cpt-pairs":
+        pairs = len(texts) * operators.cpt_terms
+        _check("atoms and cpt_terms, multiplied,", pairs, _PAIRS_OF_ATOM * limits.atoms)
+
+
+def _check(parts: str, count: int, most: int) -> None:
+    if count > most:
+        raise ArgumentError(f"the query has {count:,} {parts}, and this server takes at most {most:,}")
