@@ -33,8 +33,7 @@ from pyserini_compneg.index import build_index
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.experiments.plots import draw_curve
 from pyserini_compneg.lab.experiments.results import Curve, Point
-from pyserini_compneg.lab.training.request_scores import request_score
-from pyserini_compneg.lab.training.requests import KINDS, read_judged
+from pyserini_compneg.lab.training.judged_requests import KINDS, read_judged, request_score
 from pyserini_compneg.reading import ModelReader
 from pyserini_compneg.reading.decomposition import tagged
 from pyserini_compneg.reading.model_reader import PACKAGED
@@ -77,7 +76,7 @@ def main() -> int:
     if args.data:
         found["QUEST"] = wordings(reader, args.data / "quest-evidence", args.wrong)
     calibration(found, args.plot)
-    speed(args.reader, [request.text for request in read_judged(args.requests / "dev-a.jsonl")])
+    speed(args.reader, [request.query for request in read_judged(args.requests / "dev-a.jsonl")])
     if args.data:
         stays_whole(reader, args.data, args.wrong)
         for name in RANKINGS:
@@ -92,7 +91,7 @@ def requests(reader: ModelReader, folder: Path, wrong: bool) -> dict[str, Judgem
     found: dict[str, Judgements] = {}
     for path in sorted(folder.glob("*.jsonl")):
         judged = read_judged(path)
-        readings = reader.read([request.text for request in judged])
+        readings = reader.read([request.query for request in judged])
         scores = [request_score(*pair) for pair in zip(judged, readings, strict=True)]
         groups = [[score.whole for score in scores]]
         groups += [[s.whole for s, one in zip(scores, judged, strict=True) if one.kind == kind] for kind in KINDS]
@@ -104,7 +103,7 @@ def requests(reader: ModelReader, folder: Path, wrong: bool) -> dict[str, Judgem
         for request, reading, score in zip(judged, readings, scores, strict=True):
             if wrong and not score.whole:
                 print(
-                    f"- {request.kind}, {request.joined}: {request.text}\n  - asks for {list(request.wanted)} NOT ",
+                    f"- {request.kind}, {request.wanted_op}: {request.query}\n  - asks for {list(request.wanted)} NOT ",
                     end="",
                 )
                 print(f"{list(request.excluded)}\n  - read as {tagged(reading)} {reading.confidence:.2f}")

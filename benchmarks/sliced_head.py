@@ -30,8 +30,8 @@ from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.encode.models import Head
 from pyserini_compneg.encode.models.pooling import activated
 from pyserini_compneg.lab.training import encoder_module
+from pyserini_compneg.lab.training.bases import load_base
 from pyserini_compneg.lab.training.fine_tuning import AbsoluteFlops
-from pyserini_compneg.lab.training.masked_lm import load_base
 
 SIDES = ("plain", "sliced")
 LARGEST_DIFFERENCE = 1e-5

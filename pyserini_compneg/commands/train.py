@@ -23,7 +23,7 @@ examples:
 
 def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     from pyserini_compneg.lab.training import train
-    from pyserini_compneg.lab.training.recipe_file import located, read_config, recipe_text
+    from pyserini_compneg.lab.training.config import located, read_config, recipe_text
 
     config = read_config(args.config)
     if args.show:

@@ -1,20 +1,50 @@
 """Plain texts as expressions: what is wanted, what is excluded, and how it is joined."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from pyserini_compneg.reading.assembly import tagged_reading
-from pyserini_compneg.reading.decomposition import READINGS, Decomposition, to_object, undivided
+from pyserini_compneg.reading.decomposition import READINGS, Decomposition, Span, to_object, undivided
 from pyserini_compneg.reading.llm import LlmReader
 from pyserini_compneg.reading.model_reader import ModelReader, decompose
 from pyserini_compneg.reading.readers import ReadTexts, reader
+from pyserini_compneg.reading.tags import EXCLUDED, LONGEST_GAP, NONE, SHARED, TAGS, WANTED
+from pyserini_compneg.reading.words import words_of
+
+if TYPE_CHECKING:
+    from pyserini_compneg.reading.tagger import MODEL_FILE, TOKENIZER_FILE, first_tokens, is_capital, write_settings
 
 __all__ = [
+    "EXCLUDED",
+    "LONGEST_GAP",
+    "MODEL_FILE",
+    "NONE",
     "READINGS",
+    "SHARED",
+    "TAGS",
+    "TOKENIZER_FILE",
+    "WANTED",
     "Decomposition",
     "LlmReader",
     "ModelReader",
     "ReadTexts",
+    "Span",
     "decompose",
+    "first_tokens",
+    "is_capital",
     "reader",
     "tagged_reading",
     "to_object",
     "undivided",
+    "words_of",
+    "write_settings",
 ]
+
+_OF_NUMPY = ("MODEL_FILE", "TOKENIZER_FILE", "first_tokens", "is_capital", "write_settings")
+
+
+def __getattr__(name: str) -> object:
+    """Imports what needs numpy on first use."""
+    if name not in _OF_NUMPY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.tagger"), name)

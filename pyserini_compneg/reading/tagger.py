@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -149,6 +149,20 @@ def read_settings(folder: Path) -> dict[str, Any]:
         if found != settings["sha256"].get(name):
             raise QueryError(f"{folder / name}: damaged: its SHA-256 is not the one in {SETTINGS_FILE}")
     return settings
+
+
+def write_settings(folder: Path, entries: Mapping[str, Any]) -> None:
+    """Writes ``reader.json`` beside the other two files of a reader.
+
+    Args:
+        folder: Has the network and the tokenizer.
+        entries: ``transitions``, ``calibration``, ``threshold``, ``separators``, ``unasked`` and ``max_tokens``.
+    """
+    checksums = {
+        name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in (MODEL_FILE, TOKENIZER_FILE)
+    }
+    settings = {"format_version": FORMAT_VERSION, "tags": TAGS, **entries, "sha256": checksums}
+    (folder / SETTINGS_FILE).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
 
 def _are_numbers(values: object, count: int) -> bool:

@@ -17,8 +17,8 @@ from pyserini_compneg.lab.training.config import (
     SourceConfig,
     TeacherConfig,
     TrainingConfig,
+    recipe_names,
 )
-from pyserini_compneg.lab.training.recipe_file import recipe_names
 
 PAGE = (Path(pyserini_compneg.lab.training.__file__).parents[3] / "docs" / "training.md").read_text(encoding="utf-8")
 

@@ -50,7 +50,7 @@ def training_log(folder):
 @contextmanager
 def killed_at(step, trainer=None):
     """Interrupts a training at a step."""
-    from pyserini_compneg.lab.training.sparse_trainer import SparseTrainer
+    from pyserini_compneg.lab.training.trainers import SparseTrainer
 
     trainer = trainer or SparseTrainer
     training_step = trainer.training_step

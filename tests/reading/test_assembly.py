@@ -3,7 +3,7 @@
 import pytest
 
 from pyserini_compneg.expression import format_expression, leaves
-from pyserini_compneg.lab.training.requests import parse_request
+from pyserini_compneg.lab.training.tagged_requests import parse_request
 from pyserini_compneg.reading.assembly import assembled
 from pyserini_compneg.reading.decomposition import tagged
 from pyserini_compneg.reading.words import words_of

@@ -22,9 +22,9 @@ from torch import Tensor, nn
 from pyserini_compneg.encode.hybrid import MODEL_WEIGHT
 from pyserini_compneg.encode.models import Head, model_folder
 from pyserini_compneg.lab.experiments.datasets import open_dataset
+from pyserini_compneg.lab.training.bases import load_base
 from pyserini_compneg.lab.training.config import LOG_FILE
 from pyserini_compneg.lab.training.encoder_module import EncoderModule, write_layout
-from pyserini_compneg.lab.training.masked_lm import load_base
 from pyserini_compneg.lab.training.resumption import check_finite, keep, restore
 from pyserini_compneg.support.progress import progress
 

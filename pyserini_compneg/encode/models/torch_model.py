@@ -12,10 +12,11 @@ from torch import Tensor, nn
 
 from pyserini_compneg.encode.models.batching import Entries
 from pyserini_compneg.encode.models.checkpoint import NeuralSide
-from pyserini_compneg.encode.models.heads import Head
-from pyserini_compneg.encode.models.loading import load_masked_lm
+from pyserini_compneg.encode.models.configuration import read_lengths
+from pyserini_compneg.encode.models.loading import load_masked_lm, load_tokenizer
 from pyserini_compneg.encode.models.pooling import SLICE, own_logits, pooled
-from pyserini_compneg.support.errors import EncodingError, in_one_line
+from pyserini_compneg.encode.models.tokenizer import TextTokenizer
+from pyserini_compneg.support.errors import EncodingError, InputError, in_one_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +52,7 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told noth
         ):
             self.register_buffer(f"weight_{number}", weight.clone())
             self.register_buffer(f"bias_{number}", offset.clone())
-        own = None if side.own_logits is None else read_own_logits(side.own_logits, self.width, side.head)
+        own = read_own_logits(side, self.width)
         self.register_buffer("own", own)
         tied = torch.equal(decoder.weight, model.get_input_embeddings().weight)
         self._embeddings = model.get_input_embeddings() if tied else None  # so that an export holds this table once
@@ -126,16 +127,47 @@ class TorchModel:
         return Entries(rows.numpy(), columns.numpy(), vectors[rows, columns].numpy())
 
 
-def read_own_logits(file: Path, width: int, head: Head) -> Tensor:
-    """The values that are added to the logits of own terms, (width,), in 32 bits.
+def load_for_training(folder: Path, name: str, dropout: float | None = None) -> tuple[Any, Any, int, list[str]]:
+    """Loads a network as transformers has it, to train it.
+
+    Args:
+        folder: The folder of a masked language model or of its trunk.
+        name: Its name, for messages.
+        dropout: The dropout, instead of the checkpoint's.
+
+    Returns:
+        The masked language model, whose decoder is a linear layer with a bias; its tokenizer; the number of tokens that
+        it can read of a text; the names of the weights that the checkpoint lacks.
+
+    Raises:
+        EncodingError: The tokenizer is of another model.
+        InputError: The network cannot be loaded, or has another kind of decoder.
+    """
+    failed = f"{name}: cannot be loaded as a masked language model"
+    model, missing = load_masked_lm(folder, failed, InputError, dropout)
+    tokenizer = load_tokenizer(folder, failed, InputError)
+    longest = read_lengths(folder, name)[1]
+    decoder = model.get_output_embeddings()
+    if not isinstance(decoder, nn.Linear) or decoder.bias is None:
+        fault = f"{type(model).__name__} has no linear decoder with a bias"
+        raise InputError(fault, where=name, remedy="name a BERT-like model")
+    TextTokenizer(folder, longest).fit(decoder.out_features, name)  # the trained model will be read with it
+    return model, tokenizer, longest, missing
+
+
+def read_own_logits(side: NeuralSide, width: int) -> Tensor | None:
+    """The values that are added to the logits of own terms, (width,), in 32 bits; None for a side without them.
 
     Raises:
         EncodingError: They cannot be read, or are of another model.
     """
     from safetensors.torch import load_file
 
+    file, head = side.own_logits, side.head
+    if file is None:
+        return None
     with in_one_line(EncodingError, f"{file}: cannot be read"):
-        logits = load_file(file)["logits"].float()
+        logits: Tensor = load_file(file)["logits"].float()
     if logits.shape != (width,) or (head.pooling == "sum" and not head.signed):
         raise EncodingError(
             f"{file}: expected {width} logits, for a head that takes maxima, got {tuple(logits.shape)} for {head}"

@@ -1,4 +1,4 @@
-"""Tables of examples, and batches that keep contrastive pairs together.
+"""Tables of examples, with the margins of a teacher if there is one, and batches that keep contrastive pairs together.
 
 A contrastive pair is two examples of which each has the other's relevant document as its negative, as in NevIR.
 """
@@ -6,38 +6,31 @@ A contrastive pair is two examples of which each has the other's relevant docume
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from datasets import Dataset, DatasetDict, DatasetInfo
 from sentence_transformers.base.sampler import DefaultBatchSampler, NoDuplicatesBatchSampler
 
-from pyserini_compneg.lab.training.config import TrainConfig
-from pyserini_compneg.lab.training.examples import Example
-from pyserini_compneg.lab.training.teacher import margins
-from pyserini_compneg.support.errors import InputError
+from pyserini_compneg.encode.models import model_folder
+from pyserini_compneg.lab.training.config import TeacherConfig, TrainConfig
+from pyserini_compneg.lab.training.examples import TrainingExample
+from pyserini_compneg.support.errors import InputError, in_one_line
 
 CONTRASTIVE_PAIRS = "contrastive pairs"
 """The description of a table whose rows 2i and 2i + 1 are a contrastive pair."""
 
+_TEACHER_BATCH = 64
 
-def example_tables(config: TrainConfig, sources: Sequence[Sequence[Example]]) -> DatasetDict:
+
+def example_tables(config: TrainConfig, sources: Sequence[Sequence[TrainingExample]]) -> DatasetDict:
     """The examples as tables of texts: one for each source and number of negatives, and for its contrastive pairs.
 
-    A batch is of one table, because documents of one source are harder to tell apart than those of several.
-
-    Args:
-        config: What to train.
-        sources: The examples of each source.
-
-    Returns:
-        Tables with the columns ``query``, ``positive``, ``negative_1`` and so on, and with a teacher ``label``.
-
-    Raises:
-        InputError: A table without anything to tell its documents from.
+    A batch is of one table, because documents of one source are harder to tell apart than those of several. The columns
+    are ``query``, ``positive``, ``negative_1`` and so on, and with a teacher ``label``.
     """
-    groups: dict[tuple[int, str, int], list[Example]] = defaultdict(list)
+    groups: dict[tuple[int, str, int], list[TrainingExample]] = defaultdict(list)
     for source, examples in enumerate(sources):
         pairs, others = ([], examples) if config.teacher else split_contrastive_pairs(examples)
         if pairs:
@@ -48,8 +41,9 @@ def example_tables(config: TrainConfig, sources: Sequence[Sequence[Example]]) ->
     for (source, kind, count), examples in sorted(groups.items()):
         if not count and len({one.positive for one in examples}) < 2:
             raise InputError(
-                f"{config.data[source].dataset}: its examples without negatives have only one document, and there is "
-                "no other to tell it from; add examples with other documents, or negatives"
+                "its examples without negatives have only one document, and there is no other to tell it from",
+                where=config.data[source].dataset,
+                remedy="add examples with other documents, or negatives",
             )
         columns: dict[str, Any] = {
             "query": [one.query for one in examples],
@@ -63,13 +57,13 @@ def example_tables(config: TrainConfig, sources: Sequence[Sequence[Example]]) ->
     return DatasetDict(tables)
 
 
-def split_contrastive_pairs(examples: Sequence[Example]) -> tuple[list[Example], list[Example]]:
+def split_contrastive_pairs(examples: Sequence[TrainingExample]) -> tuple[list[TrainingExample], list[TrainingExample]]:
     """The contrastive pairs, one example behind the other and without negatives, and the other examples.
 
     In the same batch each one's document is the other's negative, and is encoded once instead of twice.
     """
     waiting: dict[tuple[str, str], list[int]] = defaultdict(list)
-    pairs, paired = list[Example](), set[int]()
+    pairs, paired = list[TrainingExample](), set[int]()
     for number, one in enumerate(examples):
         if len(one.negatives) != 1:
             continue
@@ -87,11 +81,7 @@ def split_contrastive_pairs(examples: Sequence[Example]) -> tuple[list[Example],
 class ContrastivePairSampler(DefaultBatchSampler):  # type: ignore[misc]  # mypy is told nothing of sentence-transformers
     """Batches of a table of contrastive pairs that separate no pair; no text stands in a batch twice.
 
-    Args:
-        dataset: The table, with columns ``query`` and ``positive``.
-        batch_size: The number of examples in a batch; one less if it is odd.
-        drop_last: Whether a smaller last batch is left out.
-        more: Further arguments of sentence-transformers' samplers.
+    An odd ``batch_size`` is reduced by one.
     """
 
     def __init__(self, dataset: Dataset, batch_size: int, drop_last: bool, **more: Any) -> None:
@@ -101,11 +91,46 @@ class ContrastivePairSampler(DefaultBatchSampler):  # type: ignore[misc]  # mypy
         self._pairs = NoDuplicatesBatchSampler(Dataset.from_dict(halves), max(1, batch_size // 2), drop_last, **more)
 
     def __iter__(self) -> Iterator[list[int]]:
-        """The rows of each batch."""
         self._pairs.set_epoch(self.epoch)
         for pairs in self._pairs:
             yield [2 * pair + side for pair in pairs for side in (0, 1)]
 
     def __len__(self) -> int:
-        """The number of batches."""
         return len(self._pairs)
+
+
+def margins(config: TeacherConfig, examples: Sequence[TrainingExample]) -> list[list[float]]:
+    """score(query, positive) − score(query, negative) by the teacher, for each example and each of its negatives.
+
+    The examples have equally many negatives. Source: Hofstätter et al. 2020, margin-MSE.
+    """
+    if not examples[0].negatives:
+        fault = f"a teacher compares two documents, but query {examples[0].query!r:.60} has no negative"
+        raise InputError(fault, remedy="give its source data.negatives, or leave the teacher out")
+    queries = [one.query for one in examples]
+    score = _scorer(config.model)
+    columns = zip(*((one.positive, *one.negatives) for one in examples), strict=True)
+    positive, *negatives = ([config.scale * value for value in score(queries, column)] for column in columns)
+    return [
+        [own - other for other in others] for own, others in zip(positive, zip(*negatives, strict=True), strict=True)
+    ]
+
+
+def _scorer(name: str) -> Callable[[Sequence[str], Sequence[str]], list[float]]:
+    """What scores each query with its text: a cross-encoder if the checkpoint classifies sequences, or a bi-encoder."""
+    from sentence_transformers import CrossEncoder, SentenceTransformer
+    from transformers import AutoConfig
+
+    folder = str(model_folder(name))
+    options = {"batch_size": _TEACHER_BATCH, "show_progress_bar": False}
+    with in_one_line(InputError, "cannot be loaded as a teacher", where=name):
+        kinds = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False).architectures or []
+        if any(kind.endswith("ForSequenceClassification") for kind in kinds):
+            cross = CrossEncoder(folder, local_files_only=True, trust_remote_code=False)
+            if cross.num_labels != 1:
+                raise ValueError(f"it has {cross.num_labels} scores for a pair of texts, not one")
+            return lambda queries, texts: cross.predict(list(zip(queries, texts, strict=True)), **options).tolist()
+        model = SentenceTransformer(folder, local_files_only=True, trust_remote_code=False)
+    return lambda queries, texts: model.similarity_pairwise(
+        *(model.encode(list(side), **options) for side in (queries, texts))
+    ).tolist()

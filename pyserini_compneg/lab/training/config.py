@@ -1,13 +1,23 @@
-"""The settings of a training, as their YAML file has them."""
+"""The settings of trainings: files, and recipes, which come with the package for the paper's tables.
+
+docs/training.md explains each setting. A file of the folder ``recipes`` has two YAML documents: the recipes with their
+values, and the settings they share, where ``$name`` stands for a value.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from string import Template
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
-from pyserini_compneg.encode.models.heads import Head
-from pyserini_compneg.support.settings_files import Settings
+from pyserini_compneg.encode.models import Head
+from pyserini_compneg.support.errors import InputError
+from pyserini_compneg.support.settings_files import Settings, parse_settings, settings_text
 
 LOG_FILE = "training_log.json"
 """In the folder of a trained model: the settings, the results, and what was logged."""
@@ -15,32 +25,20 @@ LOG_FILE = "training_log.json"
 DENSE = "dense"
 """The head of a bi-encoder."""
 
+_RECIPES = Path(__file__).parent / "recipes"
+_READER = re.compile(r"""^\s*\{?\s*["']?reader["']?\s*:""", re.MULTILINE)
+"""The section of a settings file that only readers have."""
+
+SettingsT = TypeVar("SettingsT", bound=Settings)
 _Positive = Annotated[int, Field(ge=1)]
 _TextLength = Annotated[int, Field(ge=3)]  # the model adds two tokens to a text
 _Rate = Annotated[float, Field(ge=0)]
 _Share = Annotated[float, Field(ge=0, le=1)]
-
-
-def _default(settings: Settings, name: str) -> object:
-    return type(settings).model_fields[name].default
+_Seed = Annotated[int, Field(ge=0, lt=2**32)]  # transformers seeds numpy's generator, which takes 32 bits
 
 
 class ModelConfig(Settings):
-    """The model.
-
-    Attributes:
-        base: The checkpoint to start from: a folder, or a name on the Hugging Face hub.
-        head: ``activation:pooling[:epsilon]``, see :class:`~pyserini_compneg.encode.models.Head`; by default that of
-            the base. ``dense`` trains a bi-encoder of sentence-transformers, with the base's own pooling.
-        query_encoder: What encodes queries: the documents' network (``shared``), a network of their own
-            (``separate``), or no network but a learned weight for each token (``static``).
-        max_length: The number of tokens that the model reads of a text; by default 256, or fewer if its base reads
-            fewer.
-        vocabulary: The terms of vectors: ``all``, or only those of the texts of the training.
-        frozen_layers: The number of layers of the trunk, counted from the first, that are not trained. With 1 or more
-            the embeddings are not trained either.
-        dropout: The share of the states that dropout leaves out; by default the base's own.
-    """
+    """The model to start from, and what becomes of it."""
 
     base: str
     head: str | None = None
@@ -60,7 +58,8 @@ class ModelConfig(Settings):
     @model_validator(mode="after")
     def _sparse_settings(self) -> ModelConfig:
         sparse = ("query_encoder", "vocabulary", "frozen_layers", "dropout")
-        if self.is_dense and (given := [name for name in sparse if getattr(self, name) != _default(self, name)]):
+        given = [name for name in sparse if getattr(self, name) != type(self).model_fields[name].default]
+        if self.is_dense and given:
             raise ValueError(f"model.{given[0]} is for sparse vectors; leave it out, or choose another head than dense")
         return self
 
@@ -71,15 +70,7 @@ class ModelConfig(Settings):
 
 
 class SourceConfig(Settings):
-    """A source of examples.
-
-    Attributes:
-        dataset: The folder of a dataset, or a JSON Lines file of ``query``, ``positive`` and perhaps ``negative``.
-        split: The split of a dataset.
-        negatives: The kind of hard negatives, in addition to the other documents of a batch; by default those of a
-            file (``judged``), and none of a dataset.
-        positives: The largest number of relevant documents of a query; each makes an example.
-    """
+    """A source of examples: the folder of a dataset, or a JSON Lines file."""
 
     dataset: str
     split: str | None = None
@@ -88,26 +79,15 @@ class SourceConfig(Settings):
 
 
 class TeacherConfig(Settings):
-    """A teacher, whose margins are learned (margin-MSE).
-
-    Attributes:
-        model: A bi-encoder or cross-encoder that sentence-transformers loads.
-        scale: The factor of its scores. Cosines need about 20 to be like scores of sparse vectors.
-    """
+    """A teacher, whose margins are learned (margin-MSE)."""
 
     model: str
     scale: Annotated[float, Field(gt=0)] = 1.0
+    """The factor of its scores. Cosines need about 20 to be like scores of sparse vectors."""
 
 
 class DevConfig(Settings):
-    """The evaluation during training; the first measure chooses the model.
-
-    Attributes:
-        dataset: The folder of a dataset.
-        split: Its split.
-        measures: Measures, named as in ``eval``.
-        documents: The number of documents: those that are judged, and others drawn at random; None for all.
-    """
+    """The evaluation during training; the first measure chooses the model."""
 
     dataset: str
     split: str
@@ -116,27 +96,12 @@ class DevConfig(Settings):
 
 
 class TrainingConfig(Settings):
-    """The optimisation.
-
-    Attributes:
-        steps: The number of batches.
-        batch_size: The number of queries in a batch.
-        max_length: The number of tokens that are read of a text in training; by default that of the model.
-        seed: The seed of all random draws.
-        learning_rate: The learning rate of the trunk: AdamW, with linear warm-up and decay.
-        head_learning_rate: The learning rate of what follows the trunk; by default the same.
-        warmup: The share of the steps until the learning rate is reached.
-        query_flops: The weight of the regulariser for queries.
-        document_flops: The weight of the regulariser for documents.
-        flops_warmup: The share of the steps until these weights are reached, quadratically.
-        evaluate_every: The steps between evaluations, and between checkpoints.
-        patience: The number of evaluations without a better result after which training ends early; None for never.
-    """
+    """The optimisation."""
 
     steps: _Positive
     batch_size: _Positive = 16
     max_length: _TextLength | None = None
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = 42  # transformers seeds numpy's generator, which takes 32 bits
+    seed: _Seed = 42
     learning_rate: _Rate = 2e-5
     head_learning_rate: _Rate | None = None
     warmup: _Share = 0.1
@@ -148,15 +113,15 @@ class TrainingConfig(Settings):
 
 
 class TrainConfig(Settings):
-    """A training.
+    """The settings of the training of an encoder.
 
     Attributes:
-        about: Its purpose and the results that are expected; goes into the model card.
         model: The model.
         data: The sources of examples.
         training: The optimisation.
         dev: The evaluation, if there is one.
         teacher: The teacher, if there is one.
+        about: Its purpose and the results that are expected; goes into the model card.
     """
 
     model: ModelConfig
@@ -181,20 +146,7 @@ class TrainConfig(Settings):
 
 
 class ReaderSection(Settings):
-    """A reader of plain texts.
-
-    Attributes:
-        base: The BERT to start from: a folder, or a name on the Hugging Face hub.
-        requests: Files of tagged requests.
-        judged: Files of requests with what they ask for, on which the confidence is calibrated; none of them may be
-            among ``requests``.
-        epochs: The number of passes over the requests.
-        batch_size: The number of requests in a batch.
-        learning_rate: Of the transformer: AdamW, with linear warm-up and decay.
-        max_tokens: The number of tokens that the reader reads of a text; a longer text stays whole.
-        threshold: The confidence below which a reading is not understood.
-        seed: The seed of all random draws.
-    """
+    """A reader of plain texts."""
 
     base: str
     requests: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -204,16 +156,11 @@ class ReaderSection(Settings):
     learning_rate: Annotated[float, Field(ge=0, le=1)] = 8e-5
     max_tokens: Annotated[int, Field(ge=3, le=512)] = 384
     threshold: _Share = 0.86
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    seed: _Seed = 0
 
 
 class ReaderTrainConfig(Settings):
-    """A training of a reader.
-
-    Attributes:
-        about: Its purpose; goes into the model card.
-        reader: The reader.
-    """
+    """The settings of the training of a reader."""
 
     reader: ReaderSection
     about: str = ""
@@ -221,3 +168,74 @@ class ReaderTrainConfig(Settings):
 
 AnyConfig: TypeAlias = TrainConfig | ReaderTrainConfig
 """The settings of any training."""
+
+
+def recipe_names() -> list[str]:
+    return sorted(_recipes())
+
+
+def read_config(name: str | Path) -> AnyConfig:
+    """Reads the settings of a training.
+
+    Args:
+        name: A YAML file, or the name of a recipe.
+
+    Raises:
+        InputError: ``name`` is neither a file nor a recipe, the file cannot be read, or a setting is unknown, missing
+            or not allowed. The message starts with ``name``.
+    """
+    text = recipe_text(name)
+    if _READER.search(text):
+        return parse_settings(text, str(name), ReaderTrainConfig, InputError)
+    return parse_settings(text, str(name), TrainConfig, InputError)
+
+
+def recipe_text(name: str | Path) -> str:
+    """The YAML of a file or a recipe."""
+    if Path(name).is_file():
+        return settings_text(name, InputError)
+    if str(name) not in _recipes():
+        known = ", ".join(recipe_names())
+        raise InputError("neither a file nor a recipe", where=name, remedy=f"the recipes are: {known}")
+    return _recipes()[str(name)]
+
+
+def located(
+    config: AnyConfig, data: str | None = None, base: str | None = None, teacher: str | None = None
+) -> AnyConfig:
+    """The settings with relative paths of datasets below ``data``, and with another base or teacher."""
+    root = Path(data or "")
+    if teacher and (isinstance(config, ReaderTrainConfig) or config.teacher is None):
+        raise InputError("the settings have no teacher", remedy="leave --teacher out")
+    if isinstance(config, TrainConfig):
+        moved = moved_data(config, lambda dataset: root / dataset, base)
+        if not (teacher and config.teacher):
+            return moved
+        return _updated(moved, teacher=_updated(config.teacher, model=teacher))
+    reader = config.reader
+    files = {name: tuple(str(root / path) for path in getattr(reader, name)) for name in ("requests", "judged")}
+    return _updated(config, reader=_updated(reader, base=base or reader.base, **files))
+
+
+def moved_data(config: TrainConfig, place: Callable[[str], Path], base: str | None = None) -> TrainConfig:
+    """The settings with other places of datasets, and perhaps with another base."""
+    sources = tuple(_updated(source, dataset=str(place(source.dataset))) for source in config.data)
+    dev = config.dev and _updated(config.dev, dataset=str(place(config.dev.dataset)))
+    return _updated(config, data=sources, dev=dev, model=_updated(config.model, base=base or config.model.base))
+
+
+def _updated(settings: SettingsT, **changes: object) -> SettingsT:
+    return settings.model_copy(update=changes)
+
+
+@cache
+def _recipes() -> dict[str, str]:
+    """The YAML of each recipe."""
+    import yaml
+
+    texts = {}
+    for path in _RECIPES.glob("*.yaml"):
+        recipes, settings = path.read_text(encoding="utf-8").split("\n---\n")
+        for name, values in yaml.safe_load(recipes).items():
+            texts[name] = Template(settings).substitute(values)
+    return texts

@@ -12,8 +12,7 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import Tensor
 from torch.nn import functional
 
-from pyserini_compneg.eval import evaluate, parse_measures
-from pyserini_compneg.eval.measures import mean
+from pyserini_compneg.eval import evaluate, mean, parse_measures
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.training.config import DevConfig
 from pyserini_compneg.lab.training.examples import query_texts
@@ -24,21 +23,10 @@ _BATCH = 32
 
 
 class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing of sentence-transformers
-    """Means of measures on a split, and mean numbers of terms.
+    """Means of measures on a split, and means that describe the vectors.
 
-    Args:
-        config: The split.
-        seed: The seed of the draw of documents that are not judged.
-
-    Attributes:
-        run: The scores of the last evaluation, ``{qid: {docid: score}}``: the 1,000 best of each query and the judged.
-        texts: The queries, by their ids.
-        qrels: Their judgements.
-        step: The step of the last evaluation.
-        results: The means of the last evaluation.
-
-    Raises:
-        CompNegError: A dataset that cannot be read, or an unknown measure.
+    ``step``, ``results`` and ``run``, ``{qid: {docid: score}}``, are those of the last evaluation. The run has the
+    1,000 best documents of each query and the judged ones.
     """
 
     def __init__(self, config: DevConfig, seed: int) -> None:
@@ -51,11 +39,11 @@ class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing
         documents = {document.docid: document.text or "" for document in dataset.documents(config.split)}
         judged = {docid for grades in self.qrels.values() for docid in grades}
         if not self.qrels:
-            raise InputError(f"{config.dataset}: no query of {config.split} is judged; name another split for dev")
+            fault = f"no query of {config.split} is judged"
+            raise InputError(fault, where=config.dataset, remedy="name another split for dev")
         if missing := sorted(judged - documents.keys()):
-            raise InputError(
-                f"{config.dataset}: document {missing[0]!r} of {config.split} is judged, but not in the collection"
-            )
+            fault = f"document {missing[0]!r} of {config.split} is judged, but not in the collection"
+            raise InputError(fault, where=config.dataset)
         if config.documents is not None and config.documents < len(documents):
             others = sorted(documents.keys() - judged)
             drawn = random.Random(seed).sample(others, max(0, config.documents - len(judged)))
@@ -67,10 +55,10 @@ class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing
     def __call__(
         self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
     ) -> dict[str, float]:
-        """``{measure: mean}``, and means that describe the vectors.
+        """``{measure: mean}``, with the mean numbers of terms of sparse vectors.
 
-        Of sparse vectors these are ``query_terms`` and ``document_terms``, the mean numbers of terms. Where each query
-        has two judged documents, it is ``pair_similarity``, the mean of their cosines, and the standard deviation.
+        If each query has two judged documents, there is also ``pair_similarity``, the mean of their cosines, and its
+        standard deviation.
         """
         queries = _encode(model, list(self.texts.values()), "query")
         documents = _encode(model, list(self._documents.values()), "document")
@@ -95,7 +83,6 @@ class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing
         return functional.cosine_similarity(one, other)
 
     def _ranked(self, queries: Tensor, documents: Tensor) -> dict[str, dict[str, float]]:
-        """The scores of the best and the judged documents of each query, ``{qid: {docid: score}}``."""
         docids = list(self._documents)
         row_of = {docid: row for row, docid in enumerate(docids)}
         run = {}

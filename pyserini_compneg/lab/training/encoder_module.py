@@ -1,4 +1,4 @@
-"""The encoder that is trained, a module of sentence-transformers: text in, sparse vector out."""
+"""The encoders that are trained, modules of sentence-transformers: text in, sparse vector out."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ import math
 from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from sentence_transformers.base.modules import InputModule
+from sentence_transformers.sparse_encoder.modules import SparseStaticEmbedding
 from torch import Tensor, nn
 
-from pyserini_compneg.encode.models.checkpoint import OWN_LOGITS_FILE
-from pyserini_compneg.encode.models.heads import Head
-from pyserini_compneg.encode.models.pooling import own_logits
-from pyserini_compneg.lab.training.masked_lm import MaskedLanguageModel
+from pyserini_compneg.encode.models import OWN_LOGITS_FILE, Head, own_logits
 from pyserini_compneg.lab.training.sliced_head import sliced_pooled
-from pyserini_compneg.lab.training.static_query import StaticQueryModule
 from pyserini_compneg.support.errors import InputError
 
 _BASE, _SPARSE = "sentence_transformers.base.modules", "sentence_transformers.sparse_encoder.modules"
@@ -36,18 +33,26 @@ _FILL_MASK = {
 }
 
 
+class MaskedLanguageModel(NamedTuple):
+    """A network to train. Its decoder is a linear layer with a bias."""
+
+    model: Any
+    tokenizer: Any
+    longest: int
+    """The number of tokens of a text that it can read."""
+
+    own_logits: Tensor | None
+    """What is added to tokens' logits for their own terms, (vocabulary,), for heads with such numbers."""
+
+    head: Head | None
+    """Activation and pooling, if the checkpoint names them."""
+
+
 class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing of sentence-transformers
     """A masked language model without its decoder, the decoder, and the sliced head.
 
-    Args:
-        base: The network and its tokenizer.
-        head: Activation and pooling.
-        max_length: The number of tokens that are read of a text.
-        vocabulary: The ids of the terms that vectors are made of, ascending; None for all.
-        training_length: The number of tokens that are read in training; None for ``max_length``.
-
-    Raises:
-        InputError: The sliced head cannot compute this head, or the model cannot read texts of this length.
+    Vectors have the terms whose ids are in ``vocabulary``, ascending, or all. In training ``training_length`` tokens of
+    a text are read, otherwise ``max_length``.
     """
 
     def __init__(
@@ -60,7 +65,8 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
     ) -> None:
         super().__init__()
         if head.pooling == "sum" and not head.signed:
-            raise InputError(f"head {head}: a sum over all tokens cannot be trained; choose {head.activation}:max")
+            remedy = f"choose {head.activation}:max"
+            raise InputError("a sum over all tokens cannot be trained", where=f"head {head}", remedy=remedy)
         if max_length > base.longest:
             raise InputError(f"model.max_length must be {base.longest} or less for this model, got {max_length}")
         self.head = head
@@ -83,7 +89,6 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
         return {"input_ids": tokens["input_ids"], "attention_mask": tokens["attention_mask"]}
 
     def forward(self, features: dict[str, Any], **_: Any) -> dict[str, Any]:
-        """Adds ``sentence_embedding``, (texts, terms)."""
         ids, mask = features["input_ids"], features["attention_mask"]
         types = {"token_type_ids": torch.zeros_like(ids)} if self._takes_types else {}
         hidden = self.model(input_ids=ids, attention_mask=mask, **types).logits
@@ -98,12 +103,10 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
         return features
 
     def get_embedding_dimension(self) -> int:
-        """The number of terms."""
         return len(self.decoder.bias if self.vocabulary is None else self.vocabulary)
 
     @property
     def max_seq_length(self) -> int:
-        """The number of tokens that are read of a text."""
         return self.max_length
 
     def save(self, output_path: str, *_: Any, **__: Any) -> None:
@@ -112,12 +115,7 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
         self.write(folder, folder / "1_SpladePooling")
 
     def write(self, network: Path, pooling: Path) -> None:
-        """Writes the trained weights in the formats of transformers; terms outside the vocabulary weigh 0.
-
-        Args:
-            network: The folder for the masked language model and its tokenizer.
-            pooling: The folder for the head.
-        """
+        """Writes the model with its tokenizer, and the head; terms outside the vocabulary weigh 0."""
         from safetensors.torch import save_file
 
         model, decoder, own = copy.deepcopy((self.model, self.decoder, self.own))
@@ -144,14 +142,36 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
         _write_json(pooling / "config.json", config)
 
 
-def write_layout(folder: Path, query: EncoderModule | StaticQueryModule, document: EncoderModule) -> None:
-    """Writes a trained model as sentence-transformers would: one chain of modules, or a router of two.
+class StaticQueryModule(SparseStaticEmbedding):  # type: ignore[misc]  # mypy is told nothing of sentence-transformers
+    """A query encoder without a network: a learned weight, 0 or more, for each of the documents' tokens, (tokens,)."""
 
-    Args:
-        folder: An empty folder.
-        query: Encodes queries.
-        document: Encodes documents; may be the same module.
-    """
+    def __init__(self, tokenizer: Any, weight: Tensor, vocabulary: Sequence[int] | None) -> None:
+        super().__init__(tokenizer, weight)
+        self.register_buffer("vocabulary", None if vocabulary is None else torch.tensor(vocabulary))
+
+    def forward(self, features: dict[str, Tensor], **_: Any) -> dict[str, Tensor]:
+        features = super().forward(features)
+        vectors = torch.relu(features["sentence_embedding"])
+        features["sentence_embedding"] = vectors if self.vocabulary is None else vectors[:, self.vocabulary]
+        return features
+
+    def get_embedding_dimension(self) -> int:
+        return self.num_dimensions if self.vocabulary is None else len(self.vocabulary)
+
+    def write(self, folder: Path) -> None:
+        """Writes the weights and the tokenizer as sentence-transformers does; terms outside the vocabulary weigh 0."""
+        weight = torch.relu(self.weight.detach()).cpu()
+        if self.vocabulary is not None:
+            kept = torch.zeros_like(weight)
+            kept[self.vocabulary] = weight[self.vocabulary]
+            weight = kept
+        weight = weight[: len(self.tokenizer.get_vocab())].contiguous()  # sentence-transformers expects so many
+        folder.mkdir(parents=True, exist_ok=True)
+        SparseStaticEmbedding(self.tokenizer, weight).save(str(folder))
+
+
+def write_layout(folder: Path, query: EncoderModule | StaticQueryModule, document: EncoderModule) -> None:
+    """Writes a trained model as sentence-transformers would: one chain of modules, or a router of two."""
     _write_json(
         folder / "config_sentence_transformers.json",
         {"model_type": "SparseEncoder", "prompts": {}, "default_prompt_name": None, "similarity_fn_name": "dot"},

@@ -1,67 +1,78 @@
-"""Examples: queries, each with a relevant document and hard negatives, read from datasets and files."""
+"""Examples: queries, each with a relevant document and hard negatives, read from datasets and files.
+
+Source of the hard negatives: Krasakis et al., Appendix A.
+"""
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.expression import verbalise
+from pyserini_compneg.documents import SourceDocument
+from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Intersection, Union, leaves, verbalise
 from pyserini_compneg.lab.experiments.datasets import Dataset, open_dataset
 from pyserini_compneg.lab.training.config import SourceConfig
-from pyserini_compneg.lab.training.negatives import bm25_negatives, compositional_negatives
 from pyserini_compneg.support.errors import InputError
-from pyserini_compneg.support.files import iter_jsonl
-from pyserini_compneg.topics.topics import Topic
+from pyserini_compneg.support.files import atomic_writer, iter_jsonl
+from pyserini_compneg.topics import Topic
+
+BM25_RANKS = (50, 100)
+"""The first and the last rank of negatives; documents above are often relevant but not judged."""
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
-    """A query with documents.
-
-    Attributes:
-        query: Its text; a set expression in the words of QUEST's templates.
-        positive: A relevant document.
-        negatives: Hard negatives, none of them relevant.
-    """
+class TrainingExample:
+    """The text of a query, of a relevant document, and of hard negatives, none of them relevant."""
 
     query: str
     positive: str
     negatives: tuple[str, ...] = ()
 
 
-def read_examples(source: SourceConfig, seed: int) -> list[Example]:
-    """Reads the examples of a source, in the order of its queries.
+def read_examples(source: SourceConfig, seed: int) -> list[TrainingExample]:
+    """The examples of a source, in the order of its queries. Positives and negatives are drawn with the seed."""
+    path = Path(source.dataset)
+    if not path.exists():
+        raise InputError("no such folder or file of training data", where=path)
+    if path.is_dir():
+        return _examples_of_dataset(source, seed)
+    if source.split is not None or source.negatives not in (None, "judged", "none"):
+        raise InputError(
+            "a file has no split, and no negatives but its own",
+            where=path,
+            remedy="leave out split, and set negatives to judged or none",
+        )
+    examples = _examples_of_file(path)
+    return [replace(one, negatives=()) for one in examples] if source.negatives == "none" else examples
 
-    Args:
-        source: The dataset or the file.
-        seed: The seed of the draw of positives and negatives.
 
-    Raises:
-        CompNegError: A file that is empty or broken, a query without a relevant document, or a judged document that is
-            not in the collection.
-    """
-    if not Path(source.dataset).exists():
-        raise InputError(f"{source.dataset}: no such folder or file of training data")
-    if not Path(source.dataset).is_dir():
-        if source.split is not None or source.negatives not in (None, "judged", "none"):
-            raise InputError(
-                f"{source.dataset}: a file has no split, and no negatives but its own; leave out split, and set "
-                "negatives to judged or none"
-            )
-        examples = _examples_of_file(source.dataset)
-        return [replace(one, negatives=()) for one in examples] if source.negatives == "none" else examples
-    dataset = open_dataset(source.dataset)
-    split = source.split
+def query_texts(topics: Iterable[Topic]) -> dict[str, str]:
+    """The text of each query, by its id: expressions in the words of QUEST's templates, without paraphrases."""
+    return {topic.qid: verbalise(_expression(topic)) for topic in topics}
+
+
+def _expression(topic: Topic) -> Expression:
+    if topic.expression is None:
+        fault = f"query {topic.qid!r} is composed already, so it has no text to encode"
+        raise InputError(fault, where=topic.source)
+    return topic.expression
+
+
+def _examples_of_dataset(source: SourceConfig, seed: int) -> list[TrainingExample]:
+    dataset, split = open_dataset(source.dataset), source.split
     if split is None:
-        raise InputError(f"{source.dataset}: name the split; there are: {', '.join(dataset.splits)}")
+        raise InputError(f"name the split; there are: {', '.join(dataset.splits)}", where=source.dataset)
     topics, qrels = dataset.topics(split), dataset.qrels(split)
     texts = query_texts(topics)
     relevant = {qid: [docid for docid, grade in qrels.get(qid, {}).items() if grade > 0] for qid in texts}
     if lacking := next((qid for qid, docids in relevant.items() if not docids), None):
-        raise InputError(f"{source.dataset}: query {lacking!r} of {split} has no relevant document; leave it out")
+        fault = f"query {lacking!r} of {split} has no relevant document"
+        raise InputError(fault, where=source.dataset, remedy="leave it out")
     pools = _negative_pools(source.negatives, dataset, split, topics, relevant)
     draw = random.Random(seed)
     chosen = []
@@ -70,23 +81,9 @@ def read_examples(source: SourceConfig, seed: int) -> list[Example]:
             chosen.append((qid, docid, [draw.choice(pool[qid]) for pool in pools if pool.get(qid)]))
     documents = _document_texts(dataset, split, {docid for _, docid, others in chosen for docid in [docid, *others]})
     return [
-        Example(texts[qid], documents[docid], tuple(documents[other] for other in dict.fromkeys(others)))
+        TrainingExample(texts[qid], documents[docid], tuple(documents[other] for other in dict.fromkeys(others)))
         for qid, docid, others in chosen
     ]
-
-
-def query_texts(topics: Iterable[Topic]) -> dict[str, str]:
-    """The text of each query, by its id: expressions in the words of QUEST's templates, without paraphrases.
-
-    Raises:
-        InputError: A query that is composed already.
-    """
-    texts = {}
-    for topic in topics:
-        if topic.expression is None:
-            raise InputError(f"{topic.source}: query {topic.qid!r} is composed already, so it has no text to encode")
-        texts[topic.qid] = verbalise(topic.expression)
-    return texts
 
 
 def _negative_pools(
@@ -102,42 +99,91 @@ def _negative_pools(
     if kind in ("compositional", "mixed"):
         pools.append(compositional_negatives(topics, relevant))
     if pools and not any(pool.get(qid) for pool in pools for qid in relevant):
-        raise InputError(f"{dataset.folder}: {split} has no negatives of the kind {kind!r}; choose another kind")
+        fault = f"{split} has no negatives of the kind {kind!r}"
+        raise InputError(fault, where=dataset.folder, remedy="choose another kind")
     return pools
+
+
+def bm25_negatives(
+    documents: Iterable[SourceDocument], texts: Mapping[str, str], relevant: Mapping[str, Sequence[str]]
+) -> dict[str, list[str]]:
+    """The documents at BM25's ranks 50 to 100, without the relevant ones, by queries."""
+    from pyserini_compneg.index import build_index
+    from pyserini_compneg.search import SignedImpactSearcher
+
+    with tempfile.TemporaryDirectory(prefix="compneg-") as folder:
+        collection = Path(folder, "documents.jsonl")
+        with atomic_writer(collection) as lines:
+            for document in documents:
+                lines.write(json.dumps({"id": document.docid, "contents": document.text or ""}) + "\n")
+        build_index(collection, Path(folder, "index"))
+        with SignedImpactSearcher(Path(folder, "index")) as searcher:
+            hits = searcher.batch_search([Atom(text) for text in texts.values()], list(texts), BM25_RANKS[1])
+    return {
+        qid: [hit.docid for hit in ranked[BM25_RANKS[0] - 1 :] if hit.docid not in set(relevant[qid])]
+        for qid, ranked in hits.items()
+    }
+
+
+def compositional_negatives(topics: Sequence[Topic], relevant: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    r"""Documents that belong to an atom of a query, but not to the query: for A \ B those of B, for A ∩ B those of one.
+
+    The documents of an atom are those that are relevant to the query that is this atom alone. A query has no negatives
+    if its atoms are not queries of their own, or if it is an atom or a union of atoms.
+    """
+    atoms = {topic.expression: set(relevant[topic.qid]) for topic in topics if isinstance(topic.expression, Atom)}
+    negatives = {}
+    for topic in topics:
+        misleading = [atoms.get(atom, set()) for atom in _misleading(_expression(topic))]
+        negatives[topic.qid] = sorted(set().union(*misleading) - set(relevant[topic.qid]))
+    return negatives
+
+
+def _misleading(expression: Expression) -> Iterator[Atom]:
+    """The atoms whose documents may be taken for the query's."""
+    match expression:
+        case Difference(left, right) | Exclusion(left, right):
+            yield from _misleading(left)
+            yield from leaves(right)
+        case Intersection(operands):
+            for operand in operands:
+                yield from leaves(operand)
+        case Union(operands):
+            for operand in operands:
+                yield from _misleading(operand)
 
 
 def _document_texts(dataset: Dataset, split: str, docids: set[str]) -> dict[str, str]:
     texts = {document.docid: document.text or "" for document in dataset.documents(split) if document.docid in docids}
     if missing := sorted(docid for docid in docids if not texts.get(docid, "").strip()):
-        raise InputError(f"{dataset.folder}: document {missing[0]!r} of {split} is judged, but has no text")
+        raise InputError(f"document {missing[0]!r} of {split} is judged, but has no text", where=dataset.folder)
     return texts
 
 
-def _examples_of_file(path: str) -> list[Example]:
+def _examples_of_file(path: Path) -> list[TrainingExample]:
     examples = []
-    for line, record in iter_jsonl(path, InputError):
-        source = f"{path}:{line}"
-        query, positive = (_text(record, field, source) for field in ("query", "positive"))
-        negatives = _negatives(record.get("negative"), source)
+    for line, record in iter_jsonl(path):
+        place = f"{path}:{line}"
+        query, positive = (_text(record, field, place) for field in ("query", "positive"))
+        negatives = _negatives(record.get("negative"), place)
         if positive in negatives:
-            raise InputError(f"{source}: the text of `positive` is also in `negative`: {positive!r:.60}")
-        examples.append(Example(query, positive, negatives))
+            raise InputError(f"the text of `positive` is also in `negative`: {positive!r:.60}", where=place)
+        examples.append(TrainingExample(query, positive, negatives))
     if not examples:
-        raise InputError(f"{path}: is empty; expected lines of `query`, `positive` and perhaps `negative`")
+        raise InputError("is empty; expected lines of `query`, `positive` and perhaps `negative`", where=path)
     return examples
 
 
-def _text(record: Mapping[str, Any], field: str, source: str) -> str:
+def _text(record: Mapping[str, Any], field: str, place: str) -> str:
     value = record.get(field)
     if not isinstance(value, str) or not value.strip():
-        raise InputError(f"{source}: `{field}` must be a text that is not blank, got {value!r:.60}")
+        raise InputError(f"`{field}` must be a text that is not blank, got {value!r:.60}", where=place)
     return value
 
 
-def _negatives(value: Any, source: str) -> tuple[str, ...]:
+def _negatives(value: Any, place: str) -> tuple[str, ...]:
     texts = value if isinstance(value, list) else [] if value is None else [value]
     if not all(isinstance(text, str) and text.strip() for text in texts):
-        raise InputError(
-            f"{source}: `negative` must be a text or a list of texts that are not blank, got {value!r:.60}"
-        )
+        fault = f"`negative` must be a text or a list of texts that are not blank, got {value!r:.60}"
+        raise InputError(fault, where=place)
     return tuple(texts)

@@ -30,15 +30,14 @@ from sentence_transformers.sparse_encoder.losses import (
 from torch import Tensor, nn
 from transformers import EarlyStoppingCallback, PrinterCallback
 
-from pyserini_compneg.encode.models import model_folder
-from pyserini_compneg.encode.models.loading import quiet_transformers
+from pyserini_compneg.encode.models import model_folder, quiet_transformers
+from pyserini_compneg.lab.training.bases import LENGTH, build_modules
 from pyserini_compneg.lab.training.batches import example_tables
 from pyserini_compneg.lab.training.config import TrainConfig
 from pyserini_compneg.lab.training.dev import DevEvaluator
 from pyserini_compneg.lab.training.encoder_module import EncoderModule, write_layout
-from pyserini_compneg.lab.training.examples import Example
-from pyserini_compneg.lab.training.modules import LENGTH, build_modules
-from pyserini_compneg.lab.training.sparse_trainer import (
+from pyserini_compneg.lab.training.examples import TrainingExample
+from pyserini_compneg.lab.training.trainers import (
     DenseTrainer,
     Reporting,
     SparseTrainer,
@@ -67,32 +66,20 @@ class AbsoluteFlops(nn.Module):  # type: ignore[misc]  # mypy is told nothing of
 
 
 class Trained(NamedTuple):
-    """The result of a training.
-
-    Attributes:
-        save: Writes the model into a folder.
-        results: The results on dev of the model that was kept; empty without dev.
-        log: The entries that the trainer logged, by steps.
-        dev: The evaluator, if there is one; its run is that of the results.
-    """
+    """The model that a training kept."""
 
     save: Callable[[Path], None]
-    results: dict[str, float]
+    """Writes the model into a folder."""
+
     log: list[dict[str, Any]]
+    """The entries that the trainer logged, by steps."""
+
     dev: DevEvaluator | None
+    """Has the results of the model on dev."""
 
 
-def fine_tune(config: TrainConfig, sources: Sequence[Sequence[Example]], checkpoints: Path) -> Trained:
-    """Trains a model, from the last checkpoint if there is one.
-
-    Args:
-        config: What to train.
-        sources: The examples of each source.
-        checkpoints: The folder of the checkpoints.
-
-    Raises:
-        CompNegError: See :func:`~pyserini_compneg.lab.training.train`.
-    """
+def fine_tune(config: TrainConfig, sources: Sequence[Sequence[TrainingExample]], checkpoints: Path) -> Trained:
+    """Trains a model, from the last checkpoint in a folder if there is one."""
     dev = DevEvaluator(config.dev, config.training.seed) if config.dev else None
     data = example_tables(config, sources)
     model: Any
@@ -126,19 +113,16 @@ def fine_tune(config: TrainConfig, sources: Sequence[Sequence[Example]], checkpo
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if dev and dev.step != trainer.state.best_global_step:  # the model that is kept was not evaluated last
         dev(model, steps=trainer.state.best_global_step)
-    return Trained(save, dev.results if dev else {}, trainer.state.log_history, dev)
+    return Trained(save, trainer.state.log_history, dev)
 
 
 def dense_model(config: TrainConfig) -> SentenceTransformer:
-    """The bi-encoder that a training starts from; it reads 256 tokens at most where the settings do not say.
+    """The bi-encoder that a training starts from.
 
     Weights that the base lacks, such as those of an unused layer, are drawn with the seed of the training.
-
-    Raises:
-        InputError: A model that sentence-transformers cannot load.
     """
     base, length = config.model.base, config.model.max_length
-    loading = in_one_line(InputError, f"{base}: cannot be loaded as a bi-encoder")
+    loading = in_one_line(InputError, "cannot be loaded as a bi-encoder", where=base)
     with loading, quiet_transformers(), torch.random.fork_rng():
         torch.manual_seed(config.training.seed)
         model = SentenceTransformer(str(model_folder(base)), local_files_only=True, trust_remote_code=False)

@@ -7,11 +7,10 @@ import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pyserini_compneg.lab.experiments.datasets.dataset import Dataset
+from pyserini_compneg.lab.experiments.datasets import Dataset
 from pyserini_compneg.lab.experiments.protocol import Protocol
 from pyserini_compneg.lab.experiments.splits import reported_split, shared_queries
-from pyserini_compneg.lab.training.config import LOG_FILE, TrainConfig
-from pyserini_compneg.lab.training.recipe_file import read_config
+from pyserini_compneg.lab.training.config import LOG_FILE, TrainConfig, moved_data, read_config
 from pyserini_compneg.lab.training.training import train
 from pyserini_compneg.support.errors import InputError
 
@@ -24,15 +23,6 @@ def find_models(protocol: Protocol, dataset: Dataset, folder: Path, split: str |
 
     A model's folder has the name of its recipe, or of its settings file: of those that the protocol names, the first
     whose splits the dataset has. A warning says which models were trained in another way, apart from their base.
-
-    Args:
-        protocol: Has rows that name models.
-        dataset: What they are trained on.
-        folder: Has the models.
-        split: The split that is reported; None for the protocol's first that the dataset has.
-
-    Raises:
-        InputError: No such recipe, one that trains no encoder, or one whose splits share queries with the report.
     """
     reported = reported_split(protocol, dataset, split)
     fitting = _recipes(protocol, dataset)
@@ -60,29 +50,16 @@ def train_models(
     dense_base: str | None = None,
     split: str | None = None,
 ) -> dict[str, Path]:
-    """Trains the models that are not there, or goes on where a training was interrupted.
+    """Trains the models that are not there on the dataset, or goes on where a training was interrupted.
 
-    Args:
-        protocol: Has rows that name models.
-        dataset: What they are trained on, in place of the datasets that the recipes name.
-        folder: Has the models.
-        base: The checkpoint that sparse models start from, instead of that of the recipe.
-        dense_base: The same of dense ones.
-        split: The split that is reported; None for the protocol's first that the dataset has.
-
-    Returns:
-        The folders of all models, by the names that rows give them.
-
-    Raises:
-        InputError: No such recipe, one that trains no encoder, one for which the dataset has no split, or one whose
-            splits share queries with the report; or a model that is there and was trained in another way.
-        CompNegError: See :func:`~pyserini_compneg.lab.training.train`.
+    ``base`` and ``dense_base`` are the checkpoints that sparse and dense models start from, instead of the recipes'.
+    Returns the folders of all models, by the names that rows give them.
     """
     reported, configs = reported_split(protocol, dataset, split), {}
     for name, fitting in _recipes(protocol, dataset).items():
         if fitting is None:
             there = ", ".join(dataset.splits)
-            raise InputError(f"{dataset.folder}: no split to train the model {name!r} on; there are: {there}")
+            raise InputError(f"no split to train the model {name!r} on; there are: {there}", where=dataset.folder)
         recipe, config = fitting
         configs[name] = recipe, _on(dataset.folder, config, dense_base if config.model.is_dense else base)
     _check_apart(protocol, dataset, reported, [config for _, config in configs.values()])
@@ -92,30 +69,21 @@ def train_models(
             _logger.info("training %s", recipe)
             train(config, places[name], resume=True)
         elif difference := _difference(places[name], config):
-            raise InputError(f"{places[name]}: {difference}; choose another place with --models")
+            raise InputError(difference, where=places[name], remedy="choose another place with --models")
     return places
 
 
 def _on(folder: Path | None, config: TrainConfig, base: str | None) -> TrainConfig:
     """What a recipe says, on the dataset in this folder and from this base; None for the recipe's."""
-
-    def resolved(dataset: str) -> dict[str, str]:
-        return {"dataset": str((folder or Path(dataset)).resolve())}
-
-    sources = tuple(source.model_copy(update=resolved(source.dataset)) for source in config.data)
-    dev = config.dev and config.dev.model_copy(update=resolved(config.dev.dataset))
-    model = config.model.model_copy(update={"base": base or config.model.base})
-    return config.model_copy(update={"data": sources, "dev": dev, "model": model})
+    return moved_data(config, lambda dataset: (folder or Path(dataset)).resolve(), base)
 
 
 def _check_apart(protocol: Protocol, dataset: Dataset, reported: str, configs: Iterable[TrainConfig]) -> None:
     """Makes sure that no model has seen the queries of the report."""
     for other in sorted(set[str]().union(*map(_splits, configs))):
         if count := shared_queries(dataset, other, reported):
-            raise InputError(
-                f"{dataset.folder}: models of protocol {protocol.name} are trained with {other}, which shares {count} "
-                f"queries with {reported}; report another split with --split"
-            )
+            fault = f"models of protocol {protocol.name} are trained with {other}, which shares {count} queries with "
+            raise InputError(fault + reported, where=dataset.folder, remedy="report another split with --split")
 
 
 def _splits(config: TrainConfig) -> set[str]:
@@ -133,7 +101,8 @@ def _fitting(recipes: Sequence[str], dataset: Dataset) -> tuple[str, TrainConfig
     for recipe in recipes:
         config = read_config(recipe)
         if not isinstance(config, TrainConfig):
-            raise InputError(f"{recipe}: trains no encoder, so it cannot be a model of a protocol; name another recipe")
+            fault = "trains no encoder, so it cannot be a model of a protocol"
+            raise InputError(fault, where=recipe, remedy="name another recipe")
         if _splits(config) <= {*dataset.splits}:
             return recipe, config
     return None

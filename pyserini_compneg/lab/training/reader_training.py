@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import logging
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,24 +12,14 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from pyserini_compneg.encode.export.graph import dense_graph
-from pyserini_compneg.lab.training.config import LOG_FILE, ReaderTrainConfig
-from pyserini_compneg.lab.training.request_scores import request_score
-from pyserini_compneg.lab.training.requests import (
-    JudgedRequest,
-    TaggedRequest,
-    augmented,
-    exclusions,
-    read_judged,
-    separators,
-    unasked,
-)
+from pyserini_compneg.encode.export import dense_graph
+from pyserini_compneg.lab.training.config import ReaderTrainConfig
+from pyserini_compneg.lab.training.judged_requests import JudgedRequest, read_judged, request_score
 from pyserini_compneg.lab.training.resumption import check_finite, keep, restore
+from pyserini_compneg.lab.training.tagged_requests import TaggedRequest, augmented, exclusions, separators, unasked
 from pyserini_compneg.lab.training.tagger_module import NO_TAG, TaggerModule, batch_of, load_base
-from pyserini_compneg.reading import ModelReader
-from pyserini_compneg.reading.tagger import FORMAT_VERSION, MODEL_FILE, SETTINGS_FILE, TOKENIZER_FILE
-from pyserini_compneg.reading.tags import TAGS
-from pyserini_compneg.reading.words import words_of
+from pyserini_compneg.lab.training.trained_folder import write_card, write_log
+from pyserini_compneg.reading import MODEL_FILE, TAGS, TOKENIZER_FILE, ModelReader, words_of, write_settings
 from pyserini_compneg.support.errors import OutputError, in_one_line
 from pyserini_compneg.support.progress import progress
 
@@ -52,26 +39,14 @@ _PENALTY = 1e-3
 _WARMUP = 0.1
 _LONGEST_IN_TRAINING = 256
 _CHECKPOINT = "checkpoints/last/epoch.pt"
-
-_logger = logging.getLogger(__name__)
+_CARD_TAGS = "onnxruntime", "token-classification", "pyserini_compneg"
+_USE = "search --index DIR --read THIS_FOLDER --query 'spy films but no comedies'"
 
 
 def fit_reader(config: ReaderTrainConfig, requests: Sequence[TaggedRequest], unfinished: Path) -> dict[str, float]:
-    """Trains a reader and writes it to the folder ``model`` of ``unfinished``.
+    """Trains a reader, writes it to the folder ``model`` of ``unfinished``, and returns its :func:`shares`.
 
     After each epoch a checkpoint is kept in ``unfinished``, and a later call goes on from it.
-
-    Args:
-        config: The settings.
-        requests: The tagged requests.
-        unfinished: A folder that exists.
-
-    Returns:
-        The shares of right readings of the judged requests, by kind.
-
-    Raises:
-        InputError: A base that cannot be used, or a loss that is not a finite number.
-        OutputError: A checkpoint or the reader cannot be written.
     """
     settings = config.reader
     torch.manual_seed(settings.seed)
@@ -89,20 +64,19 @@ def fit_reader(config: ReaderTrainConfig, requests: Sequence[TaggedRequest], unf
         "unasked": unasked(requests),
         "max_tokens": _most_tokens(module, config),
     }
-    _write_settings(folder, entries | {"calibration": (1.0, 0.0), "threshold": 0.0})
+    write_settings(folder, entries | {"calibration": (1.0, 0.0), "threshold": 0.0})
     judged = [request for path in settings.judged for request in read_judged(path)]
     calibration = _calibrated(ModelReader(folder), judged)
-    _write_settings(folder, entries | {"calibration": calibration, "threshold": settings.threshold})
+    write_settings(folder, entries | {"calibration": calibration, "threshold": settings.threshold})
     results = shares(ModelReader(folder), judged)
-    log = {"config": config.model_dump(mode="json"), "results": results}
-    (folder / LOG_FILE).write_text(json.dumps(log, indent=2) + "\n", encoding="utf-8")
-    (folder / "README.md").write_text(_model_card(config, len(requests), results), encoding="utf-8")
+    write_log(folder, config=config.model_dump(mode="json"), results=results)
+    _write_card(folder, config, len(requests), results)
     return results
 
 
 def shares(reader: ModelReader, judged: Sequence[JudgedRequest]) -> dict[str, float]:
     """The shares of requests whose whole reading is right, of all (``all``) and by kind."""
-    readings = reader.read([request.text for request in judged])
+    readings = reader.read([request.query for request in judged])
     right: dict[str, list[bool]] = {"all": []}
     for request, reading in zip(judged, readings, strict=True):
         score = request_score(request, reading).whole
@@ -184,17 +158,9 @@ def _chain(requests: Sequence[TaggedRequest]) -> list[list[float]]:
     return rows
 
 
-def _write_settings(folder: Path, entries: dict[str, Any]) -> None:
-    checksums = {
-        name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in (MODEL_FILE, TOKENIZER_FILE)
-    }
-    settings = {"format_version": FORMAT_VERSION, "tags": TAGS, **entries, "sha256": checksums}
-    (folder / SETTINGS_FILE).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
-
-
 def _calibrated(reader: ModelReader, judged: Sequence[JudgedRequest]) -> tuple[float, float]:
     """Slope and offset of the confidence (Platt's scaling), from readings whose confidence is not calibrated yet."""
-    readings = reader.read([request.text for request in judged])
+    readings = reader.read([request.query for request in judged])
     confidences = np.clip([reading.confidence for reading in readings], 1e-6, 1 - 1e-6)
     logits = np.log(confidences / (1 - confidences))
     right = np.array([request_score(*pair).whole for pair in zip(judged, readings, strict=True)])
@@ -217,38 +183,22 @@ def _calibration_loss(fitted: NDArray[np.float64], features: NDArray[np.float64]
     return float(np.logaddexp(0, signs * (fitted @ features)).sum() + _PENALTY / 2 * fitted @ fitted)
 
 
-def _model_card(config: ReaderTrainConfig, count: int, results: dict[str, float]) -> str:
-    import yaml
-
-    settings = yaml.safe_dump(config.model_dump(mode="json", exclude_none=True), sort_keys=False, allow_unicode=True)
+def _write_card(folder: Path, config: ReaderTrainConfig, count: int, results: dict[str, float]) -> None:
+    settings = config.reader
     rows = "\n".join(f"| {kind} | {100 * share:.1f} |" for kind, share in results.items())
-    return f"""---
-library_name: onnxruntime
-pipeline_tag: token-classification
-tags: [pyserini_compneg]
----
-
-# A reader of plain texts
-
-{config.about or "Trained with pyserini_compneg."}
-
-    python -m pyserini_compneg.search --index DIR --read THIS_FOLDER --query 'spy films but no comedies'
-
-## Made of
-
-- the weights of {config.reader.base}, whose licence applies
-- {count:,} tagged requests: {", ".join(config.reader.requests)}
-
+    made_of = [
+        f"the weights of {settings.base}, whose licence applies",
+        f"{count:,} tagged requests: {', '.join(settings.requests)}",
+    ]
+    judged = f"""
 ## Whole readings that are right, %
 
-On {", ".join(config.reader.judged)}, on which the confidence is calibrated:
+On {", ".join(settings.judged)}, on which the confidence is calibrated:
 
 | kind | right |
 |---|---|
 {rows}
-
-## Settings
-
-```yaml
-{settings}```
 """
+    about = config.about or "Trained with pyserini_compneg."
+    entries = config.model_dump(mode="json", exclude_none=True)
+    write_card(folder, _CARD_TAGS, "A reader of plain texts", about, _USE, made_of, entries, judged)

@@ -11,26 +11,18 @@ import torch
 
 from pyserini_compneg.support.errors import InputError, OutputError, in_one_line
 
-_ANEW = "start anew with --overwrite and without --resume"
+START_ANEW = "start anew with --overwrite and without --resume"
 
 
 def restore(checkpoint: Path, states: Mapping[str, Any]) -> dict[str, Any]:
-    """Gives a model, its optimiser and torch's random numbers the states of a checkpoint.
+    """Gives a model, its optimiser and torch's random numbers the states of a checkpoint; returns what else was kept.
 
-    Args:
-        checkpoint: The file; its folder is made if it is not there.
-        states: What has ``state_dict``, by name.
-
-    Returns:
-        What else was kept; nothing if there is no checkpoint.
-
-    Raises:
-        InputError: A damaged file.
+    If there is no checkpoint, its folder is made, and nothing is returned.
     """
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
     if not checkpoint.is_file():
         return {}
-    with in_one_line(InputError, "is damaged", where=checkpoint, remedy=_ANEW):
+    with in_one_line(InputError, "is damaged", where=checkpoint, remedy=START_ANEW):
         saved: dict[str, Any] = torch.load(checkpoint, weights_only=True)
         for name, state in states.items():
             state.load_state_dict(saved[name])
@@ -39,11 +31,7 @@ def restore(checkpoint: Path, states: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def keep(checkpoint: Path, states: Mapping[str, Any], **more: Any) -> None:
-    """Writes a checkpoint, which replaces the one before when it is complete.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
+    """Writes a checkpoint, which replaces the one before when it is complete."""
     saved = {name: state.state_dict() for name, state in states.items()}
     written = checkpoint.with_suffix(".new")
     try:
@@ -51,19 +39,11 @@ def keep(checkpoint: Path, states: Mapping[str, Any], **more: Any) -> None:
         os.replace(written, checkpoint)
     except (OSError, RuntimeError):  # torch says of a full disk only that it wrote too little
         written.unlink(missing_ok=True)
-        raise OutputError(f"{checkpoint}: cannot be written; free some space, and use --resume") from None
+        raise OutputError("cannot be written", where=checkpoint, remedy="free some space, and use --resume") from None
 
 
 def check_finite(loss: torch.Tensor, norm: torch.Tensor, place: str) -> None:
-    """Ends a training whose loss or gradient is not finite.
-
-    Args:
-        loss: The loss.
-        norm: The norm of the gradient.
-        place: Such as ``step 3``.
-
-    Raises:
-        InputError: One of them is not.
-    """
+    """Ends a training whose loss, or the norm of its gradient, is not finite; ``place`` is such as ``step 3``."""
     if not torch.isfinite(loss + norm):
-        raise InputError(f"the loss of {place} is not a finite number; choose a smaller learning_rate, and {_ANEW}")
+        fault = f"the loss of {place} is not a finite number"
+        raise InputError(fault, remedy=f"choose a smaller learning_rate, and {START_ANEW}")

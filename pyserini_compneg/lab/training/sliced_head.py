@@ -12,23 +12,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyserini_compneg.encode.models.heads import Head
-from pyserini_compneg.encode.models.pooling import SLICE, pooled_extremes
+from pyserini_compneg.encode.models import Head, pooled_extremes
+
+SLICE = 4096
+"""Terms whose logits are computed together."""
 
 
 def sliced_pooled(hidden: Tensor, mask: Tensor, weight: Tensor, bias: Tensor, head: Head, own: Tensor | None) -> Tensor:
-    """The vectors of a batch, as :func:`pyserini_compneg.encode.models.pooling.pooled` has them, with gradients.
+    """The vectors of a batch, (batch, terms), as :func:`pyserini_compneg.encode.models.pooling.pooled` has them.
 
-    Args:
-        hidden: The states that the decoder takes, (batch, tokens, width); the first token of each text is a real one.
-        mask: 1 for tokens, 0 for padding, (batch, tokens).
-        weight: The decoder's weights, (terms, width).
-        bias: The decoder's biases, (terms,).
-        head: Activation and pooling; not an unsigned ``sum``, to which every token contributes.
-        own: One more logit for each term, (batch, terms), −∞ for none; see ``pooling.own_logits``.
-
-    Returns:
-        The weights, (batch, terms).
+    ``hidden`` has the states that the decoder takes, (batch, tokens, width), and ``own`` one more logit for each term,
+    (batch, terms), −∞ for none; see ``pooling.own_logits``. The first token of each text is a real one. The head is no
+    unsigned ``sum``, to which every token contributes.
 
     Source: Krasakis et al., Eq. 2 (``max``), Eq. 11 with 12 (``absmax``) and 13 (``sum``).
     """

@@ -17,7 +17,8 @@ from filelock import FileLock, Timeout
 from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.lab.training.config import LOG_FILE, AnyConfig, ReaderTrainConfig
 from pyserini_compneg.lab.training.examples import read_examples
-from pyserini_compneg.lab.training.requests import read_judged, read_requests, refuse_common
+from pyserini_compneg.lab.training.judged_requests import read_judged, refuse_common
+from pyserini_compneg.lab.training.tagged_requests import read_requests
 from pyserini_compneg.support.errors import CompNegError, InputError, OutputError, install_hint
 from pyserini_compneg.support.files import reason_of
 
@@ -110,8 +111,7 @@ def _fit(config: AnyConfig, examples: Sequence[Any], unfinished: Path) -> dict[s
     from pyserini_compneg.lab.training.trained_folder import write_trained
 
     trained = fine_tune(config, examples, unfinished / "checkpoints")
-    write_trained(unfinished / "model", config, trained, examples)
-    return trained.results
+    return write_trained(unfinished / "model", config, trained, examples)
 
 
 def _not_written(output: Path, cause: Exception) -> OutputError:
@@ -130,7 +130,7 @@ def _check_output(output: Path, overwrite: bool) -> None:
 
 def _check_models(config: AnyConfig) -> None:
     """Finds a model that is missing or cannot be trained before the data are read, which takes a while."""
-    from pyserini_compneg.lab.training.masked_lm import neural_side
+    from pyserini_compneg.lab.training.bases import neural_side
 
     if isinstance(config, ReaderTrainConfig):
         model_folder(config.reader.base)

@@ -19,10 +19,13 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 from pyserini_compneg.encode.models import Head, read_checkpoint  # noqa: E402
 from pyserini_compneg.encode.models.torch_model import TorchModel  # noqa: E402
 from pyserini_compneg.lab.training import train  # noqa: E402
+from pyserini_compneg.lab.training.bases import (  # noqa: E402
+    build_modules,  # noqa: E402
+    freeze,
+    load_base,
+)
 from pyserini_compneg.lab.training.encoder_module import EncoderModule  # noqa: E402
 from pyserini_compneg.lab.training.fine_tuning import _outside_trunk  # noqa: E402
-from pyserini_compneg.lab.training.masked_lm import freeze, load_base  # noqa: E402
-from pyserini_compneg.lab.training.modules import build_modules  # noqa: E402
 
 TINY = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 2, "num_attention_heads": 1}
 MARKS = {name: 0 for name in ("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id")}

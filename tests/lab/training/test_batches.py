@@ -7,7 +7,7 @@ from checkpoints import sample_texts
 from json_lines import write_jsonl
 from tiny_training import tiny_config
 
-from pyserini_compneg.lab.training.examples import Example
+from pyserini_compneg.lab.training.examples import TrainingExample as Example
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
 pytest.importorskip("sentence_transformers", reason="training builds on sentence-transformers")
@@ -16,7 +16,7 @@ from datasets import Dataset  # noqa: E402
 
 from pyserini_compneg.lab.training import train  # noqa: E402
 from pyserini_compneg.lab.training.batches import ContrastivePairSampler, split_contrastive_pairs  # noqa: E402
-from pyserini_compneg.lab.training.sparse_trainer import SparseTrainer  # noqa: E402
+from pyserini_compneg.lab.training.trainers import SparseTrainer  # noqa: E402
 
 
 def test_pairs_stand_together_and_lose_their_negatives():
@@ -29,8 +29,15 @@ def test_pairs_stand_together_and_lose_their_negatives():
 
 def test_an_example_is_in_one_pair_at_most():
     """Three queries of the same two documents; and a query is no pair with itself."""
-    examples = [Example("q1", "a", ("b",)), Example("q2", "b", ("a",)), Example("q3", "b", ("a",))]
-    assert split_contrastive_pairs(examples) == ([Example("q1", "a"), Example("q2", "b")], [examples[2]])
+    examples = [
+        Example("q1", "a", ("b",)),
+        Example("q2", "b", ("a",)),
+        Example("q3", "b", ("a",)),
+    ]
+    assert split_contrastive_pairs(examples) == (
+        [Example("q1", "a"), Example("q2", "b")],
+        [examples[2]],
+    )
     same = [Example("q", "a", ("b",)), Example("q", "b", ("a",))]
     assert split_contrastive_pairs(same) == ([], same)
 

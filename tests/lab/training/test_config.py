@@ -12,8 +12,11 @@ from pyserini_compneg.lab.training.config import (
     TeacherConfig,
     TrainConfig,
     TrainingConfig,
+    located,
+    read_config,
+    recipe_names,
+    recipe_text,
 )
-from pyserini_compneg.lab.training.recipe_file import located, read_config, recipe_names, recipe_text
 from pyserini_compneg.support.errors import InputError
 
 WHOLE = """

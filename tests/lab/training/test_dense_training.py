@@ -66,7 +66,7 @@ def test_a_bi_encoder_learns_by_heart(tmp_path, trunk):
 
 
 def test_a_killed_training_of_a_bi_encoder_is_resumed(tmp_path, trunk, dataset):
-    from pyserini_compneg.lab.training.sparse_trainer import DenseTrainer
+    from pyserini_compneg.lab.training.trainers import DenseTrainer
 
     config = tiny_config(trunk, dataset, steps=5, model=DENSE)
     expected = train(config, tmp_path / "whole")

@@ -6,8 +6,12 @@ from refusals import refusal
 
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.training.config import SourceConfig
-from pyserini_compneg.lab.training.examples import Example, read_examples
-from pyserini_compneg.lab.training.negatives import bm25_negatives, compositional_negatives
+from pyserini_compneg.lab.training.examples import (
+    TrainingExample,
+    bm25_negatives,
+    compositional_negatives,
+    read_examples,
+)
 from pyserini_compneg.support.errors import CompNegError
 
 BIRDS, PETS = [f"b{i}" for i in range(4)], ["b0", "b1", "p0"]
@@ -82,15 +86,15 @@ def test_documents_of_relevance_0_are_judged_negatives(tmp_path):
     pair = {"id": "1", "q1": "one", "q2": "two", "doc1": "first", "doc2": "second"}
     write_jsonl(tmp_path / "nevir" / "train.jsonl", pair)
     assert examples_of(tmp_path / "nevir", negatives="judged") == [
-        Example("one", "first", ("second",)),
-        Example("two", "second", ("first",)),
+        TrainingExample("one", "first", ("second",)),
+        TrainingExample("two", "second", ("first",)),
     ]
 
 
 def test_files_of_pairs_bring_their_own_negatives(tmp_path):
     lines = [{"query": "q", "positive": "p", "negative": "n"}, {"query": "r", "positive": "s"}]
     file = write_jsonl(tmp_path / "pairs.jsonl", *lines)
-    assert examples_of(file, None) == [Example("q", "p", ("n",)), Example("r", "s")]
+    assert examples_of(file, None) == [TrainingExample("q", "p", ("n",)), TrainingExample("r", "s")]
 
 
 OF_DATASETS = (

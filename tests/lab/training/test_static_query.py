@@ -16,8 +16,12 @@ from pyserini_compneg.encode.models import ModelOptions, StaticSide, read_checkp
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
 from pyserini_compneg.encode.sides import load_side  # noqa: E402
 from pyserini_compneg.lab.training import train  # noqa: E402
-from pyserini_compneg.lab.training.modules import build_modules  # noqa: E402
-from pyserini_compneg.lab.training.static_query import IDF_SCALE, StaticQueryModule, idf_weights  # noqa: E402
+from pyserini_compneg.lab.training.bases import (  # noqa: E402
+    IDF_SCALE,
+    StaticQueryModule,
+    build_modules,  # noqa: E402
+    idf_weights,
+)
 
 STATIC = {"query_encoder": "static"}
 TEXTS = ["a spy film film", "films about the sea"]

@@ -7,18 +7,18 @@ from refusals import refusal
 from tiny_training import tiny_config, training_log
 
 from pyserini_compneg.lab.training.config import TeacherConfig
-from pyserini_compneg.lab.training.examples import Example
+from pyserini_compneg.lab.training.examples import TrainingExample
 from pyserini_compneg.support.errors import InputError
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
 models = pytest.importorskip("sentence_transformers", reason="training builds on sentence-transformers")
 
 from pyserini_compneg.lab.training import train  # noqa: E402
-from pyserini_compneg.lab.training.teacher import margins  # noqa: E402
+from pyserini_compneg.lab.training.batches import margins  # noqa: E402
 
 EXAMPLES = [
-    Example("spy films", "a spy in Vienna", ("a film about cats", "music")),
-    Example("cats", "a film about cats", ("music", "a spy in Vienna")),
+    TrainingExample("spy films", "a spy in Vienna", ("a film about cats", "music")),
+    TrainingExample("cats", "a film about cats", ("music", "a spy in Vienna")),
 ]
 
 
@@ -60,7 +60,7 @@ def test_margins_of_a_cross_encoder(cross_encoder):
 
 
 def test_a_teacher_needs_negatives(bi_encoder):
-    examples = [Example("spy films", "a spy")]
+    examples = [TrainingExample("spy films", "a spy")]
     assert refusal(margins, TeacherConfig(model=str(bi_encoder)), examples, error=InputError) == (
         "a teacher compares two documents, but query 'spy films' has no negative; give its source data.negatives, or "
         "leave the teacher out"

@@ -11,8 +11,8 @@ from sentence_transformers import SparseEncoder  # noqa: E402
 from pyserini_compneg.encode.models import Head, read_checkpoint  # noqa: E402
 from pyserini_compneg.encode.models.torch_model import TorchModel  # noqa: E402
 from pyserini_compneg.lab.training import train  # noqa: E402
+from pyserini_compneg.lab.training.bases import load_base  # noqa: E402
 from pyserini_compneg.lab.training.encoder_module import EncoderModule  # noqa: E402
-from pyserini_compneg.lab.training.masked_lm import load_base  # noqa: E402
 
 IDS = torch.tensor([[2, *range(20, 60, 4), 3], [2, 50, 3, *[0] * 9]])
 

@@ -12,8 +12,8 @@ pytest.importorskip("sentence_transformers", reason="training builds on sentence
 
 from safetensors.torch import load_file  # noqa: E402
 
-from pyserini_compneg.lab.training import fine_tuning, sparse_trainer, train, training  # noqa: E402
-from pyserini_compneg.lab.training.sparse_trainer import SparseTrainer, last_checkpoint  # noqa: E402
+from pyserini_compneg.lab.training import fine_tuning, train, trainers, training  # noqa: E402
+from pyserini_compneg.lab.training.trainers import SparseTrainer, last_checkpoint  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -92,7 +92,7 @@ def test_a_kill_while_old_checkpoints_are_deleted(tmp_path, checkpoints, dataset
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(sparse_trainer.shutil, "rmtree", half)
+        patch.setattr(trainers.shutil, "rmtree", half)
         with pytest.raises(KeyboardInterrupt):
             train(config, tmp_path / "m")
     assert last_checkpoint(tmp_path / "m.training" / "checkpoints").name == "checkpoint-4"

@@ -6,7 +6,7 @@ from refusals import refusal
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.training.config import SourceConfig
-from pyserini_compneg.lab.training.examples import Example, read_examples
+from pyserini_compneg.lab.training.examples import TrainingExample, read_examples
 from pyserini_compneg.topics.topics import Topic
 
 QUERY = "Which birds, except (all) emus?"
@@ -35,7 +35,7 @@ def test_a_training_file_has_the_same_records(tmp_path):
     assert dataset.splits == ("test", "train")
     assert dataset.topics("train") == dataset.topics("test") and dataset.qrels("train") == dataset.qrels("test")
     examples = read_examples(SourceConfig(dataset=str(tmp_path), split="train", negatives="judged"), 0)
-    assert examples == [Example(QUERY, "A bat.", ("An emu.",))]
+    assert examples == [TrainingExample(QUERY, "A bat.", ("An emu.",))]
     (tmp_path / "train2.json").write_text("[]")
     assert refusal(open_dataset, tmp_path) == (
         f"{tmp_path}: train2.json, train_final.json: several files of training queries; leave one"

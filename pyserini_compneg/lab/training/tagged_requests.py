@@ -1,4 +1,4 @@
-"""Requests in plain words with tags, which a reader is trained on, and requests with what they ask for.
+"""Requests in plain words with tags, which a reader is trained on.
 
 The tags and their rules are in ``data/requests/README.md``. A line of tags:
 
@@ -11,21 +11,16 @@ import itertools
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from pyserini_compneg.reading.decomposition import Span
-from pyserini_compneg.reading.tags import EXCLUDED, LONGEST_GAP, NONE, SHARED, TAGS, WANTED
-from pyserini_compneg.reading.words import words_of
+from pyserini_compneg.reading import EXCLUDED, LONGEST_GAP, NONE, SHARED, TAGS, WANTED, Span, words_of
 from pyserini_compneg.support.errors import InputError
-from pyserini_compneg.support.files import iter_jsonl, iter_lines
+from pyserini_compneg.support.files import iter_lines
 from pyserini_compneg.support.terminal import shown
 
 _TAG = re.compile(rf"\[({'|'.join(TAGS[1:])}) ([^\[\]]+)\]")
-
-
 _WORDS = """
     a about after all also am an and any anything are as at be been before being between both but by can could d did
     do does doing done dont during each either every find for from get give had has have he hello help her here hi his
@@ -39,15 +34,11 @@ FUNCTION_WORDS = frozenset(_WORDS.split())
 
 @dataclass(frozen=True)
 class TaggedRequest:
-    """A request and its tags.
-
-    Attributes:
-        text: The request as it was typed.
-        segments: Where tagged words stand, in order, and the places of their tags in ``TAGS``.
-    """
+    """A request as it was typed, and its tags."""
 
     text: str
     segments: tuple[tuple[Span, int], ...]
+    """Where tagged words stand, in order, and the places of their tags in ``TAGS``."""
 
     def tags(self, words: Sequence[Span]) -> list[int]:
         """The place in ``TAGS`` of each word's tag; of the segment that has most of it, if a word is cut.
@@ -64,20 +55,15 @@ class TaggedRequest:
         return tags
 
 
-def parse_request(line: str, source: str) -> TaggedRequest:
-    """Reads a line of tags.
-
-    Raises:
-        InputError: A bracket that is no tag, a tag with a blank at its edge, nothing that is wanted, or S with
-            fewer than two W.
-    """
+def parse_request(line: str, place: str) -> TaggedRequest:
+    """Reads the line of tags at a place, ``path:line``."""
     pieces: list[str] = []
     segments: list[tuple[Span, int]] = []
     length = done = 0
     for match in _TAG.finditer(line):
         tag, words = match.groups()
         if words != words.strip():
-            raise InputError(f"{source}: a blank at the edge of {shown(match[0])}")
+            raise InputError(f"a blank at the edge of {shown(match[0])}", where=place)
         before = line[done : match.start()]
         start = length + len(before)
         length = start + len(words)
@@ -87,26 +73,20 @@ def parse_request(line: str, source: str) -> TaggedRequest:
     text = "".join([*pieces, line[done:]])
     counts = [sum(tag == number for _, tag in segments) for number in range(len(TAGS))]
     if "[" in text or "]" in text:
-        raise InputError(
-            f"{source}: a bracket that is no whole tag; write [TAG words], where TAG is one of {', '.join(TAGS[1:])}"
-        )
+        remedy = f"write [TAG words], where TAG is one of {', '.join(TAGS[1:])}"
+        raise InputError("a bracket that is no whole tag", where=place, remedy=remedy)
     if not counts[WANTED]:
-        raise InputError(f"{source}: nothing is wanted; give at least one [W ...]")
+        raise InputError("nothing is wanted", where=place, remedy="give at least one [W ...]")
     if counts[SHARED] and counts[WANTED] < 2:
-        raise InputError(f"{source}: S is shared by several W, and there is one")
+        raise InputError("S is shared by several W, and there is one", where=place)
     return TaggedRequest(text, tuple(segments))
 
 
 def read_requests(path: str | Path) -> list[TaggedRequest]:
-    """Reads a file of tagged requests, one a line.
-
-    Raises:
-        InputError: A line that is wrong, or no line; the message starts with the path.
-        InputError: A file that cannot be read.
-    """
+    """Reads a file of tagged requests, one a line."""
     requests = [parse_request(content, f"{path}:{line}") for line, content in iter_lines(path)]
     if not requests:
-        raise InputError(f"{path}: no request in it")
+        raise InputError("no request in it", where=path)
     return requests
 
 
@@ -142,7 +122,6 @@ def augmented(
 
 
 def exclusions(requests: Sequence[TaggedRequest]) -> list[str]:
-    """The texts of all that is excluded."""
     return [one.text[slice(*span)] for one in requests for span, tag in one.segments if tag == EXCLUDED]
 
 
@@ -220,71 +199,3 @@ def distributed(request: TaggedRequest) -> TaggedRequest:
     moved = len(made) - group[-1][0][1]
     spans += [((start + moved, last + moved), tag) for (start, last), tag in segments[end:]]
     return TaggedRequest(made + text[group[-1][0][1] :], tuple(spans))
-
-
-KINDS = ("exclusion", "union", "intersection", "combined", "whole", "plain")
-"""What a judged request has: the last two exclude and join nothing, ``whole`` although words of it look so."""
-
-
-@dataclass(frozen=True)
-class JudgedRequest:
-    """A request with what it asks for.
-
-    Attributes:
-        kind: One of ``KINDS``.
-        text: The request.
-        wanted: What is looked for, in words of the text.
-        excluded: What is excluded, in words of the text.
-        joined: ``or``, ``and`` or ``single``.
-    """
-
-    kind: str
-    text: str
-    wanted: tuple[str, ...]
-    excluded: tuple[str, ...]
-    joined: str
-
-
-def read_judged(path: str | Path) -> list[JudgedRequest]:
-    """Reads requests with what they ask for, from JSON Lines.
-
-    Raises:
-        InputError: A record that lacks a field, or no record; the message starts with the path.
-        InputError: A file that cannot be read, or a line that is not JSON.
-    """
-    judged = []
-    for line, record in iter_jsonl(path):
-        if wrong := [name for name, is_right in _FIELDS.items() if not is_right(record.get(name))]:
-            raise InputError(f"{path}:{line}: the field {wrong[0]!r} is missing or wrong")
-        wanted, excluded = tuple(record["wanted"]), tuple(record["excluded"])
-        if lost := next((words for words in (*wanted, *excluded) if words not in record["query"]), None):
-            raise InputError(f"{path}:{line}: {shown(lost)} is not in the query")
-        judged.append(JudgedRequest(record["kind"], record["query"], wanted, excluded, record["wanted_op"]))
-    if not judged:
-        raise InputError(f"{path}: no request in it")
-    return judged
-
-
-def refuse_common(requests: Sequence[TaggedRequest], judged: Sequence[JudgedRequest]) -> None:
-    """Makes sure that no judged request is trained on.
-
-    Raises:
-        InputError: One is; the message has it.
-    """
-    trained = {" ".join(request.text.casefold().split()) for request in requests}
-    texts = (request.text for request in judged)
-    if common := next((text for text in texts if " ".join(text.casefold().split()) in trained), None):
-        raise InputError(f"the judged request {shown(common)} is among the tagged ones; take it out of them")
-
-
-def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(text, str) and text.strip() for text in value)
-
-
-_FIELDS: dict[str, Callable[[Any], bool]] = {
-    "query": lambda value: isinstance(value, str) and bool(value.strip()),
-    "kind": lambda value: value in KINDS,
-    "wanted": lambda value: bool(value) and _are_texts(value),
-    "excluded": _are_texts,
-    "wanted_op": lambda value: value in ("single", "or", "and"),
-}

@@ -16,6 +16,7 @@ from transformers import TrainerCallback, TrainerState
 
 from pyserini_compneg.lab.training.batches import CONTRASTIVE_PAIRS, ContrastivePairSampler
 from pyserini_compneg.lab.training.encoder_module import EncoderModule
+from pyserini_compneg.lab.training.resumption import START_ANEW
 from pyserini_compneg.support.errors import InputError, OutputError
 from pyserini_compneg.support.progress import progress
 
@@ -30,29 +31,24 @@ class _Trainer(BaseTrainer):  # type: ignore[misc]  # mypy is told nothing of se
     """What training sparse and dense encoders has in common; checkpoints are in ``args.output_dir``."""
 
     def add_model_card_callback(self, *_: Any) -> None:
-        """Does nothing: this package writes the card."""
+        """Adds none: this package writes the card."""
 
     def get_batch_sampler(self, dataset: Any, batch_size: int, drop_last: bool, **more: Any) -> Any:
-        """The sampler of a table's batches; contrastive pairs are kept together."""
         if dataset.info.description == CONTRASTIVE_PAIRS:
             return ContrastivePairSampler(dataset, batch_size, drop_last, **more)
         return super().get_batch_sampler(dataset, batch_size, drop_last, **more)
 
     def compute_loss(self, model: Any, inputs: dict[str, Any], *arguments: Any, **more: Any) -> Any:
-        """The loss of a batch.
-
-        Raises:
-            InputError: The loss is not a finite number.
-        """
+        """Refuses a loss that is not a finite number."""
         first_query = inputs["query_input_ids"][0]
         loss = super().compute_loss(model, inputs, *arguments, **more)
         value = loss[0] if isinstance(loss, tuple) else loss
         if not torch.isfinite(value):
             own = next((part for part in self.model.modules() if isinstance(part, EncoderModule)), self.model)
             query = own.tokenizer.decode(first_query, skip_special_tokens=True)
-            raise InputError(
+            raise self._diverged(
                 f"the loss of step {self.state.global_step + 1} is {value.item()}, in the batch whose first query is "
-                f"{query!r:.80}; {self._last_good()}; lower training.learning_rate"
+                f"{query!r:.80}"
             )
         return loss
 
@@ -66,11 +62,7 @@ class _Trainer(BaseTrainer):  # type: ignore[misc]  # mypy is told nothing of se
         return True
 
     def evaluate(self, *arguments: Any, **more: Any) -> dict[str, float]:
-        """The results on dev.
-
-        Raises:
-            InputError: A weight is not a finite number.
-        """
+        """Refuses weights that are not finite numbers."""
         self._check_weights()
         results: dict[str, float] = super().evaluate(*arguments, **more)
         self.model.train(self.is_in_train)  # the next batch is tokenized before the next step sets the mode
@@ -78,14 +70,12 @@ class _Trainer(BaseTrainer):  # type: ignore[misc]  # mypy is told nothing of se
 
     def _check_weights(self) -> None:
         if not all(torch.isfinite(weight).all() for weight in self.model.parameters()):
-            raise InputError(
-                f"the model has weights that are not finite after step {self.state.global_step}; {self._last_good()}; "
-                "lower training.learning_rate"
-            )
+            raise self._diverged(f"the model has weights that are not finite after step {self.state.global_step}")
 
-    def _last_good(self) -> str:
+    def _diverged(self, fault: str) -> InputError:
         checkpoint = last_checkpoint(Path(self.args.output_dir))
-        return f"the last good checkpoint is {checkpoint}" if checkpoint else "there is no checkpoint yet"
+        good = f"the last good checkpoint is {checkpoint}" if checkpoint else "there is no checkpoint yet"
+        return InputError(fault, remedy=f"{good}; lower training.learning_rate")
 
     def _best(self) -> Path | None:
         best = Path(self.args.output_dir, f"checkpoint-{self.state.best_global_step}")
@@ -99,9 +89,8 @@ class _Trainer(BaseTrainer):  # type: ignore[misc]  # mypy is told nothing of se
             (folder / _WHOLE).touch()
         except (OSError, RuntimeError) as cause:  # torch reports a full disk as a RuntimeError
             reason = (str(cause).strip().splitlines() or ["unknown"])[0][:200]
-            raise OutputError(
-                f"{folder}: cannot be written: {reason}; free some space, and continue with --resume"
-            ) from None
+            remedy = "free some space, and continue with --resume"
+            raise OutputError(f"cannot be written: {reason}", where=folder, remedy=remedy) from None
         for former in folder.parent.glob("checkpoint-*"):  # only when the new one is whole, and the mark first
             if former not in (folder, self._best()):
                 (former / _WHOLE).unlink(missing_ok=True)
@@ -118,10 +107,8 @@ class _Trainer(BaseTrainer):  # type: ignore[misc]  # mypy is told nothing of se
             self.model.load_state_dict(state)
         except RuntimeError as cause:
             line = str(cause).strip().splitlines()[-1].strip()
-            raise InputError(
-                f"{checkpoint_path}: is of another model ({line[:120]}); give the former model.base, or start anew "
-                "with --overwrite and without --resume"
-            ) from None
+            remedy = f"give the former model.base, or {START_ANEW}"
+            raise InputError(f"is of another model ({line[:120]})", where=checkpoint_path, remedy=remedy) from None
 
     def _load_best_model(self) -> None:
         self._load_from_checkpoint(self.state.best_model_checkpoint)
@@ -142,32 +129,24 @@ class Reporting(TrainerCallback):  # type: ignore[misc]  # mypy is told nothing 
     """
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Opens the bar."""
         self._bar = progress(None, state.max_steps, " steps", "training", state.global_step, summary=True)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Moves it."""
         self._bar.update(1)
         if state.global_step >= state.max_steps and args.eval_strategy != "no":
             control.should_evaluate = True
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: dict[str, float], **_: Any) -> None:
-        """Logs the results."""
         values = {name.removeprefix("eval_"): value for name, value in metrics.items()}
         shown = (f"{name} {value:.4g}" for name, value in values.items() if name not in _NOT_LOGGED)
         _logger.info("step %d of %d: %s", state.global_step, state.max_steps, ", ".join(shown))
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Closes it."""
         self._bar.close()
 
 
 def check_checkpoint(folder: Path) -> None:
-    """Reads all files of a checkpoint, with their checksums.
-
-    Raises:
-        InputError: A file is damaged.
-    """
+    """Reads all files of a checkpoint, with their checksums, and refuses damaged ones."""
     files = [folder / _STATE, *sorted(folder.glob("*.pt*"))]
     try:
         json.loads((folder / _TRAINER_STATE).read_text(encoding="utf-8"))
@@ -175,7 +154,8 @@ def check_checkpoint(folder: Path) -> None:
     except (OSError, ValueError, zipfile.BadZipFile) as cause:
         fault = str(cause)
     if fault:
-        raise InputError(f"{folder}: is damaged ({fault[:120]}); delete this folder, and continue with --resume")
+        remedy = "delete this folder, and continue with --resume"
+        raise InputError(f"is damaged ({fault[:120]})", where=folder, remedy=remedy)
 
 
 def last_checkpoint(folder: Path) -> Path | None:

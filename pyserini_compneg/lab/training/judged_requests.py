@@ -1,0 +1,106 @@
+"""Requests in plain words with what they ask for, and whether a reading says this."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple, get_args
+
+from pydantic import Field, ValidationError, model_validator
+
+from pyserini_compneg.expression import Difference, Expression, Intersection, Union
+from pyserini_compneg.lab.training.tagged_requests import FUNCTION_WORDS, TaggedRequest
+from pyserini_compneg.reading import Decomposition
+from pyserini_compneg.support.errors import InputError
+from pyserini_compneg.support.files import iter_jsonl
+from pyserini_compneg.support.settings_files import Settings, first_fault
+from pyserini_compneg.support.terminal import shown
+
+Kind = Literal["exclusion", "union", "intersection", "combined", "whole", "plain"]
+"""What a judged request has: the last two exclude and join nothing, ``whole`` although words of it look so."""
+
+KINDS: tuple[str, ...] = get_args(Kind)
+
+_Words = Annotated[str, Field(pattern=r"\S")]
+
+
+class JudgedRequest(Settings, extra="ignore"):
+    """A request with what it asks for: what is wanted and excluded, in its own words, and how wishes are joined."""
+
+    kind: Kind
+    query: _Words
+    wanted: Annotated[list[_Words], Field(min_length=1)]
+    excluded: list[_Words]
+    wanted_op: Literal["single", "or", "and"]
+
+    @model_validator(mode="after")
+    def _is_in_its_words(self) -> JudgedRequest:
+        if lost := [words for words in (*self.wanted, *self.excluded) if words not in self.query]:
+            raise ValueError(f"{shown(lost[0])} is not in the query")
+        return self
+
+
+def read_judged(path: str | Path) -> list[JudgedRequest]:
+    """Reads judged requests from JSON Lines."""
+    judged = []
+    for line, record in iter_jsonl(path):
+        try:
+            judged.append(JudgedRequest.model_validate(record))
+        except ValidationError as cause:
+            raise InputError(first_fault(cause.errors(include_url=False)), where=f"{path}:{line}") from None
+    if not judged:
+        raise InputError("no request in it", where=path)
+    return judged
+
+
+class RequestScore(NamedTuple):
+    """Which sides of a reading are right."""
+
+    excluded: bool
+    """The content words that are excluded."""
+
+    joined: bool
+    """Whether there is a union, an intersection, or neither."""
+
+    whole: bool
+    """Both, and no word that is wanted is missing."""
+
+
+def request_score(request: JudgedRequest, reading: Decomposition) -> RequestScore:
+    """Compares a reading with what a request asks for."""
+    excluded = _content(part.text for part in reading.parts if part.excluded)
+    has_union, has_intersection = _has(reading.expression, Union), _has(reading.expression, Intersection)
+    joined = {"or": has_union, "and": has_intersection}.get(request.wanted_op, not (has_union or has_intersection))
+    if request.kind == "exclusion" and request.wanted_op == "and":  # one wish in pieces around an exclusion
+        joined = not has_union
+    if request.kind in ("whole", "plain"):
+        return RequestScore(not excluded, joined, joined and not excluded)
+    kept = _content(part.text for part in reading.parts if not part.excluded)
+    right = excluded == _content(request.excluded)
+    return RequestScore(right, joined, right and joined and _content(request.wanted) <= kept)
+
+
+def _has(expression: Expression, kind: type[Union | Intersection]) -> bool:
+    while isinstance(expression, Difference):
+        expression = expression.left
+    if isinstance(expression, kind):
+        return True
+    return isinstance(expression, Union | Intersection) and any(_has(one, kind) for one in expression.operands)
+
+
+def _content(texts: Iterable[str]) -> frozenset[str]:
+    words = {word for text in texts for word in re.findall(r"\w+", text.lower().replace("’", "'"))}
+    return frozenset(words - FUNCTION_WORDS)
+
+
+def refuse_common(requests: Sequence[TaggedRequest], judged: Sequence[JudgedRequest]) -> None:
+    """Makes sure that no judged request is trained on."""
+    trained = {_plain(request.text) for request in requests}
+    if common := next((request.query for request in judged if _plain(request.query) in trained), None):
+        fault = f"the judged request {shown(common)} is among the tagged ones"
+        raise InputError(fault, remedy="take it out of them")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
