@@ -26,7 +26,7 @@ from encode import SAMPLE, read_texts
 from reporting import INDEXES, table, write_json
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from pyserini_compneg.baselines.pair_scorers import PairScorer, pair_scorer
+from pyserini_compneg.baselines import PairScorer, pair_scorer
 from pyserini_compneg.commands.flags import count
 from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.encode.models.loading import quiet_transformers

@@ -1,7 +1,35 @@
 """What the operators are compared with: fusion of scores, filtering, two steps, reranking, dense retrieval."""
 
-from pyserini_compneg.baselines.methods import Filtering, TwoStep
-from pyserini_compneg.baselines.reranking import Reranked
-from pyserini_compneg.baselines.score_fusion import ScoreFusion
+from pyserini_compneg.baselines.fusion import ScoreFusion
+from pyserini_compneg.baselines.methods import METHODS, ComposingMethod, Filtering, Makers, TwoStep, make_method
+from pyserini_compneg.baselines.pair_scorers import (
+    COSINE,
+    DOT,
+    DenseEncoder,
+    PairScorer,
+    check_dense_model,
+    check_pair_scorer,
+    dense_model_hash,
+    pair_scorer,
+)
+from pyserini_compneg.baselines.reranking import RERANKED, Reranked
 
-__all__ = ["Filtering", "Reranked", "ScoreFusion", "TwoStep"]
+__all__ = [
+    "COSINE",
+    "ComposingMethod",
+    "DOT",
+    "DenseEncoder",
+    "Filtering",
+    "METHODS",
+    "Makers",
+    "PairScorer",
+    "RERANKED",
+    "Reranked",
+    "ScoreFusion",
+    "TwoStep",
+    "check_dense_model",
+    "check_pair_scorer",
+    "dense_model_hash",
+    "make_method",
+    "pair_scorer",
+]

@@ -19,19 +19,116 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, checked_scale, whole
+from pyserini_compneg.compose import WEIGHT_SCALE, Linear, Product, ScoringNode, Sum, quantised
+from pyserini_compneg.compose.quantisation import checked_scale, whole
 from pyserini_compneg.compose.rewrite import alternatives, conjunction
-from pyserini_compneg.compose.scoring import LARGEST_DEGREE, LARGEST_WEIGHT, Linear, Product, ScoringNode, Sum
-from pyserini_compneg.expression import Atom, Expression, Union, format_expression
-from pyserini_compneg.support.errors import QueryError
+from pyserini_compneg.compose.scoring import LARGEST_DEGREE, LARGEST_WEIGHT
+from pyserini_compneg.compose.sources import atom_vectors
+from pyserini_compneg.expression import Atom, Expression, Union, atoms, format_expression
+from pyserini_compneg.search.ranked_hits import SearchRequest, as_expressions, ranked, ranked_hits, warn_of_no_result
+from pyserini_compneg.search.run_writer import Hit
+from pyserini_compneg.search.searcher import SignedImpactSearcher
+from pyserini_compneg.support.arguments import checked_count
+from pyserini_compneg.support.errors import IndexFormatError, QueryError
+from pyserini_compneg.support.gathered import gathered_warnings
 from pyserini_compneg.support.vectors import SparseVector, scale
 
 MOST_PRODUCTS = 1000
 
 _FINENESS = 1024.0
 """Scaled weights are multiplied by it, so that rounding them costs less than a thousandth of a whole weight."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreFusion:
+    """Ranks by the scores of the atoms, fused: + for ∪, · for ∩ and − for a difference.
+
+    Attributes:
+        scaled: Whether the scores of each atom are scaled to 0 to 1 first, its best one being 1. The score that becomes
+            0 is that of a document without the atom's terms, or with ``depth`` that of the last document in the list.
+        depth: None fuses the exact scores of all documents. A number fuses lists: the first so many documents of each
+            atom, of which a document has the score 0 where a list lacks it. With a filter these are the first documents
+            that it allows, so scores may differ from those without the filter.
+
+    Source: Krasakis, Yates, Kanoulas, Section 4.2.2. They rank for each query independently and fuse the scores, and do
+    not say how long the lists are, nor what a missing document counts.
+    """
+
+    scaled: bool = False
+    depth: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.depth is not None:
+            checked_count("depth", self.depth)
+
+    def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
+        expressions, reader = as_expressions(request.queries), searcher.reader
+        if reader.manifest is not None and reader.manifest.signed:
+            what = "holds negative weights of documents, for which score fusion is not defined"
+            raise IndexFormatError(f"{reader.folder} {what}")  # no score has 0 as its lower end there
+        texts = list(dict.fromkeys(text for expression in expressions for text in atoms(expression)))
+        vectors = atom_vectors(texts, searcher.encoder)
+        if self.depth is None:
+            nodes = self._trees(searcher, expressions, vectors, request.threads)
+            return searcher.batch_search(nodes, request.qids, request.k, request.threads, filter=request.filters)
+        rankings = self._of_lists(searcher, expressions, vectors, request)
+        asked = [Sum(tuple(Linear(vectors[text]) for text in atoms(expression))) for expression in expressions]
+        warn_of_no_result(reader, request.qids, rankings, asked, request.filters)
+        return dict(zip(request.qids, rankings, strict=True))
+
+    def _trees(
+        self,
+        searcher: SignedImpactSearcher,
+        expressions: Sequence[Expression],
+        vectors: Mapping[str, SparseVector],
+        threads: int,
+    ) -> list[ScoringNode]:
+        """Scoring trees that fuse the scores of all documents. They hold factors between units."""
+        scores = None
+        if self.scaled:
+            nodes = [quantised(Linear(vector), searcher.weight_scale) for vector in vectors.values()]
+            scores = dict(zip(vectors, searcher.best_scores(nodes, threads), strict=True))
+        scale = _impact_scale(searcher)
+        return [fused(expression, vectors, scale, scores, searcher.weight_scale) for expression in expressions]
+
+    def _of_lists(
+        self,
+        searcher: SignedImpactSearcher,
+        expressions: Sequence[Expression],
+        vectors: Mapping[str, SparseVector],
+        request: SearchRequest,
+    ) -> list[list[Hit]]:
+        """The rankings of fused lists. Each atom is searched for once with each filter."""
+        assert self.depth is not None
+        asked = list(zip(expressions, request.filters, strict=True))
+        pairs = list(dict.fromkeys((text, filter) for expression, filter in asked for text in atoms(expression)))
+        nodes = [quantised(Linear(vectors[text]), searcher.weight_scale) for text, _ in pairs]
+        names, filters = [text for text, _ in pairs], [filter for _, filter in pairs]
+        with gathered_warnings():
+            found = ranked_hits(searcher.reader, nodes, names, self.depth, request.threads, filters)
+        lists = {pair: _min_max(hits) if self.scaled else dict(hits) for pair, hits in zip(pairs, found, strict=True)}
+        scale = _impact_scale(searcher)
+        unit = 1.0 if self.scaled else scale and scale * searcher.weight_scale
+        rankings = []
+        for expression, filter in asked:
+            own = {text: lists[text, filter] for text in atoms(expression)}
+            rankings.append(ranked(map(Hit._make, fused_lists(expression, own, unit).items()), request.k))
+        return rankings
+
+
+def _impact_scale(searcher: SignedImpactSearcher) -> float | None:
+    return searcher.reader.manifest.impact_scale if searcher.reader.manifest else None
+
+
+def _min_max(hits: Sequence[Hit]) -> dict[str, float]:
+    """The scores of a list, the first one scaled to 1 and the last one to 0. All are 1 where all are equal."""
+    if not hits:
+        return {}
+    high, low = hits[0].score, hits[-1].score
+    return {docid: (score - low) / (high - low) if high > low else 1.0 for docid, score in hits}
 
 
 class _Term(NamedTuple):
@@ -51,26 +148,12 @@ def fused(
     """The scoring tree that ranks documents by the fused scores of an expression's atoms.
 
     A document is found if it has a term of every factor of some product, or of some positive atom that stands alone.
+    Weights are whole, and may be larger than 2³¹ − 1 in a sum with products.
 
-    Args:
-        expression: The query.
-        vectors: The vector of each atom, by its text; weights above 0 if scores are multiplied. An atom without terms
-            has the score 0.
-        impact_scale: I; None if it is not known. It is needed if products of different numbers of scores are added.
-        best_scores: The best score that the index has for each atom's vector, rounded at the same scale. If they are
-            given, every atom's scores are divided by its best one before they are fused (score-fusion-scaled), and I is
-            not needed. That is min-max scaling whose minimum is always 0, the score of a document without the atom's
-            terms. An atom whose best score is 0 scores 0 everywhere.
-        weight_scale: S.
-
-    Returns:
-        A tree of whole weights, which may be larger than 2³¹ − 1 in a sum with products. It ``is_empty`` if it finds
-        nothing.
-
-    Raises:
-        QueryError: A difference would be multiplied, or anything but an atom subtracted; a product has more than
-            ``LARGEST_DEGREE`` factors, or there are more than ``MOST_PRODUCTS`` products; the impact scale is needed
-            and unknown; a weight is out of range.
+    ``impact_scale`` is I, None if it is not known, and ``weight_scale`` is S. ``best_scores`` are the best scores that
+    the index has for the atoms' vectors, rounded at S. With them every atom's scores are divided by its best one before
+    they are fused (score-fusion-scaled), and I is not needed. That is min-max scaling whose minimum is always 0, the
+    score of a document without the atom's terms. An atom whose best score is 0 scores 0 everywhere.
 
     >>> from pyserini_compneg.expression import parse
     >>> vectors = {"a": {"s": 1.5}, "b": {"t": 0.2}, "c": {"u": 1.0}}
@@ -81,29 +164,33 @@ def fused(
     """
     checked_scale(weight_scale)
     terms = sorted(_terms(expression), key=lambda term: -term.sign)
-    texts = {text for term in terms for text in term.texts}
+    texts = dict.fromkeys(text for term in terms for text in term.texts)
     rounded = {text: whole(vectors[text], weight_scale) for text in texts}
-    if best_scores is None:
-        unit = None if impact_scale is None else weight_scale * impact_scale
-        return _tree(terms, rounded, unit, dict.fromkeys(texts, 1.0), fineness=1.0)
-    known = {text: weights for text, weights in rounded.items() if best_scores[text] > 0}
-    return _tree(terms, known, 1.0, {text: 1 / best_scores[text] for text in known}, _FINENESS)
+    factors, fineness = dict.fromkeys(rounded, 1.0), 1.0
+    unit = None if impact_scale is None else weight_scale * impact_scale
+    if best_scores is not None:
+        factors = {text: 1 / best_scores[text] for text in rounded if best_scores[text] > 0}
+        fineness, unit = _FINENESS, 1.0
+    terms = [term for term in terms if all(rounded[text] and text in factors for text in term.texts)]
+    if not any(term.sign > 0 for term in terms):
+        return Linear({})
+    unit, degree = _known_unit(unit, terms), max(len(term.texts) for term in terms)
+    shares = [math.prod(factors[text] for text in term.texts) * unit ** (degree - len(term.texts)) for term in terms]
+    children: list[ScoringNode] = []
+    for term, share in zip(terms, shares, strict=True):
+        first, *others = (rounded[text] for text in term.texts)
+        weights = scale(whole(first, fineness * share / min(shares), LARGEST_WEIGHT), term.sign)
+        children.append(Product((weights, *others), power=1.0) if others else Linear(weights))
+    return children[0] if len(children) == 1 else Sum(tuple(children))
 
 
 def fused_lists(
     expression: Expression, lists: Mapping[str, Mapping[str, float]], unit: float | None = None
 ) -> dict[str, float]:
-    """The fused scores of the documents in ranked lists.
+    """The fused scores of the documents in ranked lists, one list for each atom, by its text.
 
     A document is found if the lists of all factors of a product have it, or that of a positive atom that stands alone.
-
-    Args:
-        expression: The query.
-        lists: The scores of the documents in each atom's list, by its text. A document that a list lacks scores 0.
-        unit: U, by which all scores are divided first; None if it is not known.
-
-    Raises:
-        QueryError: As for :func:`fused`.
+    All scores are divided by ``unit``, U, first; None if it is not known.
 
     >>> from pyserini_compneg.expression import parse
     >>> fused_lists(parse("a NOT b"), {"a": {"d1": 3.0, "d2": 2.0}, "b": {"d1": 2.0, "d3": 1.0}})
@@ -122,27 +209,6 @@ def fused_lists(
         )
         for docid in found
     }
-
-
-def _tree(
-    terms: Sequence[_Term],
-    vectors: Mapping[str, SparseVector],
-    unit: float | None,
-    factors: Mapping[str, float],
-    fineness: float,
-) -> ScoringNode:
-    """The tree in which each atom's score is multiplied by its factor; ``unit`` is U, None if it is not known."""
-    terms = [term for term in terms if all(vectors.get(text) for text in term.texts)]
-    if not any(term.sign > 0 for term in terms):
-        return Linear({})
-    unit, degree = _known_unit(unit, terms), max(len(term.texts) for term in terms)
-    shares = [math.prod(factors[text] for text in term.texts) * unit ** (degree - len(term.texts)) for term in terms]
-    children: list[ScoringNode] = []
-    for term, share in zip(terms, shares, strict=True):
-        first, *others = (vectors[text] for text in term.texts)
-        weights = scale(whole(first, fineness * share / min(shares), LARGEST_WEIGHT), term.sign)
-        children.append(Product((weights, *others), power=1.0) if others else Linear(weights))
-    return children[0] if len(children) == 1 else Sum(tuple(children))
 
 
 def _known_unit(unit: float | None, terms: Sequence[_Term]) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-from pyserini_compneg.baselines.score_fusion import ScoreFusion
+from pyserini_compneg.baselines.fusion import ScoreFusion
 from pyserini_compneg.compose import Operators, Query, ScoringNode
 from pyserini_compneg.compose.rewrite import hardened
 from pyserini_compneg.search.ranked_hits import SearchRequest, as_expressions, ranked, warn_of_no_result

@@ -1,30 +1,36 @@
-"""Models that score a query's text with a document's text: bi-encoders and cross-encoders of sentence-transformers."""
+"""Models of sentence-transformers: dense encoders, and models that score a query's text with a document's text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+import json
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pyserini_compneg.baselines.dense import (
-    DOT,
-    DenseEncoder,
-    check_dense_model,
-    check_network,
-    dense_model_hash,
-    sentence_model_folder,
-)
+from pyserini_compneg.encode.models import model_folder
+from pyserini_compneg.encode.models.cache import content_hash
 from pyserini_compneg.encode.models.configuration import optional_json
 from pyserini_compneg.encode.models.loading import quiet_transformers
-from pyserini_compneg.support.errors import EncodingError, in_one_line
+from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.errors import EncodingError, in_one_line, install_hint
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+COSINE, DOT = "cosine", "dot"
+
+_MODEL_FILES = ("*.json", "*.txt", "*.model", "*.safetensors", "*.bin")
+_FORMAT = 2
+"""Counted up when a change makes other vectors of the same model, or other files of them."""
 
 _BATCH_SIZE = 32
-_ENTAILMENT = "entailment"
-
 _KEPT_DOCUMENTS = 20_000
 """So many documents' vectors are kept. BM25's first 100 for 528 queries of ExcluIR are 52,717 hits, 1,976 documents."""
+
+_ENTAILMENT = "entailment"
+_WHOLE = "get a whole model"
 
 
 class PairScorer(Protocol):
@@ -53,22 +59,18 @@ def pair_scorer(name: str) -> PairScorer:
         EncodingError: No model, one of another kind, one without a score, or one that cannot be loaded.
         DownloadError: A model that cannot be had from the hub.
     """
-    return CrossEncoderScorer(name) if _is_cross_encoder(name) else BiEncoderScorer(name)
+    return _CrossEncoder(name) if check_pair_scorer(name) else DenseEncoder(name)
 
 
-def check_pair_scorer(name: str) -> None:
-    """Makes sure, without loading it, that a model is there and is a bi-encoder or a cross-encoder.
+def check_pair_scorer(name: str) -> bool:
+    """Makes sure, without loading it, that a model is there and is a cross-encoder (True) or a bi-encoder (False).
 
     Raises:
         EncodingError: No model, or one of another kind.
         DownloadError: A model that cannot be had from the hub.
     """
-    _is_cross_encoder(name)
-
-
-def _is_cross_encoder(name: str) -> bool:
     check_dense_model(name)
-    folder = sentence_model_folder(name)
+    folder = _folder(name)
     kind = optional_json(folder / "config_sentence_transformers.json", name).get("model_type")
     if kind is None and (folder / "modules.json").is_file():
         kind = "SentenceTransformer"
@@ -79,63 +81,102 @@ def _is_cross_encoder(name: str) -> bool:
     if kind == "SentenceTransformer" or (kind is None and network.endswith("Model")):
         return False
     expected = "a cross-encoder, which classifies sequences, or a bi-encoder of sentence-transformers"
-    raise EncodingError(f"{name}: has no head that scores ({kind or network}); rerank with {expected}")
+    raise EncodingError(f"has no head that scores ({kind or network})", where=name, remedy=f"rerank with {expected}")
 
 
-class BiEncoderScorer:
-    """Compares vectors of both texts: (1 + cosine) / 2, or the dot product where the model is for that.
+class DenseEncoder:
+    """Runs a model of sentence-transformers that makes one vector of a text. It is a :class:`PairScorer`, too.
+
+    The model has its own pooling, prompts and longest text. Vectors have length 1, but for models whose configuration
+    says that they are compared by the dot product. Longer texts are cut off. sentence-transformers averages the vectors
+    of the tokens where the model's folder has no ``modules.json``, and uses a GPU where there is one.
 
     Args:
         name: A folder, or a model of the Hugging Face hub.
+
+    Attributes:
+        name: As given.
+        model_hash: A hash of the model's files.
+        similarity: How vectors are compared: ``dot`` if ``similarity_fn_name`` says so, else ``cosine``.
+
+    Raises:
+        EncodingError: No model, or one that cannot be loaded.
+        DownloadError: A model that cannot be had from the hub.
     """
 
     def __init__(self, name: str) -> None:
-        self._encoder = DenseEncoder(name)
-        self.name, self.model_hash = name, self._encoder.model_hash
+        check_dense_model(name)
+        from sentence_transformers import SentenceTransformer
+
+        self.name, self.model_hash = name, dense_model_hash(name)
+        self.similarity = _similarity(name)
+        self._model = _loaded(SentenceTransformer, name, unused="pooler")
         self._documents: dict[str, NDArray[np.float32]] = {}
 
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of queries, (texts, dimensions)."""
+        return self._encoded(self._model.encode_query, texts)
+
+    def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of documents, (texts, dimensions)."""
+        return self._encoded(self._model.encode_document, texts)
+
     def scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-        """As every pair scorer; the last documents' vectors are kept."""
+        """(1 + cosine) / 2, or the dot product where the model is for that; the last documents' vectors are kept."""
+        import numpy as np
+
         texts = list(dict.fromkeys(query for query, _ in pairs))
-        queries = dict(zip(texts, self._encoder.encode_queries(texts), strict=True))
+        queries = dict(zip(texts, self.encode_queries(texts), strict=True))
         new = [text for text in dict.fromkeys(document for _, document in pairs) if text not in self._documents]
         if new:
-            self._documents |= zip(new, self._encoder.encode_documents(new), strict=True)
+            self._documents |= zip(new, self.encode_documents(new), strict=True)
         products = [float(queries[query] @ self._documents[document]) for query, document in pairs]
         while len(self._documents) > _KEPT_DOCUMENTS:
             del self._documents[next(iter(self._documents))]
         found = np.asarray(products, np.float64)
-        return found if self._encoder.similarity == DOT else (1 + found) / 2
+        return found if self.similarity == DOT else (1 + found) / 2
+
+    def _encoded(self, encode: Callable[..., Any], texts: Sequence[str]) -> NDArray[np.float32]:
+        import numpy as np
+
+        readable = list(map(_readable, checked_list("texts", texts)))
+        with in_one_line(EncodingError, "the model fails on these texts", where=self.name):
+            vectors = np.asarray(encode(readable, batch_size=_BATCH_SIZE, show_progress_bar=False), np.float64)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not (np.isfinite(lengths) & (lengths > 0)).all():
+            what = "gives vectors that are 0 or no finite numbers"
+            raise EncodingError(what, where=self.name, remedy="its weights are damaged")
+        return np.asarray(vectors if self.similarity == DOT else vectors / lengths, np.float32)
 
 
-class CrossEncoderScorer:
+class _CrossEncoder:
     """Reads both texts at once: the probability that the model gives to their label.
 
     That is the logistic function of the one logit. A model of inference, with several labels, gives the probability
     that the document entails the query.
-
-    Args:
-        name: A folder, or a model of the Hugging Face hub.
     """
 
     def __init__(self, name: str) -> None:
         from sentence_transformers import CrossEncoder
 
         self.name, self.model_hash = name, dense_model_hash(name)
-        folder = sentence_model_folder(name)
-        with quiet_transformers(), in_one_line(EncodingError, f"{name}: the model cannot be loaded"):
-            self._model = CrossEncoder(
-                str(folder), activation_fn=lambda logits: logits, local_files_only=True, trust_remote_code=False
-            ).eval()
-            check_network(self._model, folder, name)
-        self._label = _label(self._model, name)
+        self._model = _loaded(CrossEncoder, name, activation_fn=lambda logits: logits)
+        self._label: int | None = None
+        if self._model.num_labels > 1:
+            labels = {str(label).lower(): int(place) for place, label in self._model.config.id2label.items()}
+            if _ENTAILMENT not in labels:
+                counted = f"its {self._model.num_labels} labels are {', '.join(labels)}"
+                remedy = f"rerank with a model of one label, or one called {_ENTAILMENT!r}"
+                raise EncodingError(counted, where=name, remedy=remedy)
+            self._label = labels[_ENTAILMENT]
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-        """As every pair scorer."""
-        readable = [tuple(text.encode(errors="replace").decode() for text in pair) for pair in pairs]
+        import numpy as np
+
+        readable = [tuple(map(_readable, pair)) for pair in pairs]
         if self._label is not None:
             readable = [pair[::-1] for pair in readable]  # models of inference read first the text that entails
-        with in_one_line(EncodingError, f"{self.name}: the model fails on these texts"):
+        with in_one_line(EncodingError, "the model fails on these texts", where=self.name):
             found = self._model.predict(readable, batch_size=_BATCH_SIZE, show_progress_bar=False)
         logits = np.asarray(found, np.float64).reshape(len(pairs), -1)
         logits[~np.isfinite(logits)] = np.nan
@@ -146,12 +187,79 @@ class CrossEncoderScorer:
             return np.asarray(shares[:, self._label] / shares.sum(axis=1))
 
 
-def _label(model: Any, name: str) -> int | None:
-    """The place of the label that scores; None for a single one."""
-    if model.num_labels == 1:
-        return None
-    labels = {str(label).lower(): int(place) for place, label in model.config.id2label.items()}
-    if _ENTAILMENT not in labels:
-        counted = f"its {model.num_labels} labels are {', '.join(labels)}"
-        raise EncodingError(f"{name}: {counted}; rerank with a model of one label, or one called {_ENTAILMENT!r}")
-    return labels[_ENTAILMENT]
+def _readable(text: str) -> str:
+    """The text with a question mark for each half of a surrogate pair, which no tokenizer takes."""
+    return text.encode(errors="replace").decode()
+
+
+def _loaded(kind: Callable[..., Any], name: str, unused: str = "", **settings: Any) -> Any:
+    folder = _folder(name)
+    with quiet_transformers(), in_one_line(EncodingError, "the model cannot be loaded", where=name):
+        model = kind(str(folder), local_files_only=True, trust_remote_code=False, **settings).eval()
+        _check_network(model, folder, name, unused)
+    return model
+
+
+def _check_network(model: Any, folder: Path, name: str, unused: str) -> None:
+    """Refuses a model that lacks weights, unless they are ``unused``, or words.
+
+    transformers draws weights that the files lack at random, and makes a tokenizer of almost no words where there is
+    none.
+    """
+    network = model.transformers_model
+    modules = json.loads((folder / "modules.json").read_bytes()) if (folder / "modules.json").is_file() else []
+    place = folder / modules[0]["path"] if modules else folder
+    if network is None or not (place / "config.json").is_file():  # several networks, each in a folder of its own
+        return
+    _, found = type(network).from_pretrained(
+        str(place), local_files_only=True, trust_remote_code=False, output_loading_info=True
+    )
+    if lacking := sorted(key for key in found["missing_keys"] if not unused or unused not in key):
+        raise EncodingError(f"its weights lack {lacking[0]!r}, which would be random", where=name, remedy=_WHOLE)
+    words, embedded = model.tokenizer.vocab_size, network.get_input_embeddings().num_embeddings
+    if words > embedded:
+        what = f"its tokenizer has {words} tokens, and its weights {embedded}"
+        raise EncodingError(what, where=name, remedy=_WHOLE)
+    files = sorted({"tokenizer.json", *type(model.tokenizer).vocab_files_names.values()})
+    if not any((place / file).is_file() for file in files):
+        raise EncodingError(f"has no tokenizer, none of {', '.join(files)}", where=name, remedy=_WHOLE)
+
+
+def check_dense_model(name: str) -> None:
+    """Makes sure, without loading it, that a model is there and that sentence-transformers can run it.
+
+    Raises:
+        EncodingError: No model, or no sentence-transformers.
+        DownloadError: A model that cannot be had from the hub.
+    """
+    if not find_spec("sentence_transformers"):
+        raise EncodingError("dense models need sentence-transformers", remedy=install_hint("dense"))
+    _folder(name)
+
+
+def dense_model_hash(name: str) -> str:
+    """A hash of the files of a model, which is not loaded.
+
+    Raises:
+        EncodingError: No model.
+        DownloadError: A model that cannot be had from the hub.
+    """
+    folder = _folder(name)
+    settings = {"format": _FORMAT} | ({"similarity": DOT} if _similarity(name) == DOT else {})
+    return content_hash(sorted(file for kind in _MODEL_FILES for file in folder.rglob(kind)), settings)
+
+
+def _similarity(name: str) -> str:
+    config = optional_json(_folder(name) / "config_sentence_transformers.json", name)
+    return DOT if config.get("similarity_fn_name") == DOT else COSINE
+
+
+def _folder(name: str) -> Path:
+    """The folder of a model, which is downloaded if it has to be."""
+    try:
+        return model_folder(name)
+    except EncodingError:
+        if Path(name).is_dir():
+            raise
+        expected = "expected a folder, or owner/name on the Hugging Face hub"
+        raise EncodingError(f"no model of sentence-transformers {name!r}", remedy=expected) from None

@@ -8,8 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.baselines.methods import DEPTH, METHODS, make_method
-from pyserini_compneg.baselines.reranking import READS, RERANKED, Reranked
+from pyserini_compneg.baselines import METHODS, RERANKED, Reranked, make_method, pair_scorer
+from pyserini_compneg.baselines.methods import DEPTH
+from pyserini_compneg.baselines.reranking import READS
 from pyserini_compneg.commands import flags, query_flags
 from pyserini_compneg.compose import CPT_FORMS, WEIGHT_SCALE
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS
@@ -88,8 +89,6 @@ def chosen_method(args: argparse.Namespace) -> Method | None:
         if given:
             raise ArgumentError(f"--rerank-{min(given)} has no use without --rerank MODEL")
         return method
-    from pyserini_compneg.baselines.pair_scorers import pair_scorer
-
     return Reranked(pair_scorer(args.rerank), first=method, **given)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
-from pyserini_compneg.baselines.methods import ComposingMethod
+from pyserini_compneg.baselines import ComposingMethod
 from pyserini_compneg.compose import Query, ScoringNode, query_text
 from pyserini_compneg.encode.hybrid import PREFIX
 from pyserini_compneg.expression import Atom, Filter

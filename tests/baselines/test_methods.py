@@ -7,8 +7,7 @@ from lookup_encoder import LookupEncoder
 from pair_index import write
 from refusals import refusal
 
-from pyserini_compneg.baselines import Filtering, ScoreFusion, TwoStep
-from pyserini_compneg.baselines.methods import METHODS, ComposingMethod, make_method
+from pyserini_compneg.baselines import METHODS, ComposingMethod, Filtering, ScoreFusion, TwoStep, make_method
 from pyserini_compneg.compose import Operators, evaluate
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME

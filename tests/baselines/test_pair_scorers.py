@@ -37,7 +37,7 @@ def library():
 
 @pytest.fixture(scope="module")
 def pair_scorer(library):
-    from pyserini_compneg.baselines.pair_scorers import pair_scorer
+    from pyserini_compneg.baselines import pair_scorer
 
     return lambda folder: pair_scorer(str(folder))
 
@@ -88,8 +88,8 @@ def test_the_similarity_of_a_bi_encoder(library, pair_scorer, tmp_path, similari
 def test_documents_are_encoded_once(pair_scorer, tmp_path, monkeypatch):
     monkeypatch.setattr("pyserini_compneg.baselines.pair_scorers._KEPT_DOCUMENTS", 2)
     scorer = pair_scorer(write_dense(tmp_path / "model"))
-    encode, asked = scorer._encoder.encode_documents, []
-    monkeypatch.setattr(scorer._encoder, "encode_documents", lambda texts: asked.append(list(texts)) or encode(texts))
+    encode, asked = scorer.encode_documents, []
+    monkeypatch.setattr(scorer, "encode_documents", lambda texts: asked.append(list(texts)) or encode(texts))
     before = scorer.scores([("q", "a"), ("q", "b"), ("r", "a"), ("q", "c")])
     np.testing.assert_allclose(scorer.scores([("q", "c"), ("q", "b")]), before[[3, 1]], rtol=1e-6)
     scorer.scores([("q", "a")])

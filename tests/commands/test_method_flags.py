@@ -7,8 +7,7 @@ import pytest
 from film_index import build
 from json_lines import write_jsonl
 
-from pyserini_compneg.baselines import Filtering, Reranked, ScoreFusion, TwoStep
-from pyserini_compneg.baselines.methods import METHODS
+from pyserini_compneg.baselines import METHODS, Filtering, Reranked, ScoreFusion, TwoStep
 from pyserini_compneg.commands.search import main
 from pyserini_compneg.compose import Operators
 from pyserini_compneg.search import SignedImpactSearcher
@@ -37,7 +36,7 @@ def topics(tmp_path):
 
 @pytest.fixture
 def model(monkeypatch):
-    monkeypatch.setattr("pyserini_compneg.baselines.pair_scorers.pair_scorer", lambda name: StandIn())
+    monkeypatch.setattr("pyserini_compneg.commands.method_flags.pair_scorer", lambda name: StandIn())
 
 
 def run(index, *arguments):
@@ -170,7 +169,7 @@ def test_a_model_that_fails_leaves_no_run(index, topics, tmp_path, monkeypatch, 
         def scores(self, pairs):
             return [float("nan")] * len(pairs)
 
-    monkeypatch.setattr("pyserini_compneg.baselines.pair_scorers.pair_scorer", lambda name: Broken())
+    monkeypatch.setattr("pyserini_compneg.commands.method_flags.pair_scorer", lambda name: Broken())
     output = tmp_path / "run.txt"
     assert run(index, "--topics", topics, "--output", output, "--rerank", "m") == 2
     (line,) = capfd.readouterr().err.splitlines()

@@ -9,7 +9,7 @@ from lookup_encoder import LookupEncoder
 from pair_index import write
 
 from pyserini_compneg import Operators, SignedImpactSearcher, build_index
-from pyserini_compneg.baselines.methods import Filtering, TwoStep
+from pyserini_compneg.baselines import Filtering, TwoStep
 from pyserini_compneg.commands.main import main
 from pyserini_compneg.compose.operators import DIFFERENCES, INTERSECTIONS, UNIONS
 from pyserini_compneg.compose.rewrite import without_exclusions

@@ -26,7 +26,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_compneg.baselines.dense import DOT, DenseEncoder
+from pyserini_compneg.baselines import DOT, DenseEncoder
 from pyserini_compneg.compose.rewrite import alternatives, conjunction, verbalised
 from pyserini_compneg.documents.collection import SourceDocument
 from pyserini_compneg.encode.models.cache import cache_home

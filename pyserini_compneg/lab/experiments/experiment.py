@@ -11,8 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
 
-from pyserini_compneg.baselines.dense import DenseEncoder, check_dense_model
-from pyserini_compneg.baselines.pair_scorers import check_pair_scorer
+from pyserini_compneg.baselines import DenseEncoder, check_dense_model, check_pair_scorer
 from pyserini_compneg.compose import DEFAULT_OPERATORS, WEIGHT_SCALE
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.expression.marks import TEMPLATES
@@ -185,7 +184,7 @@ def _possible(protocol: Protocol, dense_encoder: str | None, reranker: str | Non
     return protocol, "; ".join(said)
 
 
-def _missing(check: Callable[[str], None], name: str | None, default: str, needed: bool) -> str:
+def _missing(check: Callable[[str], object], name: str | None, default: str, needed: bool) -> str:
     """Why a model cannot be had; empty if it can.
 
     Raises:

@@ -10,9 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from pyserini_compneg.baselines.dense import dense_model_hash
-from pyserini_compneg.baselines.methods import ComposingMethod, make_method
-from pyserini_compneg.baselines.reranking import Reranked
+from pyserini_compneg.baselines import ComposingMethod, Reranked, dense_model_hash, make_method
 from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.encode.models.cache import cache_home
 from pyserini_compneg.eval import evaluate, parse_measures

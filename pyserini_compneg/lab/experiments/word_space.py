@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from pyserini_compneg.baselines.dense import COSINE
+from pyserini_compneg.baselines import COSINE
 from pyserini_compneg.compose import WEIGHT_SCALE, Linear
 from pyserini_compneg.documents.collection import SourceDocument
 from pyserini_compneg.eval.term_frequencies import words_of

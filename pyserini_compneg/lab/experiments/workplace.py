@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
-from pyserini_compneg.baselines.dense import DenseEncoder, dense_model_hash
-from pyserini_compneg.baselines.pair_scorers import PairScorer, pair_scorer
+from pyserini_compneg.baselines import DenseEncoder, PairScorer, dense_model_hash, pair_scorer
 from pyserini_compneg.documents.collection import SourceDocument
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.encode.hybrid import split_name

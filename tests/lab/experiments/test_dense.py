@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
 
-from pyserini_compneg.baselines import dense as dense_encoder
-from pyserini_compneg.baselines.dense import DenseEncoder
+from pyserini_compneg.baselines import DenseEncoder, check_dense_model, dense_model_hash
 from pyserini_compneg.documents.collection import SourceDocument
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.expression import parse
@@ -252,7 +251,7 @@ def test_a_model_of_the_dot_product_keeps_lengths(library, folder, tmp_path):
     np.testing.assert_allclose(
         encoder.encode_documents(texts), model.encode_document(texts, show_progress_bar=False), atol=1e-5
     )
-    assert dense_encoder.dense_model_hash(str(copy)) != dense_encoder.dense_model_hash(str(folder))
+    assert dense_model_hash(str(copy)) != dense_model_hash(str(folder))
     cosine = dense.similarities(DenseEncoder(str(folder)), [tuple(texts)])
     assert dense.similarities(encoder, [tuple(texts)]) == pytest.approx(cosine, abs=1e-6)
 
@@ -261,17 +260,17 @@ def test_a_model_of_the_dot_product_keeps_lengths(library, folder, tmp_path):
 def test_a_model_is_known_by_its_content(folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / "README.md").write_text("says nothing of the vectors")
-    assert dense_encoder.dense_model_hash(str(copy)) == dense_encoder.dense_model_hash(str(folder))
+    assert dense_model_hash(str(copy)) == dense_model_hash(str(folder))
     pooling = next(copy.glob("*_Pooling/config.json"))
     pooling.write_text(json.dumps(json.loads(pooling.read_text()) | {"pooling_mode": "mean"}))
-    assert dense_encoder.dense_model_hash(str(copy)) != dense_encoder.dense_model_hash(str(folder))
+    assert dense_model_hash(str(copy)) != dense_model_hash(str(folder))
 
 
 @pytest.mark.slow
 def test_what_is_no_usable_model_is_said_in_one_line(library, folder, tmp_path, monkeypatch):
     with pytest.raises(EncodingError, match=f"^{re.escape(str(tmp_path))}: the model cannot be loaded: [^\n]*$"):
         DenseEncoder(str(tmp_path))
-    message = refusal(dense_encoder.check_dense_model, "bm25", error=EncodingError)
+    message = refusal(check_dense_model, "bm25", error=EncodingError)
     remedy = "expected a folder, or owner/name on the Hugging Face hub"
     assert message == f"no model of sentence-transformers 'bm25'; {remedy}"
     encoder = DenseEncoder(str(folder))
