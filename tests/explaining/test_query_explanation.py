@@ -9,6 +9,7 @@ from pyserini_compneg.compose import Linear
 from pyserini_compneg.explaining import explain_query
 from pyserini_compneg.explaining.drawing import draw, query_drawing
 from pyserini_compneg.explaining.query_explanation import to_object
+from pyserini_compneg.search.settings import SearchSettings
 from pyserini_compneg.support.errors import QueryError
 
 ATOMS = {"a": {"x": 2.0, "y": 1.0}, "b": {"y": 0.5, "z": 1.0}, "none": {}}
