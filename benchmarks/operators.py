@@ -54,7 +54,8 @@ from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.experiments.datasets.dataset import require_file
 from pyserini_compneg.reading import ModelReader
 from pyserini_compneg.search import SearchSettings, SignedImpactSearcher
-from pyserini_compneg.support.files import atomic_writer, iter_jsonl, slug
+from pyserini_compneg.support.files import iter_jsonl, slug
+from pyserini_compneg.support.staging import atomic_writer
 from pyserini_compneg.topics.topics import Topic
 
 COMLQ_TYPES = ("2i", "3i", "2u", "2in", "3in", "inp", "pin", "pni")

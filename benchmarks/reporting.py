@@ -14,7 +14,7 @@ import numpy as np
 
 from pyserini_compneg.lucene.gate import anserini_jar
 from pyserini_compneg.lucene.java_home import find_java
-from pyserini_compneg.support.files import atomic_writer
+from pyserini_compneg.support.staging import atomic_writer
 
 RUNS = Path("runs")
 INDEXES = Path("indexes")

@@ -14,7 +14,8 @@ import re
 from pathlib import Path
 
 from pyserini_compneg.support.errors import InputError
-from pyserini_compneg.support.files import atomic_writer, iter_jsonl
+from pyserini_compneg.support.files import iter_jsonl
+from pyserini_compneg.support.staging import atomic_writer
 
 END = re.compile(r"(?<=[.!?])\s+")
 SHORTEST = 20

@@ -11,8 +11,9 @@ from typing import Any
 from pyserini_compneg.cluster.connection import RayCluster
 from pyserini_compneg.cluster.worker import Setup, prepare
 from pyserini_compneg.support.errors import ClusterError, CompNegError
-from pyserini_compneg.support.parallel import Done, lock_seconds
+from pyserini_compneg.support.parallel import Done
 from pyserini_compneg.support.progress import DOCUMENTS, progress, reported
+from pyserini_compneg.support.staging import lock_seconds
 
 RETRIES = 10
 """So many losses of a worker a part survives; each time it goes on where it was."""

@@ -33,7 +33,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("--min-idf needs --index, which says how many documents have a term")
     if args.explain and args.output_format != "jsonl":
         parser.error("--explain needs --output-format jsonl")
-    from pyserini_compneg.support.files import keep_inputs
+    from pyserini_compneg.support.staging import keep_inputs
 
     topics = query_flags.chosen_topics(args)
     keep_inputs(args.output, *query_flags.inputs(args))

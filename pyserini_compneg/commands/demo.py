@@ -41,7 +41,7 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     from pyserini_compneg.index import build_index
     from pyserini_compneg.search import SignedImpactSearcher
     from pyserini_compneg.support.errors import ArgumentError, IndexFormatError
-    from pyserini_compneg.support.files import keep_inputs
+    from pyserini_compneg.support.staging import keep_inputs
     from pyserini_compneg.topics.topic_runs import search_topics
     from pyserini_compneg.topics.topics import read_topics
 

@@ -14,7 +14,7 @@ from pyserini_compneg.eval.rows import PerQuery, make_rows
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.eval.table import TABLE_FORMATS, per_query_csv, render, run_labels
 from pyserini_compneg.support.errors import InputError
-from pyserini_compneg.support.files import atomic_writer, keep_inputs
+from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
 _logger = logging.getLogger("pyserini_compneg.eval")
 

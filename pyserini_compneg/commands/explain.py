@@ -7,7 +7,7 @@ import json
 
 from pyserini_compneg.commands import flags, query_flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.support.files import atomic_writer, keep_inputs
+from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
 _EPILOG = f"""\
 Without --docid the query is shown: its tree with the heaviest terms of each atom, and the composed terms. With --docid

@@ -28,7 +28,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from pyserini_compneg.reading import reader
     from pyserini_compneg.reading.decomposition import to_object
     from pyserini_compneg.support.errors import InputError
-    from pyserini_compneg.support.files import atomic_writer, keep_inputs
+    from pyserini_compneg.support.staging import atomic_writer, keep_inputs
     from pyserini_compneg.support.terminal import printable
     from pyserini_compneg.topics.topics import read_text, read_topics
 

@@ -24,7 +24,8 @@ from functools import partial
 
 from pyserini_compneg import end_quietly
 from pyserini_compneg.support.errors import ArgumentError, CompNegError
-from pyserini_compneg.support.files import of_standard_output, reason_of
+from pyserini_compneg.support.files import reason_of
+from pyserini_compneg.support.staging import of_standard_output
 from pyserini_compneg.support.terminal import printable_line, printable_lines
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130

@@ -7,7 +7,7 @@ import argparse
 from pyserini_compneg.commands import flags, method_flags, query_flags
 from pyserini_compneg.commands.running import command
 from pyserini_compneg.search.run_writer import OUTPUT_FORMATS
-from pyserini_compneg.support.files import atomic_writer, keep_inputs
+from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
 _EPILOG = f"""{query_flags.SYNTAX}
 examples:

@@ -8,20 +8,24 @@ import json
 import logging
 import os
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Self
-
-from filelock import FileLock, Timeout
+from typing import Any, BinaryIO
 
 from pyserini_compneg.lucene import Manifest
 from pyserini_compneg.support.errors import ArgumentError, InputError, OutputError
-from pyserini_compneg.support.files import atomic_writer, reason_of
 from pyserini_compneg.support.json_objects import parse_json_object
-from pyserini_compneg.support.parallel import lock_seconds
 from pyserini_compneg.support.schema import misfit
+from pyserini_compneg.support.staging import (
+    atomic_writer,
+    changed_settings,
+    locked,
+    output_errors,
+    parent_folders,
+    remove_left_files,
+)
 
 VECTORS_FILE = "vectors.about"
 """The file beside the vectors that says which encoder made them, with its settings and the impact scale."""
@@ -80,70 +84,56 @@ def check_same_division(path: Path) -> None:
             raise OutputError(f"{file}: is no shard of {int(ours[2])}; move it, or give another --output")
 
 
+@contextmanager
+def shard_file(path: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool) -> Iterator[ShardFile]:
+    """The file of a shard, to be filled; on a clean exit it takes its name.
+
+    On an exception, the blocks that are complete are kept for ``resume``, which needs an equal ``plan``: the source and
+    the settings of the vectors, in JSON. ``overwrite`` replaces an existing file, and discards unfinished work.
+    """
+    with output_errors(path, _REMEDY), parent_folders(path), locked(path, "another process is writing it"):
+        check_output(path, overwrite)
+        file = ShardFile(path, plan, overwrite, resume)
+        try:
+            yield file
+            file.finish()
+        except BaseException:
+            file.interrupt()
+            raise
+
+
 class ShardFile:
-    """A gzip file that grows block by block. Use it as a context manager.
+    """A gzip file that grows block by block. Made by :func:`shard_file`.
 
     Each block is a gzip member of its own, so that the file can be cut back to the end of any block. A second file, the
-    state, says how many blocks are complete. Both files are hidden. When the context is left without an exception, the
-    first takes its final name and the state is removed.
-
-    Args:
-        path: The file.
-        plan: The source and the settings of the vectors, in JSON. Unfinished work is continued only with an equal plan.
-        overwrite: Replace an existing file, and discard unfinished work.
-        resume: Continue unfinished work, if there is any.
+    state, says how many blocks are complete. Both files are hidden.
 
     Attributes:
         position: The position in the collection where encoding continues, as it was given to :meth:`add`.
         documents: The number of lines.
-
-    Raises:
-        OutputError: On entry: the file exists, another process writes it, or there is unfinished work that may not be
-            continued. Anywhere: the file cannot be written.
     """
 
     def __init__(self, path: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool) -> None:
         self._path = path
         self._plan = plan
-        self._overwrite, self._resume = overwrite, resume
         self._partial, self._state = _partial_of(path), _state_of(path)
-        self._lock = FileLock(path.with_name(f".{path.name}.lock"), timeout=lock_seconds.get())
         self.position = (0, 1)
         self.documents = 0
+        self._open(overwrite, resume)
 
-    def __enter__(self) -> Self:
-        """Makes the file, or opens unfinished work."""
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock.acquire()
-        except Timeout:
-            raise OutputError(f"{self._path}: another process is writing it; wait for it") from None
-        except OSError as cause:
-            raise self._unwritable(cause) from None
-        try:
-            self._open()
-        except BaseException:
-            self._unlock()
-            raise
-        return self
+    def finish(self) -> None:
+        self._data.close()
+        os.replace(self._partial, self._path)
+        self._state.unlink(missing_ok=True)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        """Gives the file its name; after an exception, keeps the unfinished work."""
-        try:
-            with suppress(OSError):  # the blocks that count are on disk; the buffer may hold one that did not fit
-                self._data.close()
-            if error is None:
-                os.replace(self._partial, self._path)
-                self._state.unlink(missing_ok=True)
-            elif self.documents and self._state.exists():
-                _logger.warning("%s: the encoded documents are kept; continue with --resume", self._path)
-            else:
-                self._partial.unlink(missing_ok=True)
-                self._state.unlink(missing_ok=True)
-            if isinstance(error, OSError) and not isinstance(error, OutputError):
-                raise self._unwritable(error) from None
-        finally:
-            self._unlock()
+    def interrupt(self) -> None:
+        with suppress(OSError):  # the blocks that count are on disk; the buffer may hold one that did not fit
+            self._data.close()
+        if self.documents and self._state.exists():
+            _logger.warning("%s: the encoded documents are kept; continue with --resume", self._path)
+        else:
+            self._partial.unlink(missing_ok=True)
+            self._state.unlink(missing_ok=True)
 
     def add(self, position: tuple[int, int], lines: Sequence[str]) -> None:
         """Writes the lines of a block to disk, and then the position after it."""
@@ -160,21 +150,20 @@ class ShardFile:
         with atomic_writer(self._state, _REMEDY) as handle:
             json.dump(state, handle)
 
-    def _open(self) -> None:
-        check_output(self._path, self._overwrite)
-        for half_written in self._path.parent.glob(f".{self._state.name}.*.tmp"):  # states, left by a kill
-            half_written.unlink(missing_ok=True)
+    def _open(self, overwrite: bool, resume: bool) -> None:
+        remove_left_files(self._state)
         state = self._unfinished()
-        if state is not None and not self._resume and not self._overwrite:
+        if state is not None and not resume and not overwrite:
             raise _unfinished_work(self._path)
-        if state is None or not self._resume:
+        if state is None or not resume:
             self._state.unlink(missing_ok=True)
             self._data: BinaryIO = self._partial.open("wb")
             return
-        if changed := [name for name in self._plan if state["plan"].get(name) != self._plan[name]]:
+        if changed := changed_settings(state["plan"], self._plan):
             raise OutputError(
-                f"{self._path}: cannot be continued, because {', '.join(changed)} changed; start again with "
-                "--overwrite and without --resume"
+                f"cannot be continued, because {', '.join(changed)} changed",
+                where=self._path,
+                remedy="start again with --overwrite and without --resume",
             )
         self._data = self._partial.open("r+b")
         self._data.truncate(state["bytes"])
@@ -195,14 +184,6 @@ class ShardFile:
             ):
                 return state
         return None
-
-    def _unwritable(self, cause: OSError) -> OutputError:
-        return OutputError(f"{self._path}: cannot be written: {reason_of(cause)}; {_REMEDY}")
-
-    def _unlock(self) -> None:
-        with suppress(OSError):  # removed while it is held, so that no process waits for a file of the same name
-            os.unlink(self._lock.lock_file)
-        self._lock.release()
 
 
 def clear_unfinished(path: Path, overwrite: bool, resume: bool) -> None:

@@ -30,6 +30,7 @@ from pyserini_compneg.documents.vector_files import (
     check_output,
     check_same_division,
     read_about,
+    shard_file,
 )
 from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, average_length
 from pyserini_compneg.encode.encoder import DocumentEncoder
@@ -37,8 +38,8 @@ from pyserini_compneg.encode.hybrid import HybridDocumentEncoder, split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import InputError, OutputError
-from pyserini_compneg.support.files import atomic_writer, keep_inputs
 from pyserini_compneg.support.progress import DOCUMENTS, progress
+from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
 
 class Counted(NamedTuple):
@@ -128,7 +129,7 @@ def encode_collection(
         where = f" in shard {shard.number} of {shard.count}" if shard.count > 1 else ""
         raise InputError(f"{collection}: no documents{where}")
     bar = progress(None, total, " docs", "encoding", summary=True)
-    with bar, ShardFile(path, json.loads(json.dumps(plan)), overwrite, resume) as target:
+    with bar, shard_file(path, json.loads(json.dumps(plan)), overwrite, resume) as target:
         bar.initial = bar.n = target.documents
         for lines in _encoded(target, files, model, encoder, shard, fields):
             bar.update(lines)

@@ -25,8 +25,8 @@ from pyserini_compneg.encode.corpus import Counted, count_documents, encode_coll
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.support.errors import InputError, OutputError
-from pyserini_compneg.support.files import atomic_writer, keep_inputs
 from pyserini_compneg.support.parallel import Runner, in_turn
+from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
 PLAN_FILE = ".vectors.plan"
 """The file beside the shards that says what all of them are made of. It stays, so that another run can tell."""

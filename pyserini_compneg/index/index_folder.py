@@ -6,24 +6,31 @@ leaves its folder behind, so that a later build can continue it. Only one proces
 
 from __future__ import annotations
 
-import ctypes
 import json
 import logging
 import os
 import re
 import shutil
-import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from pyserini_compneg.lucene import MANIFEST_NAME, SHARDS_NAME, Manifest, is_index
 from pyserini_compneg.support.errors import IndexReadError, OutputError
-from pyserini_compneg.support.files import DISK_FULL, atomic_writer, reason_of
-from pyserini_compneg.support.parallel import lock_seconds
+from pyserini_compneg.support.files import reason_of
+from pyserini_compneg.support.staging import (
+    DISK_FULL,
+    atomic_writer,
+    changed_settings,
+    former_folder,
+    lock_file,
+    locked,
+    output_errors,
+    parent_folders,
+    replace_folder,
+    undo_half_an_exchange,
+)
 
 SKIPPED_LOG = "skipped-documents.txt"
 """A file in the index, with a line for each document that was left out: where it was, and why."""
@@ -65,24 +72,28 @@ def new_index_folder(
     overwrite, resume = overwrite or replace, resume or replace
     check_target(target, overwrite)
     folder = _building(target)
-    with _parents(target), _locked(target):
-        with _one_line_errors(target):
-            _undo_half_an_exchange(target)
+    with ExitStack() as stack:
+        with output_errors(target, "give another folder"):
+            stack.enter_context(parent_folders(target))
+            stack.enter_context(_building_alone(target))
+            if is_index(former_folder(target)):
+                undo_half_an_exchange(target)
             check_target(target, overwrite)  # another build may just have ended
             if not (resume and _can_be_continued(target, plan, replace)):
                 _empty(target, folder, overwrite)
         try:
             yield folder
             check_target(target, overwrite)
-            with _one_line_errors(target):
-                _replace(target, folder)
+            with output_errors(target, "give another folder"):
+                (folder / _PLAN).unlink(missing_ok=True)
+                replace_folder(folder, target)
         except BaseException as error:
             if (folder / _PLAN).exists():
                 _logger.warning("%s: the unfinished build is kept; add resume=True to continue it", target)
             else:
                 shutil.rmtree(folder, ignore_errors=True)
             if isinstance(error, OSError) and error.errno in DISK_FULL and error.filename is None:
-                raise OutputError(f"{target}: the index cannot be written: {reason_of(error)}") from None
+                raise OutputError(f"the index cannot be written: {reason_of(error)}", where=target) from None
             raise
 
 
@@ -163,12 +174,8 @@ def _building(target: Path) -> Path:
     return target.with_name(f".{target.name}.building")
 
 
-def _lock_file(target: Path) -> Path:
-    return target.with_name(f".{target.name}.lock")
-
-
-def _old(target: Path) -> Path:
-    return target.with_name(f".{target.name}.old")
+def _building_alone(target: Path) -> AbstractContextManager[None]:
+    return locked(target, "another process is building it", "wait for it, or give another folder")
 
 
 def _can_be_continued(target: Path, plan: Mapping[str, Any], replace: bool) -> bool:
@@ -178,8 +185,7 @@ def _can_be_continued(target: Path, plan: Mapping[str, Any], replace: bool) -> b
         return False
     # A model is known by its hash, wherever its folder is now.
     same_model = {"encoder"} if "model" in now["settings"] else set()
-    names = [*now, *(before.keys() - now.keys())]
-    changed = ", ".join(name for name in names if before.get(name) != now.get(name) and name not in same_model)
+    changed = ", ".join(name for name in changed_settings(before, now) if name not in same_model)
     if changed and not replace:
         raise OutputError(
             f"{target}: the unfinished build cannot be continued, because {changed} changed since; give "
@@ -204,92 +210,6 @@ def _empty(target: Path, folder: Path, overwrite: bool) -> None:
 
 def clear_stale(target: Path) -> None:
     """Removes what a killed build left beside an index, if nobody can continue it and no process still builds."""
-    if unfinished_plan(target) is None and (_building(target).exists() or _lock_file(target).exists()):
-        with suppress(OutputError), _locked(target):
+    if unfinished_plan(target) is None and (_building(target).exists() or lock_file(target).exists()):
+        with suppress(OSError), _building_alone(target):
             shutil.rmtree(_building(target), ignore_errors=True)
-
-
-@contextmanager
-def _parents(target: Path) -> Iterator[None]:
-    """Makes the folders above the index. On an exception it removes those of them that hold nothing else."""
-    made: list[Path] = []
-    try:
-        with _one_line_errors(target):
-            made += (folder for folder in target.parents if not folder.exists())
-            if not (above := next(folder for folder in target.parents if folder.exists())).is_dir():
-                raise OutputError(f"{target}: cannot be written: {above} is no folder; give another folder")
-            target.parent.mkdir(parents=True, exist_ok=True)
-        yield
-    except BaseException:
-        for folder in made:
-            with suppress(OSError):
-                folder.rmdir()
-        raise
-
-
-@contextmanager
-def _locked(target: Path) -> Iterator[None]:
-    """Keeps other builds of the index away. The lock is beside the folders, because they are renamed and deleted."""
-    path = _lock_file(target)
-    lock = FileLock(path, timeout=lock_seconds.get())
-    try:
-        with _one_line_errors(target):
-            lock.acquire()
-    except Timeout:
-        if not path.exists():  # as in /proc, where nobody can make a file
-            raise OutputError(
-                f"{target}: cannot be written: {target.parent} takes no files; give another folder"
-            ) from None
-        raise OutputError(f"{target}: another process is building it; wait for it, or give another folder") from None
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)  # before the release: whoever waits for it sees that it is gone, and makes another
-        lock.release()
-
-
-@contextmanager
-def _one_line_errors(target: Path) -> Iterator[None]:
-    """Says in one line what the operating system refuses."""
-    try:
-        yield
-    except (OutputError, Timeout):
-        raise
-    except OSError as cause:
-        raise OutputError(f"{target}: cannot be written: {reason_of(cause)}") from None
-
-
-def _replace(target: Path, folder: Path) -> None:
-    """Renames the folder to the target. The old index is deleted when the new one is there."""
-    (folder / _PLAN).unlink(missing_ok=True)
-    if not target.exists():
-        folder.rename(target)
-    elif _exchange(folder, target):
-        shutil.rmtree(folder, ignore_errors=True)
-    else:
-        target.rename(_old(target))
-        try:
-            folder.rename(target)
-        except BaseException:
-            _old(target).rename(target)
-            raise
-        shutil.rmtree(_old(target), ignore_errors=True)
-
-
-def _undo_half_an_exchange(target: Path) -> None:
-    """Repairs what a kill between the two renames of :func:`_replace` left."""
-    if not is_index(_old(target)):
-        return
-    if target.exists():
-        shutil.rmtree(_old(target))
-    else:
-        _old(target).rename(target)
-
-
-def _exchange(a: Path, b: Path) -> bool:
-    """Swaps two folders in one step, so that both names always exist; False where the system has no such call."""
-    if sys.platform != "linux":
-        return False
-    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-    return renameat2 is not None and renameat2(here, os.fsencode(a), here, os.fsencode(b), exchange) == 0

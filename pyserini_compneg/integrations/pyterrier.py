@@ -24,7 +24,7 @@ from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.search.ranked_hits import FilterLike
 from pyserini_compneg.search.run_writer import printed_scores
 from pyserini_compneg.support.errors import CompNegError, JvmError
-from pyserini_compneg.support.files import atomic_writer
+from pyserini_compneg.support.staging import atomic_writer
 
 require("pyterrier", "1.1")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.support.errors import IndexReadError
-from pyserini_compneg.support.files import atomic_writer
 from pyserini_compneg.support.schema import entry, read_schema
+from pyserini_compneg.support.staging import atomic_writer
 
 MANIFEST_NAME = "compneg.json"
 SHARDS_NAME = "compneg-shards.json"

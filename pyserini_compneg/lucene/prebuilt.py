@@ -7,25 +7,20 @@ from __future__ import annotations
 
 import difflib
 import glob
-import logging
 import os
 import re
 import shutil
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from pyserini_compneg.lucene.download import fetch, unpack
 from pyserini_compneg.lucene.gate import java_class, message_of
 from pyserini_compneg.support.errors import DownloadError, IndexFormatError
 from pyserini_compneg.support.files import reason_of
-
-_logger = logging.getLogger(__name__)
+from pyserini_compneg.support.staging import locked
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +123,10 @@ def _installed(index: PrebuiltIndex, cache: Path) -> Path:
     if folder.is_dir():
         return folder
     cache.mkdir(parents=True, exist_ok=True)
-    lock = cache / f".{index.folder_name}.lock"
-    with _acquired(FileLock(lock), index.name):
+    with locked(folder, "another process downloads it", waits=True):
         if not folder.is_dir():  # another process may have been faster
             _install(index, folder)
-        lock.unlink(missing_ok=True)
     return folder
-
-
-def _acquired(lock: FileLock, name: str) -> AbstractContextManager[object]:
-    try:
-        return lock.acquire(timeout=0)
-    except Timeout:
-        _logger.warning("%s: another process downloads it; waiting", name)
-        return lock.acquire()
 
 
 def _install(index: PrebuiltIndex, folder: Path) -> None:

@@ -16,8 +16,8 @@ from pyserini_compneg.reading.model_reader import decompose
 from pyserini_compneg.reading.words import words_of
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import CompNegError, QueryError, install_hint
-from pyserini_compneg.support.files import atomic_writer
 from pyserini_compneg.support.json_objects import parse_json_object
+from pyserini_compneg.support.staging import atomic_writer
 
 URL, KEY, MODEL = "OPENAI_BASE_URL", "OPENAI_API_KEY", "COMPNEG_LLM_MODEL"
 """The environment variables that name the endpoint, its key and the model."""

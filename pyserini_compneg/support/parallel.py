@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from typing import Any, Protocol, TypeVar
 
 Done = TypeVar("Done")
-
-lock_seconds: ContextVar[float] = ContextVar("lock_seconds", default=0.0)
-"""How long work waits for files that another process writes. On a cluster that may be the first process of the same
-part, which was taken for lost and is about to end."""
 
 
 class Runner(Protocol):

@@ -13,9 +13,9 @@ from pyserini_compneg.compose.scoring import ScoringNode, is_empty
 from pyserini_compneg.expression import Expression
 from pyserini_compneg.reading.decomposition import Decomposition, to_object
 from pyserini_compneg.support.errors import EncodingError, QueryError
-from pyserini_compneg.support.files import atomic_writer
 from pyserini_compneg.support.gathered import gathered_warnings
 from pyserini_compneg.support.progress import progress
+from pyserini_compneg.support.staging import atomic_writer
 from pyserini_compneg.topics.token_form import token_line
 from pyserini_compneg.topics.topics import Topic
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from pyserini_compneg.reading.decomposition import to_object
 from pyserini_compneg.search.run_writer import Hit, write_run
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
-from pyserini_compneg.support.files import atomic_writer, keep_inputs
 from pyserini_compneg.support.gathered import gathered_warnings
 from pyserini_compneg.support.progress import progress
+from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 from pyserini_compneg.topics.batch import answers, report_skipped, topic_query
 from pyserini_compneg.topics.topics import Topic
 

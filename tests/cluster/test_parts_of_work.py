@@ -12,7 +12,7 @@ from pyserini_compneg.cluster.worker import Setup, versions  # noqa: E402
 from pyserini_compneg.documents.collection import collection_files  # noqa: E402
 from pyserini_compneg.support.errors import ClusterError, InputError  # noqa: E402
 from pyserini_compneg.support.files import iter_jsonl, iter_lines  # noqa: E402
-from pyserini_compneg.support.parallel import lock_seconds  # noqa: E402
+from pyserini_compneg.support.staging import lock_seconds  # noqa: E402
 
 
 def part(work, *arguments):

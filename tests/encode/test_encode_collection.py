@@ -125,7 +125,8 @@ def test_a_bad_document_is_found_before_anything_is_encoded(tmp_path, collection
 def test_a_place_that_cannot_be_written(tmp_path, collection):
     (tmp_path / "file").write_text("")
     assert refusal(encode, collection, tmp_path / "file" / "out", error=OutputError) == (
-        f"{tmp_path / 'file' / 'out' / NAME}: cannot be written: not a directory; make room, or give another --output"
+        f"{tmp_path / 'file' / 'out' / NAME}: cannot be written: {tmp_path / 'file'} is no folder; "
+        "make room, or give another --output"
     )
 
 

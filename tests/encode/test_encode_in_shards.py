@@ -14,7 +14,7 @@ from pyserini_compneg.encode import sharded
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.sharded import encode_in_shards
 from pyserini_compneg.support.errors import ClusterError, CompNegError, InputError, OutputError
-from pyserini_compneg.support.parallel import lock_seconds
+from pyserini_compneg.support.staging import lock_seconds
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def records(path: Path) -> list[dict[str, Any]]:
 
 def leftovers(folder: Path) -> list[str]:
     """What unfinished work has left in a folder."""
-    return sorted(path.name for path in folder.iterdir() if path.name.startswith("."))
+    return sorted(path.name for path in folder.glob(".*"))
 
 
 def sources(collection: Path) -> list[dict[str, Any]]:

@@ -11,8 +11,9 @@ from json_lines import write_jsonl
 from refusals import refusal
 
 from pyserini_compneg.commands.index import main
-from pyserini_compneg.index import ImpactIndexer, build, build_index, index_folder
+from pyserini_compneg.index import ImpactIndexer, build, build_index
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, ImpactWriter, Manifest
+from pyserini_compneg.support import staging
 from pyserini_compneg.support.errors import ArgumentError, InputError, OutputError
 
 
@@ -300,7 +301,7 @@ def test_a_failed_exchange_keeps_the_old_index(tmp_path, collection, index, monk
         return False
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(index_folder, "_exchange", exchange)
+        patch.setattr(staging, "_exchange", exchange)
         patch.setattr(Path, "rename", fails)
         build_index(collection, index, overwrite=True)
     assert with_birds(index) == ["x"]
@@ -308,7 +309,7 @@ def test_a_failed_exchange_keeps_the_old_index(tmp_path, collection, index, monk
 
 
 def test_without_an_exchange_in_one_step(tmp_path, collection, index, monkeypatch):
-    monkeypatch.setattr(index_folder, "_exchange", lambda a, b: False)
+    monkeypatch.setattr(staging, "_exchange", lambda a, b: False)
     build_index(collection, index, overwrite=True)
     assert with_birds(index) == ["d3", "d1"]
     assert hidden(tmp_path) == []

@@ -29,8 +29,8 @@ KILLS = 4
 MORTAL_COMMAND = """
 import shutil, sys
 from mortal import make_mortal
-from pyserini_compneg.support import files
-from pyserini_compneg.index import build, index_folder, indexer
+from pyserini_compneg.support import files, staging
+from pyserini_compneg.index import build, indexer
 from pyserini_compneg.commands.index import main
 from pyserini_compneg.lucene import ImpactWriter, Manifest
 
@@ -42,7 +42,7 @@ places = (
     (ImpactWriter, ("add_lines", "commit", "optimize", "__exit__")),
     (Manifest, ("write",)),
     (indexer, ("keep_unfinished",)),
-    (index_folder, ("_exchange",)),
+    (staging, ("_exchange",)),
     (shutil, ("rmtree",)),
 )
 left = make_mortal(places, steps)

@@ -12,7 +12,8 @@ from film_index import start
 from refusals import refusal
 
 from pyserini_compneg.support.errors import InputError, OutputError
-from pyserini_compneg.support.files import atomic_writer, iter_jsonl, iter_lines
+from pyserini_compneg.support.files import iter_jsonl, iter_lines
+from pyserini_compneg.support.staging import atomic_writer
 
 
 def write(path, data):
@@ -154,7 +155,7 @@ def test_interrupted_writer_leaves_no_file(tmp_path, interruption):
 
 HOLDER = """
 import sys, time
-from pyserini_compneg.support.files import atomic_writer
+from pyserini_compneg.support.staging import atomic_writer
 with atomic_writer(sys.argv[1]) as handle:
     print("writing", flush=True)
     sys.stdin.read()
@@ -222,7 +223,7 @@ def test_a_missing_folder_is_made_and_removed_again_if_nothing_is_written(tmp_pa
 def test_an_unwritable_place_is_known_on_entry(tmp_path):
     (tmp_path / "file").write_text("")
     path = tmp_path / "file" / "run.txt"
-    assert entered(path).startswith(f"{path}: cannot be written: {path.parent}: ")
+    assert entered(path) == f"{path}: cannot be written: {path.parent} is no folder; choose another place with --output"
     assert entered(tmp_path) == f"{tmp_path}: cannot be written: it is a folder; name a file in it"
 
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import math
-import os
 import shutil
-import tempfile
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from filelock import FileLock
 
 from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
 from pyserini_compneg.encode.models.cache import cache_home, content_hash
@@ -20,7 +16,7 @@ from pyserini_compneg.encode.models.checkpoint import MODEL_FILE, REPORT_FILE, W
 from pyserini_compneg.encode.models.onnx_model import OnnxModel
 from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TextTokenizer
 from pyserini_compneg.support.errors import EncodingError, OutputError
-from pyserini_compneg.support.files import reason_of
+from pyserini_compneg.support.staging import locked, output_errors, parent_folders, staged_folder
 from pyserini_compneg.support.vectors import dot, norm
 
 TOLERANCE = 1e-4
@@ -91,17 +87,11 @@ def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False)
     folder = exported_folder(side, precision)
     if _is_whole(folder) and not fresh:
         return folder
-    try:
+    with output_errors(folder.parent, "name another place in COMPNEG_CACHE"):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder.parent / f".{folder.name}.lock"):
+        with locked(folder, "another process exports it", waits=True):
             if fresh or not _is_whole(folder):
                 _make(side, precision, folder)
-    except OutputError:
-        raise
-    except OSError as cause:
-        raise OutputError(
-            f"{folder.parent}: cannot be written: {reason_of(cause)}; name another place in COMPNEG_CACHE"
-        ) from None
     return folder
 
 
@@ -131,22 +121,16 @@ def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: 
     weights = {file for place in places for pattern in WEIGHTS for file in (source / place).glob(pattern)}
     kept = [path for path in source.rglob("*") if path not in weights and path.is_file()]
     kept = [path for path in kept if not any(part.startswith(".") for part in path.relative_to(source).parts)]
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
-            made = Path(temporary) / output.name
-            for file in kept:
-                target = made / file.relative_to(source)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(file, target)
-            for place, export in zip(places, exports, strict=True):
-                for name in (MODEL_FILE, TOKENIZER_FILE):
-                    shutil.copyfile(export / name, made / place / name)
-                report = {key: value for key, value in read_report(export).items() if key != "model"}  # a path
-                (made / place / REPORT_FILE).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-            os.replace(made, output)
-    except OSError as cause:
-        raise OutputError(f"{output}: cannot be written: {reason_of(cause)}") from None
+    with output_errors(output), parent_folders(output), staged_folder(output) as made:
+        for file in kept:
+            target = made / file.relative_to(source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target)
+        for place, export in zip(places, exports, strict=True):
+            for name in (MODEL_FILE, TOKENIZER_FILE):
+                shutil.copyfile(export / name, made / place / name)
+            report = {key: value for key, value in read_report(export).items() if key != "model"}  # a path
+            (made / place / REPORT_FILE).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 
 def read_report(folder: Path) -> dict[str, Any]:
@@ -183,9 +167,7 @@ def _make(side: NeuralSide, precision: str, folder: Path) -> None:
     tokenizer = TextTokenizer(side.folder, side.max_length, as_transformers=True)
     original = TorchModel(side)
     tokenizer.fit(original.module.width, str(side.folder))
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
-        made = Path(temporary) / folder.name
-        made.mkdir()
+    with staged_folder(folder, replace=True) as made:
         write_graph(original.module, precision, made / MODEL_FILE)
         tokenizer.save(made / TOKENIZER_FILE)
         try:
@@ -202,9 +184,6 @@ def _make(side: NeuralSide, precision: str, folder: Path) -> None:
             **comparison._asdict(),
         }
         (made / REPORT_FILE).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-        if folder.is_dir():
-            shutil.rmtree(folder)
-        os.replace(made, folder)
 
 
 class Comparison(NamedTuple):

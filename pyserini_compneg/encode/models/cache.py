@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from pyserini_compneg.support.files import atomic_writer
+from pyserini_compneg.support.staging import atomic_writer
 
 
 def cache_home() -> Path:

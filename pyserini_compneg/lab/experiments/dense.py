@@ -33,8 +33,8 @@ from pyserini_compneg.encode.models.cache import cache_home
 from pyserini_compneg.expression import Atom, Expression, Union, atoms
 from pyserini_compneg.search import Hit
 from pyserini_compneg.support.errors import InputError, QueryError
-from pyserini_compneg.support.files import atomic_writer
 from pyserini_compneg.support.progress import progress
+from pyserini_compneg.support.staging import atomic_writer
 from pyserini_compneg.topics.topics import Topic
 
 Vectors: TypeAlias = NDArray[np.float64]

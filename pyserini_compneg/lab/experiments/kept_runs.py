@@ -11,7 +11,8 @@ from typing import Any
 
 from pyserini_compneg.lab.experiments.results import REMEDY
 from pyserini_compneg.search import Hit, write_run
-from pyserini_compneg.support.files import atomic_writer, slug
+from pyserini_compneg.support.files import slug
+from pyserini_compneg.support.staging import atomic_writer
 from pyserini_compneg.topics.topics import Topic
 
 RUNS, CHECKSUMS = "runs", "checksums"

@@ -13,7 +13,8 @@ from typing import Any
 
 from pyserini_compneg.lab.experiments.results import REMEDY
 from pyserini_compneg.support.errors import InputError
-from pyserini_compneg.support.files import atomic_writer, iter_jsonl
+from pyserini_compneg.support.files import iter_jsonl
+from pyserini_compneg.support.staging import atomic_writer
 
 SAMPLE = Path(str(files("pyserini_compneg").joinpath("resources/sample")))
 _DOCUMENTS, _RELEVANT, _PAIRS = 400, 5, 24

@@ -25,7 +25,8 @@ from pyserini_compneg.lab.experiments.results import (
     unit,
 )
 from pyserini_compneg.support.errors import OutputError, install_hint
-from pyserini_compneg.support.files import atomic_writer, reason_of
+from pyserini_compneg.support.files import reason_of
+from pyserini_compneg.support.staging import atomic_writer
 
 FIGURES = "figures"
 

@@ -26,7 +26,8 @@ from pyserini_compneg.lab.experiments.word_space import WordSpace, word_queries
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME, SHARDS_NAME, is_index
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support.errors import InputError, OutputError
-from pyserini_compneg.support.files import atomic_writer, keep_inputs, slug
+from pyserini_compneg.support.files import slug
+from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
 _LOOKED_UP = 100
 _logger = logging.getLogger(__name__)

@@ -18,7 +18,8 @@ from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression,
 from pyserini_compneg.lab.experiments.datasets import Dataset, open_dataset
 from pyserini_compneg.lab.training.config import SourceConfig
 from pyserini_compneg.support.errors import InputError
-from pyserini_compneg.support.files import atomic_writer, iter_jsonl
+from pyserini_compneg.support.files import iter_jsonl
+from pyserini_compneg.support.staging import atomic_writer
 from pyserini_compneg.topics import Topic
 
 BM25_RANKS = (50, 100)

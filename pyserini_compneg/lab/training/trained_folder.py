@@ -12,7 +12,7 @@ from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.training.config import LOG_FILE, SourceConfig, TrainConfig
 from pyserini_compneg.lab.training.examples import TrainingExample
 from pyserini_compneg.search import Hit, write_run
-from pyserini_compneg.support.files import atomic_writer
+from pyserini_compneg.support.staging import atomic_writer
 
 if TYPE_CHECKING:  # readers are trained without sentence-transformers
     from pyserini_compneg.lab.training.dev import DevEvaluator

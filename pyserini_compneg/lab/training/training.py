@@ -6,13 +6,11 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-
-from filelock import FileLock, Timeout
 
 from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.lab.training.config import LOG_FILE, AnyConfig, ReaderTrainConfig
@@ -20,7 +18,13 @@ from pyserini_compneg.lab.training.examples import read_examples
 from pyserini_compneg.lab.training.judged_requests import read_judged, refuse_common
 from pyserini_compneg.lab.training.tagged_requests import read_requests
 from pyserini_compneg.support.errors import CompNegError, InputError, OutputError, install_hint
-from pyserini_compneg.support.files import reason_of
+from pyserini_compneg.support.staging import (
+    changed_settings,
+    locked,
+    output_errors,
+    parent_folders,
+    replace_folder,
+)
 
 _SETTINGS_FILE = "training.json"
 _CHECKPOINTS = "checkpoints/*/*"
@@ -52,44 +56,26 @@ def train(config: AnyConfig, output: str | Path, resume: bool = False, overwrite
     _check_output(output, overwrite)
     _check_models(config)
     examples = _examples(config)
-    _prepare_unfinished(unfinished, config, examples, resume, overwrite)
-    with _alone(unfinished):
+    with ExitStack() as stack:
+        with output_errors(unfinished):
+            stack.enter_context(parent_folders(unfinished))
+            busy, remedy = "another process trains here", "wait for it, or choose another --output"
+            stack.enter_context(locked(unfinished, busy, remedy))
+            _prepare_unfinished(unfinished, config, examples, resume, overwrite)
         return _finish(config, examples, unfinished, output)
-
-
-@contextmanager
-def _alone(unfinished: Path) -> Iterator[None]:
-    """Refuses a second process that would continue the same training."""
-    lock = FileLock(unfinished / "lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise OutputError(
-            f"{unfinished}: another process trains here; wait for it, or choose another --output"
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _finish(config: AnyConfig, examples: Sequence[Any], unfinished: Path, output: Path) -> dict[str, float]:
     from safetensors import SafetensorError
 
-    try:
-        results = _fit(config, examples, unfinished)
-    except CompNegError:
-        if not any(unfinished.glob(_CHECKPOINTS)):  # no step can be resumed
-            shutil.rmtree(unfinished)
-        raise
-    except (OSError, SafetensorError) as cause:
-        raise _not_written(output, cause) from None
-    try:
-        if output.exists():
-            shutil.rmtree(output)
-        os.replace(unfinished / "model", output)
-    except OSError as cause:
-        raise _not_written(output, cause) from None
+    with output_errors(output, "free some space, and continue with --resume", (OSError, SafetensorError)):
+        try:
+            results = _fit(config, examples, unfinished)
+        except CompNegError:
+            if not any(unfinished.glob(_CHECKPOINTS)):  # no step can be resumed
+                shutil.rmtree(unfinished)
+            raise
+        replace_folder(unfinished / "model", output)
     shutil.rmtree(unfinished)
     return results
 
@@ -112,10 +98,6 @@ def _fit(config: AnyConfig, examples: Sequence[Any], unfinished: Path) -> dict[s
 
     trained = fine_tune(config, examples, unfinished / "checkpoints")
     return write_trained(unfinished / "model", config, trained, examples)
-
-
-def _not_written(output: Path, cause: Exception) -> OutputError:
-    return OutputError(f"{output}: cannot be written: {reason_of(cause)}; free some space, and continue with --resume")
 
 
 def _check_output(output: Path, overwrite: bool) -> None:
@@ -149,7 +131,7 @@ def _prepare_unfinished(
     file = folder / _SETTINGS_FILE
     if resume and file.is_file():
         former = _former_settings(file)
-        if changed := [name for name in settings if settings[name] != former.get(name)]:
+        if changed := changed_settings(former, settings):
             raise InputError(
                 f"{folder}: was started with other settings ({', '.join(changed)}); restore them, or start anew with "
                 "--overwrite and without --resume"
@@ -159,13 +141,10 @@ def _prepare_unfinished(
         raise OutputError(
             f"{folder}: has an unfinished training; continue it with --resume, or delete it with --overwrite"
         )
-    try:
-        if folder.exists():
-            shutil.rmtree(folder)
-        folder.mkdir(parents=True)
-        file.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-    except OSError as cause:
-        raise OutputError(f"{folder}: cannot be written: {reason_of(cause)}") from None
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir()
+    file.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
 
 def _former_settings(file: Path) -> dict[str, object]:

@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from pyserini_compneg.documents.collection import SourceDocument
 from pyserini_compneg.expression import Atom, Expression, format_expression, verbalise
 from pyserini_compneg.lab.experiments.datasets.dataset import Dataset
-from pyserini_compneg.support.errors import CompNegError, InputError, OutputError
-from pyserini_compneg.support.files import keep_inputs, reason_of
+from pyserini_compneg.support.errors import InputError, OutputError
 from pyserini_compneg.support.progress import progress
+from pyserini_compneg.support.staging import keep_inputs, output_errors, staged_folder
 from pyserini_compneg.topics.topics import Topic
 
 DOCUMENTS = "collection/documents.jsonl"
 EXPRESSIONS, TEXTS, PLAIN = "topics.tsv", "topics.jsonl", "topics.plain.tsv"
 QRELS = "qrels.txt"
+_REMEDY = "choose another place with --output"
 
 
 class Converted(NamedTuple):
@@ -53,9 +52,15 @@ def convert(dataset: Dataset, split: str, output: str | Path) -> Converted:
         CompNegError: The folder is there already or cannot be written, a line is broken, an id is given twice, or a
             document is judged that there is not.
     """
-    keep_inputs(output, dataset.folder)
+    target = Path(output)
+    keep_inputs(target, dataset.folder)
     topics, qrels = dataset.topics(split), dataset.qrels(split)
-    with _whole_folder(Path(output)) as folder:
+    if target.exists():
+        raise OutputError("exists already", where=target, remedy=_REMEDY)
+    if not target.parent.is_dir():
+        missing = f"cannot be written: there is no folder {target.parent}"
+        raise OutputError(missing, where=target, remedy="create it first")
+    with output_errors(target, _REMEDY), staged_folder(target) as folder:
         docids: set[str] = set()
         _write(folder / DOCUMENTS, _document_lines(dataset.documents(split), docids))
         unknown = next((docid for judged in qrels.values() for docid in judged if docid not in docids), None)
@@ -110,24 +115,3 @@ def _write(path: Path, lines: Iterable[str]) -> None:
         handle.writelines(f"{line}\n" for line in lines)
         handle.flush()
         os.fsync(handle.fileno())
-
-
-@contextmanager
-def _whole_folder(target: Path) -> Iterator[Path]:
-    """A folder beside the target. It gets the target's name on a clean exit and is removed on any exception."""
-    if target.exists():
-        raise OutputError(f"{target}: exists already; choose another place with --output")
-    if not target.parent.is_dir():
-        raise OutputError(f"{target}: cannot be written: there is no folder {target.parent}; create it first")
-    try:
-        with TemporaryDirectory(".tmp", f".{target.name[:200]}.", target.parent, ignore_cleanup_errors=True) as beside:
-            working = Path(beside) / "made"  # with the permissions of any folder, which `beside` has not
-            working.mkdir()
-            yield working
-            os.rename(working, target)
-    except CompNegError:
-        raise
-    except OSError as cause:
-        raise OutputError(
-            f"{target}: cannot be written: {reason_of(cause)}; choose another place with --output"
-        ) from None

@@ -1,0 +1,268 @@
+"""Writing files and folders atomically: a kill, a full disk or a second writer never leaves a broken result.
+
+A result is written under a hidden name beside its place and takes its name when it is complete. What is at its place
+stays until then. Where work takes long, a lock beside the result keeps other processes away.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import logging
+import os
+import re
+import secrets
+import shutil
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, Any, TextIO, cast
+
+from filelock import FileLock, Timeout
+
+from pyserini_compneg.support.errors import CompNegError, OutputError
+from pyserini_compneg.support.files import reason_of
+from pyserini_compneg.support.terminal import EscapedOutput
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""The errors of a file that cannot grow. What is raised for them does not name the file."""
+
+lock_seconds: ContextVar[float] = ContextVar("lock_seconds", default=0.0)
+"""How long a process waits for a result that another process writes. On a cluster that may be the first process of the
+same part, which was taken for lost and is about to end."""
+
+_REMEDY = "choose another place with --output"
+_TEMPORARY = re.compile(r"[0-9a-f]{8}\.tmp")
+_logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def output_errors(path: object, remedy: str = "", kinds: tuple[type[Exception], ...] = (OSError,)) -> Iterator[None]:
+    """Turns what the operating system refuses into ``path: cannot be written: reason; remedy``."""
+    try:
+        yield
+    except CompNegError:
+        raise
+    except kinds as cause:
+        raise OutputError(f"cannot be written: {reason_of(cause)}", where=path, remedy=remedy) from None
+
+
+@contextmanager
+def atomic_writer(path: str | Path | None, remedy: str = _REMEDY, *, colours: bool = False) -> Iterator[TextIO]:
+    """A text handle for a file that is written atomically.
+
+    The text goes to a temporary file in the same folder, which is made if it is missing. Both happen on entry, so that
+    an unwritable place is known before the work starts. On a clean exit the file takes the final name; on any exception
+    it is removed. A device or a pipe, such as ``/dev/null``, is written directly, and so is standard output, which
+    ``None`` and ``-`` mean. A terminal gets escapes for what would steer it, unless the text has ``colours``.
+    """
+    if path is None or str(path) == "-":
+        with _standard_output():
+            escapes = sys.stdout.isatty() and not colours
+            yield cast("TextIO", EscapedOutput(sys.stdout)) if escapes else sys.stdout
+        return
+    if os.path.isdir(path):
+        raise OutputError("cannot be written: it is a folder", where=path, remedy="name a file in it")
+    is_device = os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode)
+    try:
+        with ExitStack() as stack:
+            with output_errors(path, remedy):
+                file = open(path, "w", encoding="utf-8", newline="\n") if is_device else _staged_file(path)  # noqa: SIM115
+                handle = stack.enter_context(file)
+            yield handle
+    except OSError as cause:
+        if cause.errno in DISK_FULL:
+            raise OutputError(f"cannot be written: {reason_of(cause)}", where=path, remedy=remedy) from None
+        raise
+
+
+@contextmanager
+def _staged_file(path: str | Path) -> Iterator[TextIO]:
+    target = Path(os.path.realpath(path))
+    with parent_folders(target):
+        handle = _temporary_file(target)
+        written = Path(handle.name)
+        try:
+            with handle:
+                yield handle
+                handle.flush()
+                os.fsync(handle.fileno())
+            os.replace(written, target)
+        except BaseException:
+            written.unlink(missing_ok=True)
+            raise
+
+
+def _temporary_file(target: Path) -> TextIO:
+    """A new hidden file beside the target, locked while it is open."""
+    remove_left_files(target)
+    while True:
+        path = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp")
+        handle = open(path, "x", encoding="utf-8", newline="\n")  # noqa: SIM115
+        with suppress(OSError):  # some file systems of a network have no locks; there nothing is removed either
+            _lock(handle)
+        if path.exists():  # nobody took it for one that was left, before it was locked
+            return handle
+        handle.close()
+
+
+def remove_left_files(target: Path) -> None:
+    """Removes the temporary files that killed writers of a file left; those of living processes stay."""
+    prefix = f".{target.name[:200]}."
+    with suppress(OSError):  # a folder that can be written, not read
+        for path in target.parent.iterdir():
+            if path.name.startswith(prefix) and _TEMPORARY.fullmatch(path.name[len(prefix) :]):
+                with suppress(OSError), path.open("rb") as left:
+                    _lock(left)
+                    path.unlink()
+
+
+def _lock(file: IO[Any]) -> None:
+    """Locks a file until it is closed or its process ends; an OSError if another process holds it."""
+    if fcntl is None:
+        raise OSError(errno.ENOLCK, "no locks")
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def _standard_output() -> Iterator[None]:
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as cause:
+        if cause.errno in DISK_FULL | {errno.EBADF, errno.EIO}:
+            raise OutputError(of_standard_output(cause)) from None
+        raise
+
+
+def of_standard_output(error: OSError) -> str:
+    """Why standard output cannot be written."""
+    return f"standard output: {'it is closed' if error.errno == errno.EBADF else reason_of(error)}"
+
+
+def keep_inputs(output: str | Path | None, *inputs: str | Path, remedy: str = _REMEDY) -> None:
+    """Refuses an output that is one of the inputs, or lies in one that is a folder."""
+    if output is None or str(output) == "-":
+        return
+    for source in inputs:
+        if Path(os.path.realpath(output)).is_relative_to(os.path.realpath(source)):
+            raise OutputError(f"would overwrite {source}", where=output, remedy=remedy)
+
+
+@contextmanager
+def parent_folders(target: Path) -> Iterator[None]:
+    """Makes the folders above a result. On an exception it removes those that it made and that are still empty."""
+    missing = [folder for folder in target.parents if not folder.exists()]
+    try:
+        if not (above := next(folder for folder in target.parents if folder.exists())).is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, f"{above} is no folder")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for folder in missing:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+def lock_file(target: Path) -> Path:
+    """The lock of a result: beside it, because the result itself is renamed and deleted."""
+    return target.with_name(f".{target.name}.lock")
+
+
+@contextmanager
+def locked(target: Path, busy: str, remedy: str = "wait for it", *, waits: bool = False) -> Iterator[None]:
+    """Keeps other processes away from a result. If one has it, this waits, or refuses it after ``lock_seconds``.
+
+    Args:
+        target: The file or the folder.
+        busy: What another process does, for the message: ``another process is building it``.
+        remedy: What the refusal advises.
+        waits: Wait as long as it takes.
+    """
+    path = lock_file(target)
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=lock_seconds.get())
+    except Timeout:
+        if not path.exists():  # as in /proc, where nobody can make a file
+            raise OSError(errno.EACCES, f"{target.parent} takes no files") from None
+        if not waits:
+            raise OutputError(busy, where=target, remedy=remedy) from None
+        _logger.warning("%s: %s; waiting", target, busy)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # before the release: whoever waits for it sees that it is gone, and makes another
+            path.unlink()
+        lock.release()
+
+
+@contextmanager
+def staged_folder(target: Path, replace: bool = False) -> Iterator[Path]:
+    """A new folder beside ``target``. It takes that name on a clean exit, and is deleted on an exception.
+
+    A folder that is there by then is replaced only with ``replace``.
+    """
+    with TemporaryDirectory(".tmp", f".{target.name[:200]}.", target.parent, ignore_cleanup_errors=True) as beside:
+        folder = Path(beside) / "made"  # with the permissions of any folder, which `beside` has not
+        folder.mkdir()
+        yield folder
+        if replace:
+            replace_folder(folder, target)
+        else:
+            os.rename(folder, target)
+
+
+def replace_folder(folder: Path, target: Path) -> None:
+    """Renames a folder to ``target``. What was there is deleted when the new one is there."""
+    if not target.exists():
+        folder.rename(target)
+    elif _exchange(folder, target):
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        old = former_folder(target)
+        target.rename(old)
+        try:
+            folder.rename(target)
+        except BaseException:
+            old.rename(target)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def former_folder(target: Path) -> Path:
+    """Where :func:`replace_folder` puts the old folder if the system cannot swap two in one step."""
+    return target.with_name(f".{target.name}.old")
+
+
+def undo_half_an_exchange(target: Path) -> None:
+    """Repairs what a kill between the two renames of :func:`replace_folder` left."""
+    if target.exists():
+        shutil.rmtree(former_folder(target))
+    else:
+        former_folder(target).rename(target)
+
+
+def _exchange(a: Path, b: Path) -> bool:
+    """Swaps two folders in one step, so that both names always exist; False where the system has no such call."""
+    if sys.platform != "linux":
+        return False
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return renameat2 is not None and renameat2(here, os.fsencode(a), here, os.fsencode(b), exchange) == 0
+
+
+def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The names of the settings by which unfinished work differs from what is asked for now."""
+    return [name for name in {**now, **before} if before.get(name) != now.get(name)]
