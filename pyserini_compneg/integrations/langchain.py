@@ -9,7 +9,7 @@ from typing import Any
 from pyserini_compneg.compose import Query
 from pyserini_compneg.expression import parse
 from pyserini_compneg.expression.filters import narrowed
-from pyserini_compneg.integrations import require
+from pyserini_compneg.integrations.hosts import require
 from pyserini_compneg.search import SignedImpactSearcher
 
 require("langchain-core", "1.0", "langchain")
@@ -25,13 +25,10 @@ from pydantic import ConfigDict  # noqa: E402
 
 
 class CompNegRetriever(BaseRetriever):
-    """Finds documents of an index with stored sources; each has its score, its title and all else in ``metadata``.
+    """Finds ``k`` documents of an open index with stored sources; ``metadata`` has their scores, titles and all else.
 
-    Attributes:
-        searcher: The open index.
-        k: Documents a query.
-        filter: As for :meth:`SignedImpactSearcher.search`; ``invoke(text, filter=...)`` narrows it.
-        read: What makes a query of a text; by default it is an expression. ``decompose`` reads plain texts.
+    ``filter`` is that of :meth:`SignedImpactSearcher.search`, and ``invoke(text, filter=...)`` narrows it. ``read``
+    makes a query of a text: by default the text is an expression, and ``decompose`` reads plain texts.
 
     Example:
         >>> searcher = SignedImpactSearcher("indexes/films")  # doctest: +SKIP

@@ -12,8 +12,7 @@ from typing import Any
 from pyserini_compneg.compose import Operators, Query
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.expression import Atom
-from pyserini_compneg.integrations import require
-from pyserini_compneg.integrations.records import index_records
+from pyserini_compneg.integrations.hosts import index_records, require
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.search.run_writer import printed_scores
 from pyserini_compneg.support.arguments import checked_list
@@ -27,12 +26,10 @@ from mteb.models.model_meta import ModelMeta  # noqa: E402
 class CompNegSearch:
     """A ``SearchProtocol`` of MTEB: indexes a task's documents in a temporary folder, and searches its queries there.
 
-    Args:
-        encoder: What encodes documents and queries: ``bm25``, a model, or ``bm25+MODEL``.
-        operators: As for :class:`SignedImpactSearcher`.
-        read: What makes a query of a text; by default it is one atom. ``decompose`` reads AND, OR and NOT in it.
-        name: The name in the results, ``organisation/model``; by default of the encoder. The revision tells encoders,
-            operators and readings apart: MTEB does not run again what it has results of.
+    ``encoder`` encodes documents and queries: ``bm25``, a model, or ``bm25+MODEL``. ``read`` makes a query of a text:
+    by default the text is one atom, and ``decompose`` reads AND, OR and NOT in it. ``name`` is the name in the results,
+    ``organisation/model``. The revision tells encoders, operators and readings apart, because MTEB does not run again
+    what it has results of.
 
     Example:
         >>> mteb.evaluate(CompNegSearch(read=decompose), mteb.get_task("NevIR"))  # doctest: +SKIP
@@ -54,18 +51,13 @@ class CompNegSearch:
         self._searcher: SignedImpactSearcher | None = None
 
     def index(self, corpus: Sequence[Mapping[str, str]], **_: Any) -> None:
-        """Indexes the documents of a task, in place of those of the task before.
-
-        Raises:
-            CompNegError: As :func:`build_index`.
-        """
+        """Indexes the documents of a task, in place of those of the task before."""
         records = ({"id": row["id"], "title": row.get("title"), "text": row["text"]} for row in corpus)
         self.close()
         index_records(records, f"{self._folder.name}/index", self.encoder, overwrite=True)
         self._searcher = SignedImpactSearcher(f"{self._folder.name}/index", operators=self.operators)
 
     def close(self) -> None:
-        """Closes the index, if one is open."""
         if self._searcher is not None:
             self._searcher.close()
             self._searcher = None
@@ -78,13 +70,9 @@ class CompNegSearch:
         top_ranked: Mapping[str, Sequence[str]] | None = None,
         **_: Any,
     ) -> dict[str, dict[str, float]]:
-        """The scores of the best documents of each query, or of given ones that it matches.
+        """The scores of the best documents of each query, or of the given documents that match it.
 
         Equal scores of a ranking are set apart by a millionth, as in runs.
-
-        Raises:
-            RuntimeError: Nothing was indexed.
-            CompNegError: As :meth:`SignedImpactSearcher.search`.
         """
         if self._searcher is None:
             raise RuntimeError("no documents to search; call index first")

@@ -14,7 +14,7 @@ from typing import Any
 from pyserini_compneg.compose import WEIGHT_SCALE, Max, Operators, Product, Query, query_text
 from pyserini_compneg.compose import QueryEncoder as AtomEncoder
 from pyserini_compneg.compose.lowering import FACTORED
-from pyserini_compneg.integrations.records import plain_vector
+from pyserini_compneg.integrations.hosts import plain_vector
 from pyserini_compneg.lucene import java_class, resolve_index
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 from pyserini_compneg.search.ranked_hits import FilterLike, query_name
@@ -39,19 +39,9 @@ class ComposedQueryEncoder(QueryEncoder):
     """Composes expressions for an impact searcher of Pyserini.
 
     ``LuceneImpactSearcher`` takes only positive whole weights, and leaves out terms that every document has.
-    :class:`SignedLuceneImpactSearcher` takes every query, and leaves out none.
-
-    Args:
-        index_dir: The index that is to be searched.
-        encoder: Encodes the atoms: as for :class:`SignedImpactSearcher`, or a ``QueryEncoder`` of Pyserini.
-        operators: How union, intersection and difference are composed.
-        cpt: The form of conjunctions.
-        weight_scale: Query weights are round(w · weight_scale). By default 1 for an encoder of Pyserini, whose weights
-            are whole numbers.
-        min_idf: As for :class:`SignedImpactSearcher`.
-
-    Raises:
-        CompNegError: As :class:`SignedImpactSearcher`.
+    :class:`SignedLuceneImpactSearcher` takes every query, and leaves out none. The arguments are those of
+    :class:`SignedImpactSearcher`; ``encoder`` may also be a ``QueryEncoder`` of Pyserini. Its weights are whole
+    numbers, so its ``weight_scale`` is 1 by default.
     """
 
     def __init__(
@@ -72,15 +62,9 @@ class ComposedQueryEncoder(QueryEncoder):
         )
 
     def encode(self, text: Query, **_: object) -> dict[str, int]:
-        """The weights of the terms of a query.
+        """The weights of the terms of an expression.
 
-        Args:
-            text: An expression.
-
-        Raises:
-            QueryError: A text that is no expression.
-            EncodingError: An atom that the encoder cannot encode.
-            QueryError: A query that ``LuceneImpactSearcher`` cannot run; the message says what can.
+        If ``LuceneImpactSearcher`` cannot run the query, the error names what can.
         """
         (node,) = self.searcher.compose([text])
         if (obstacle := stock_obstacle(node)) is not None:
@@ -94,23 +78,12 @@ class SignedLuceneImpactSearcher(LuceneImpactSearcher):
     """``LuceneImpactSearcher``, for queries with every operator.
 
     No term is left out of a query by default. ``LuceneImpactSearcher`` leaves out terms that every document has: with
-    ``min_idf=0`` a query without operators has the hits and scores that it has there. Feedback and fields are not for
-    composed queries.
+    ``min_idf=0`` a query without operators has the hits and scores that it has there. Composed queries take no feedback
+    and no fields.
 
-    Args:
-        index_dir: The index, or the name of a prebuilt one.
-        query_encoder: As there; it encodes the atoms of queries. A :class:`ComposedQueryEncoder` chooses the operators
-            and a ``min_idf``, too.
-        min_idf: As there, for the terms of atoms: those of a lower or the same idf are left out. None leaves out none.
-        encoder_type: As there.
-        prebuilt_index_name: As there.
-
-    Attributes:
-        signed: What searches.
-
-    Raises:
-        IndexFormatError: There is no index, or the encoder composes for another one.
-        ArgumentError: A ``min_idf`` beside a :class:`ComposedQueryEncoder`.
+    The arguments are those of ``LuceneImpactSearcher``. ``query_encoder`` encodes the atoms of queries; a
+    :class:`ComposedQueryEncoder` chooses the operators and ``min_idf``, too. ``index_dir`` may name a prebuilt index.
+    ``signed`` is the :class:`SignedImpactSearcher` that searches.
 
     Example:
         >>> encoder = SpladeQueryEncoder("naver/splade-v3")  # doctest: +SKIP
@@ -159,16 +132,9 @@ class SignedLuceneImpactSearcher(LuceneImpactSearcher):
     def search(
         self, q: Query, k: int = 10, fields: Mapping[str, float] | None = None, *, filter: FilterLike = None
     ) -> list[SignedHit]:
-        """The k best documents.
+        """The k best documents for a query such as ``"spy films NOT comedies"``.
 
-        Args:
-            q: For example ``"spy films NOT comedies"``.
-            k: Hits.
-            fields: None.
-            filter: As for :meth:`SignedImpactSearcher.search`; Pyserini's own searcher has none.
-
-        Raises:
-            CompNegError: As :meth:`SignedImpactSearcher.search`.
+        ``fields`` must be None. ``filter`` is that of :meth:`SignedImpactSearcher.search`.
         """
         name = query_name(q)
         return self.batch_search([q], [name], k, 1, fields, filter=filter)[name]
@@ -191,13 +157,12 @@ class SignedLuceneImpactSearcher(LuceneImpactSearcher):
         return {qid: [SignedHit(hit, self.object) for hit in hits] for qid, hits in found.items()}
 
     def close(self) -> None:
-        """Closes the index."""
         self.signed.close()
         super().close()
 
 
 class SignedHit:
-    """A hit, with the attributes that Anserini's have. What only the index knows is looked up when it is asked for."""
+    """A hit, with the attributes of Anserini's hits. Attributes that only the index knows are looked up on use."""
 
     def __init__(self, hit: Hit, searcher: Any) -> None:
         self.docid, self.score = hit
@@ -205,12 +170,10 @@ class SignedHit:
 
     @cached_property
     def lucene_document(self) -> Any:
-        """Lucene's document."""
         return self._searcher.doc(self.docid)
 
     @cached_property
     def lucene_docid(self) -> int:
-        """Lucene's number of the document."""
         utils = java_class("io.anserini.index.IndexReaderUtils")
         return int(utils.convertDocidToLuceneDocid(self._searcher.reader, self.docid))
 
@@ -221,7 +184,6 @@ class SignedHit:
         return source
 
     def __repr__(self) -> str:
-        """The id and the score."""
         return f"SignedHit(docid={self.docid!r}, score={self.score!r})"
 
 

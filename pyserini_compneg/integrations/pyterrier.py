@@ -16,8 +16,7 @@ from pyserini_compneg.compose import Operators, Query, QueryEncoder, from_json, 
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.expression import parse
 from pyserini_compneg.expression.filters import narrowed
-from pyserini_compneg.integrations import require
-from pyserini_compneg.integrations.records import index_records, plain_vector
+from pyserini_compneg.integrations.hosts import index_records, plain_vector, require
 from pyserini_compneg.lucene.gate import configure_machine
 from pyserini_compneg.reading import decompose
 from pyserini_compneg.search import SignedImpactSearcher
@@ -36,11 +35,9 @@ _QUERIES = ("query_tree", "query_toks", "query")
 
 
 class CompNegIndex(pt.Artifact, pt.Indexer):
-    """An index of this package or of stock Anserini, as an artifact.
+    """The folder of an index of this package or of stock Anserini, as an artifact.
 
-    Args:
-        path: Its folder.
-        encoder: Encodes the atoms of queries, as for :class:`SignedImpactSearcher`.
+    ``encoder`` encodes the atoms of queries, as for :class:`SignedImpactSearcher`.
 
     Example:
         >>> index = CompNegIndex("indexes/films").index([{"docno": "d1", "text": "a spy film"}])  # doctest: +SKIP
@@ -57,14 +54,14 @@ class CompNegIndex(pt.Artifact, pt.Indexer):
 
     @property
     def searcher(self) -> SignedImpactSearcher:
-        """What searches it. It is opened on first use, and again if the index was replaced."""
+        """The searcher of the index. It is opened on first use, and again if the index was replaced."""
         if self._searcher is None:
             self._searcher = SignedImpactSearcher(self.path, self.encoder)
         self._searcher.reopen()
         return self._searcher
 
     def indexer(self, encoder: str = BM25, **options: Any) -> CompNegIndexer:
-        """Makes the index, with options."""
+        """The indexer of :class:`CompNegIndexer`, with its options."""
         return CompNegIndexer(self, encoder, **options)
 
     def retriever(
@@ -74,47 +71,33 @@ class CompNegIndex(pt.Artifact, pt.Indexer):
         threads: int = 1,
         filter: FilterLike = None,
     ) -> CompNegRetriever:
-        """Searches the index."""
         return CompNegRetriever(self, num_results, operators, threads, filter)
 
     def index(self, iter: Iterable[Mapping[str, Any]], **_: Any) -> CompNegIndex:
-        """Makes the index, with BM25."""
+        """Builds the index with BM25."""
         return self.indexer().index(iter)
 
     def index_inputs(self) -> list[list[str]]:
-        """What documents must have."""
         return self.indexer().index_inputs()
 
 
 class CompNegIndexer(pt.Indexer):
-    """Makes an index of texts (``docno``, ``text``, and ``title`` if there is one) or of vectors (``docno``, ``toks``).
+    """Builds an index of texts (``docno``, ``text``, perhaps ``title``) or of vectors (``docno``, ``toks``).
 
     Weights in ``toks`` are taken as they are: impact = round(weight · impact_scale), and nothing is multiplied by 100
-    unless ``impact_scale=100`` says so.
-
-    Args:
-        index: Where to.
-        encoder: What encodes the texts, as for :func:`build_index`; of ``toks`` the name of what made them.
-        **options: Further options of :func:`build_index`, such as ``impact_scale``, ``store_raw`` and ``overwrite``.
+    unless ``impact_scale=100`` says so. ``encoder`` encodes the texts, or names the encoder that made the ``toks``. The
+    options are those of :func:`build_index`, such as ``impact_scale``, ``store_raw`` and ``overwrite``.
     """
 
     def __init__(self, index: CompNegIndex, encoder: str = BM25, **options: Any) -> None:
         self._index, self.encoder, self._options = index, encoder, options
 
     def index_inputs(self) -> list[list[str]]:
-        """What documents must have."""
+        """The columns that documents must have: either of two lists."""
         return [["docno", "toks"], ["docno", "text"]]
 
     def index(self, iter: Iterable[Mapping[str, Any]], **_: Any) -> CompNegIndex:
-        """Makes the index.
-
-        Args:
-            iter: The documents, all with the columns of the first.
-
-        Raises:
-            InputValidationError: The first has neither a text nor a vector.
-            CompNegError: As :func:`build_index`.
-        """
+        """Builds the index of documents that all have the columns of the first document."""
         documents = pt.utils.peekable(iter)
         with pt.validate.any_iter(documents) as found:
             for columns in self.index_inputs():
@@ -136,14 +119,9 @@ class CompNegIndexer(pt.Indexer):
 class CompNegRetriever(pt.Transformer):
     """Searches ``query_tree`` (what :class:`Decompose` made, or a composed query), ``query_toks`` or ``query``.
 
-    Weights of ``query_toks`` may be negative, and are taken as they are. A ``query`` is an expression.
-
-    Args:
-        index: The index.
-        num_results: Documents a query.
-        operators: As for :class:`SignedImpactSearcher`.
-        threads: As for :meth:`SignedImpactSearcher.batch_search`.
-        filter: As for :meth:`SignedImpactSearcher.search`. A column ``filter`` of a frame narrows it for each query.
+    Weights of ``query_toks`` may be negative, and are taken as they are. A ``query`` is an expression. A column
+    ``filter`` of a frame narrows ``filter`` for each query. The other arguments are those of
+    :class:`SignedImpactSearcher` and its ``batch_search``.
     """
 
     def __init__(
@@ -161,10 +139,6 @@ class CompNegRetriever(pt.Transformer):
         """The best documents of each query: ``docno``, ``score`` and ``rank`` beside the columns of the query.
 
         Equal scores are set apart by a millionth, as in runs: measures look at scores alone, not at ranks.
-
-        Raises:
-            InputValidationError: A frame without queries, or with documents.
-            ValueError: A query id given twice, or a query that cannot be searched.
         """
         with pt.validate.any(inp, context=self) as found:
             for column in _QUERIES:
@@ -189,7 +163,7 @@ class CompNegRetriever(pt.Transformer):
         return asked.assign(docno=list(docnos), score=list(scores), rank=list(ranks))
 
     def fuse_rank_cutoff(self, k: int) -> CompNegRetriever | None:
-        """``retriever % k`` searches k documents, where it is compiled."""
+        """``retriever % k``, compiled, searches k documents."""
         return (
             CompNegRetriever(self.index, k, self.operators, self.threads, self.filter) if k < self.num_results else None
         )
@@ -198,15 +172,14 @@ class CompNegRetriever(pt.Transformer):
 class Decompose(pt.Transformer):
     """Reads the plain text in ``query`` as an expression: ``query_tree``, and for people ``query``.
 
-    Args:
-        read: What reads a text; by default the small model of the package.
+    By default the small model of the package reads the text.
     """
 
     def __init__(self, read: Callable[[str], Query] = decompose) -> None:
         self.read = read
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """The frame with what was read; the text itself is ``query_0``."""
+        """The frame with the readings; ``query_0`` has the texts."""
         pt.validate.query_frame(inp, extra_columns=["query"], context=self)
         trees = [self.read(text) for text in inp["query"]]
         return pt.model.push_queries(inp).assign(query=[query_text(tree) for tree in trees], query_tree=trees)
@@ -215,16 +188,13 @@ class Decompose(pt.Transformer):
 class Explain(pt.Transformer):
     """Adds to each hit ``explanation``, a dictionary: what each term adds to the score, the largest first.
 
-    Args:
-        index: The index that was searched.
-        operators: As for the retriever.
+    The index and the operators must be those of the retriever.
     """
 
     def __init__(self, index: CompNegIndex, operators: Operators | None = None) -> None:
         self.index, self.operators = index, operators
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """The frame with explanations."""
         with pt.validate.any(inp, context=self) as found:
             for column in _QUERIES:
                 found.result_frame(extra_columns=[column], mode=column)
@@ -261,4 +231,4 @@ def _query(value: Any, source: str, column: str, signed: bool) -> Query:
     try:
         return parse(value) if isinstance(value, str) else value
     except CompNegError as error:
-        raise type(error)(f"{source}: {error}") from None
+        raise error.at(source) from None

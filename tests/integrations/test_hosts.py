@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from refusals import refusal
 
-from pyserini_compneg import integrations
+from pyserini_compneg.integrations import hosts
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,14 +30,14 @@ def test_requirements(monkeypatch, found, said):
 
     monkeypatch.setattr(metadata, "version", version)
     if said is None:
-        integrations.require("mteb", "2.1")
+        hosts.require("mteb", "2.1")
     else:
-        assert refusal(integrations.require, "mteb", "2.1", error=ImportError) == said
+        assert refusal(hosts.require, "mteb", "2.1", error=ImportError) == said
 
 
 def test_floors_are_those_of_the_extras():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    sources = [path.read_text("utf-8") for path in Path(integrations.__file__).parent.glob("*.py")]
+    sources = [path.read_text("utf-8") for path in Path(hosts.__file__).parent.glob("*.py")]
     required = re.findall(r'^require\("([\w-]+)", "([\d.]+)"(?:, "(\w+)")?\)', "".join(sources), re.MULTILINE)
     assert len(required) == 3
     for host, floor, extra in required:

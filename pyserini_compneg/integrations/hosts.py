@@ -1,0 +1,57 @@
+"""What the modules for hosts share: the versions of hosts, and documents and vectors that hosts hold in memory."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from importlib import metadata
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pyserini_compneg.index import build_index
+from pyserini_compneg.support.errors import CompNegError, install_hint
+
+
+def require(host: str, floor: str, extra: str | None = None) -> None:
+    """Raises ``ImportError`` if the distribution of a host is missing or older than ``floor``.
+
+    ``extra`` is the extra of this package that installs the host, by default of the same name.
+    """
+    remedy = install_hint(extra or host)
+    try:
+        found = metadata.version(host)
+    except metadata.PackageNotFoundError:
+        raise ImportError(f"{host} is not installed, and {floor} or later is needed: {remedy}") from None
+    if _numbers(found) < _numbers(floor):
+        raise ImportError(f"{host} {found} is too old, {floor} or later is needed: {remedy}")
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)[:2]]
+
+
+def index_records(records: Iterable[Mapping[str, Any]], index: str | Path, encoder: str, **options: Any) -> None:
+    """Builds an index of documents with the fields of a collection's lines; errors number the documents from 1.
+
+    The documents pass through a temporary file, because BM25 reads a collection twice.
+    """
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "documents.jsonl"
+        with path.open("w", encoding="utf-8") as file:
+            for record in records:
+                file.write(json.dumps(record, ensure_ascii=False, default=_number) + "\n")
+        try:
+            build_index(path, index, encoder, **options)
+        except CompNegError as error:
+            raise type(error)(str(error).replace(f"{path}:", "document ")) from None
+
+
+def plain_vector(vector: Any) -> Any:
+    """A vector with numbers of Python in place of numpy's. A value that is no vector is returned, and refused later."""
+    return {term: _number(weight) for term, weight in vector.items()} if hasattr(vector, "items") else vector
+
+
+def _number(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
