@@ -9,7 +9,7 @@ from synthetic import Query
 
 from pyserini_compneg.compose import Operators
 from pyserini_compneg.compose.quantisation import whole
-from pyserini_compneg.compose.scoring import positive_weights
+from pyserini_compneg.compose.trees import positive_weights
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.topics.topics import read_topics

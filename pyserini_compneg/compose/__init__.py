@@ -12,18 +12,9 @@ from pyserini_compneg.compose.operators import (
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
 from pyserini_compneg.compose.queries import Query, compose_queries, compose_query, query_text
 from pyserini_compneg.compose.query_terms import QueryTerm, query_terms
-from pyserini_compneg.compose.scoring import (
-    Damped,
-    Excluding,
-    Linear,
-    Max,
-    Product,
-    ScoringNode,
-    Sum,
-    evaluate,
-    is_empty,
-)
+from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.compose.sources import QueryEncoder, TopScores
+from pyserini_compneg.compose.trees import evaluate, is_empty
 
 __all__ = [
     "CPT_FORMS",

@@ -28,7 +28,6 @@ from pyserini_compneg.compose.intersection import (
 )
 from pyserini_compneg.compose.lowering import lowered
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
-from pyserini_compneg.compose.quantisation import kept_terms
 from pyserini_compneg.compose.rewrite import (
     Conjunction,
     alternatives,
@@ -38,20 +37,7 @@ from pyserini_compneg.compose.rewrite import (
     without_differences,
     without_exclusions,
 )
-from pyserini_compneg.compose.scoring import (
-    Damped,
-    Excluding,
-    Linear,
-    Max,
-    Product,
-    ScoringNode,
-    Sum,
-    is_empty,
-    leaf_vectors,
-    nodes,
-    positive_weights,
-    summands,
-)
+from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.compose.sources import (
     FIRST_PAGE,
     Answers,
@@ -62,6 +48,7 @@ from pyserini_compneg.compose.sources import (
     for_each,
     warn_of_unknown_atoms,
 )
+from pyserini_compneg.compose.trees import is_empty, kept_terms, leaf_vectors, nodes, positive_weights, summands
 from pyserini_compneg.compose.union import DISMAX_POOLED, VECTOR_UNIONS
 from pyserini_compneg.expression import (
     Atom,

@@ -8,10 +8,10 @@ Where documents must have terms, that gets ``"required": [vector, …]``, with w
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import reprlib
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
@@ -20,6 +20,25 @@ from pyserini_compneg.support.errors import ArgumentError, QueryError
 from pyserini_compneg.support.vectors import SparseVector
 
 _DEFAULT_SETTINGS = {"power": None, "root": 1, "weight": 1}
+
+_KINDS = {
+    "product": ("a product", (), ("power", "root", "weight")),
+    "damped": ("a damped score", ("excluded", "best", "weight"), ("floor",)),
+    "excluding": ("what excludes", ("excluded", "above"), ("required",)),
+    "vector": ("a vector", (), ()),
+    "max": ("a maximum", (), ()),
+    "sum": ("a sum", (), ()),
+    "filter": ("a filter", (), ()),
+}
+"""By the key that tells the kind of an object: its name in messages, the other keys that it needs, and may have."""
+
+_SCORE, _OPERAND, _EXCLUDED, _REQUIRED = (
+    ("a score", ("vector", "product", "max", "sum", "damped", "excluding")),
+    ("an operand of a product", ("vector",)),
+    ("an excluded part", ("vector", "product", "damped", "filter")),
+    ("a required part", ("vector",)),
+)
+"""The kinds of objects that may stand in a place."""
 
 
 def to_json(node: ScoringNode) -> dict[str, Any]:
@@ -71,17 +90,22 @@ def from_json(value: object, source: str) -> ScoringNode:
     Max(children=(Linear(weights={'birds': 2.0}), Linear(weights={'bats': 1.0})))
     """
     try:
-        return _read(value, "$", 1)
+        node: ScoringNode = _read(value, "$", 1)
     except QueryError as error:
-        raise QueryError(f"{source}: {error}") from None
+        raise error.at(source) from None
+    return node
 
 
-def _tree(node: ScoringNode) -> dict[str, Any]:
+def _tree(node: ScoringNode | Filter) -> dict[str, Any]:
     match node:
+        case Filter():
+            return {"filter": node.to_json()}
         case Linear(weights):
             return _vector(weights)
         case Product(operands):
-            return {"product": [_vector(operand) for operand in operands], **_settings(node)}
+            settings = {name: getattr(node, name) for name in _DEFAULT_SETTINGS}
+            given = {name: _number(value) for name, value in settings.items() if value != _DEFAULT_SETTINGS[name]}
+            return {"product": [_vector(operand) for operand in operands], **given}
         case Max(children):
             return {"max": [_tree(child) for child in children]}
         case Sum(children):
@@ -91,18 +115,9 @@ def _tree(node: ScoringNode) -> dict[str, Any]:
             last = {"floor": _number(floor)} if floor else {}
             return {"damped": _tree(child), **parts, "weight": _number(weight), **last}
         case Excluding(child, excluded, above, required):
-            left_out = [_filter(part) if isinstance(part, Filter) else _tree(part) for part in excluded]
-            lists = {"excluded": left_out, "above": list(map(_number, above)), "required": list(map(_tree, required))}
+            lists = {"excluded": [*map(_tree, excluded)], "above": [*map(_number, above)]}
+            lists["required"] = [*map(_tree, required)]
             return {"excluding": _tree(child), **{name: parts for name, parts in lists.items() if parts}}
-
-
-def _filter(part: Filter) -> dict[str, Any]:
-    return {"filter": part.to_json()}
-
-
-def _settings(product: Product) -> dict[str, float]:
-    settings = {name: getattr(product, name) for name in _DEFAULT_SETTINGS}
-    return {name: _number(value) for name, value in settings.items() if value != _DEFAULT_SETTINGS[name]}
 
 
 def _vector(weights: SparseVector) -> dict[str, Any]:
@@ -114,113 +129,84 @@ def _number(number: float) -> float:
     return int(number) if number == int(number) else number
 
 
-def _read(value: object, path: str, level: int) -> ScoringNode:
+def _read(value: object, path: str, level: int, place: tuple[str, tuple[str, ...]] = _SCORE) -> Any:
+    """The node, or the filter, of an object."""
     if level > MAX_DEPTH:
-        raise QueryError(f"the score is more than {MAX_DEPTH} levels deep; flatten it")
-    if isinstance(value, Mapping) and "product" in value:
-        return _read_product(value, path)
-    if isinstance(value, Mapping) and "damped" in value:
-        return _read_damped(value, path, level)
-    if isinstance(value, Mapping) and "excluding" in value:
-        return _read_excluding(value, path, level)
-    kinds = "vector, product, max, sum, damped or excluding"
-    kind, body = _only_item(value, ("vector", "max", "sum"), path, "a score", kinds)
-    if kind == "vector":
-        return _node(Linear, path, _weights(body, f"{path}.vector"))
-    members = _members(body, f"{path}.{kind}", "one or more scores")
-    children = tuple(_read(member, f"{path}.{kind}[{i}]", level + 1) for i, member in enumerate(members))
-    return Max(children) if kind == "max" else Sum(children)
-
-
-def _read_product(value: Mapping[str, Any], path: str) -> ScoringNode:
-    settings = {key: setting for key, setting in value.items() if key != "product"}
-    if unknown := [key for key in settings if key not in _DEFAULT_SETTINGS]:
-        raise QueryError(f"{path}: a product has no {unknown[0]!r}, only product, power, root, weight")
-    if "power" in settings and settings["power"] is None:  # which stands for 1/n in Python alone
-        raise QueryError(f"{path}.power: expected a number, got nothing; without the key it is 1/n")
-    operands = []
-    for i, member in enumerate(_members(value["product"], f"{path}.product", "two or more vectors")):
-        _, body = _only_item(member, ("vector",), f"{path}.product[{i}]", "an operand of a product", "vector")
-        operands.append(_weights(body, f"{path}.product[{i}].vector"))
-    return _node(Product, path, tuple(operands), **settings)
-
-
-def _read_damped(value: Mapping[str, Any], path: str, level: int) -> ScoringNode:
-    fields = {field.name for field in dataclasses.fields(Damped)} - {"child"} | {"damped"}
-    if wrong := sorted(fields ^ {*value, "floor"}):
-        what = "has no" if wrong[0] in value else "needs"
-        said = f"a damped score {what} {wrong[0]!r}, only damped, excluded, best, weight, floor"
-        raise QueryError(f"{path}: {said}")
-    child = _read(value["damped"], f"{path}.damped", level + 1)
-    excluded = _members(value["excluded"], f"{path}.excluded", "one or more vectors or products")
-    best = _members(value["best"], f"{path}.best", "one or more scores, of the excluded parts")
-    parts = tuple(_read_lowering(part, f"{path}.excluded[{i}]", level) for i, part in enumerate(excluded))
-    return _node(Damped, path, child, parts, tuple(best), value["weight"], value.get("floor", 0.0))
-
-
-def _read_excluding(value: Mapping[str, Any], path: str, level: int) -> ScoringNode:
-    needed = {"excluding"} if value.keys() == {"excluding", "required"} else {"excluding", "excluded", "above"}
-    if wrong := sorted(needed ^ (value.keys() - {"required"})):
-        what = "has no" if wrong[0] in value else "needs"
-        raise QueryError(f"{path}: what excludes {what} {wrong[0]!r}, only excluding, excluded, above, required")
-    child = _read(value["excluding"], f"{path}.excluding", level + 1)
-    required = []
-    if "required" in value:
-        for i, part in enumerate(_members(value["required"], f"{path}.required", "one or more vectors")):
-            _only_item(part, ("vector",), f"{path}.required[{i}]", "a required part", "vector")
-            required.append(_read(part, f"{path}.required[{i}]", level + 1))
+        raise QueryError(f"the score is more than {MAX_DEPTH} levels deep", remedy="flatten it")
+    what, kinds = place
+    kind = next((key for key in _KINDS if isinstance(value, Mapping) and key in value), "")
+    if not isinstance(value, Mapping) or kind not in kinds:
+        named = " or ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
+        raise QueryError(f"{what} must be an object with {named}, got {reprlib.repr(value)}", where=path)
+    _check_keys(value, kind, path)
+    parts = partial(_parts, value, path, level + 1)
+    match kind:
+        case "vector":
+            return _made(Linear, path, _weights(value["vector"], f"{path}.vector"))
+        case "filter":
+            return _made(Filter, f"{path}.filter", value["filter"])
+        case "product":
+            settings = {key: setting for key, setting in value.items() if key != kind}
+            operands = _parts(value, path, level, kind, "two or more vectors", _OPERAND)
+            return _made(Product, path, tuple(operand.weights for operand in operands), **settings)
+        case "max":
+            return Max(parts(kind, "one or more scores"))
+        case "sum":
+            return Sum(parts(kind, "one or more scores"))
+    child = _read(value[kind], f"{path}.{kind}", level + 1)
+    if kind == "damped":
+        excluded = parts("excluded", "one or more vectors or products", _EXCLUDED)
+        best = _list(value, path, "best", "one or more scores, of the excluded parts")
+        return _made(Damped, path, child, excluded, tuple(best), value["weight"], value.get("floor", 0.0))
+    required = parts("required", "one or more vectors", _REQUIRED) if "required" in value else ()
     if "excluded" not in value:
-        return _node(Excluding, path, child, required=tuple(required))
-    parts: list[ScoringNode | Filter] = []
-    for i, part in enumerate(_members(value["excluded"], f"{path}.excluded", "one or more vectors, products, filters")):
-        if isinstance(part, Mapping) and part.keys() == {"filter"}:
-            try:
-                parts.append(Filter(part["filter"]))
-            except ArgumentError as error:
-                raise QueryError(f"{path}.excluded[{i}].filter: {error}") from None
-        else:
-            parts.append(_read_excluded(part, f"{path}.excluded[{i}]", level))
-    limits = _members(value["above"], f"{path}.above", "limits, one for each excluded part")
-    return _node(Excluding, path, child, tuple(parts), tuple(limits), tuple(required))
+        return _made(Excluding, path, child, required=required)
+    excluded = parts("excluded", "one or more vectors, products, filters", _EXCLUDED)
+    limits = _list(value, path, "above", "limits, one for each excluded part")
+    return _made(Excluding, path, child, excluded, tuple(limits), required)
 
 
-def _read_lowering(part: object, path: str, level: int) -> ScoringNode:
-    if isinstance(part, Mapping) and "damped" in part:
-        return _read(part, path, level + 1)
-    return _read_excluded(part, path, level)
+def _check_keys(value: Mapping[str, Any], kind: str, path: str) -> None:
+    what, others, optional = _KINDS[kind]
+    needed = (kind, *others)
+    lacking = set() if value.keys() == {"excluding", "required"} else set(needed) - value.keys()
+    if wrong := sorted(lacking | (value.keys() - {*needed, *optional})):
+        says = "has no" if wrong[0] in value else "needs"
+        raise QueryError(f"{what} {says} {wrong[0]!r}, only {', '.join((*needed, *optional))}", where=path)
+    if value.get("power", 1) is None:  # which stands for 1/n in Python alone
+        raise QueryError("expected a number, got nothing", where=f"{path}.power", remedy="without the key it is 1/n")
 
 
-def _read_excluded(part: object, path: str, level: int) -> ScoringNode:
-    if not isinstance(part, Mapping) or "product" not in part:
-        _only_item(part, ("vector",), path, "an excluded part", "vector or product")
-    return _read(part, path, level + 1)
-
-
-def _node(
-    kind: type[Linear | Product | Damped | Excluding], path: str, *arguments: Any, **settings: Any
-) -> ScoringNode:
-    """A leaf, a product or a damped score, whose own message goes on with the path inside it."""
+def _made(kind: type[ScoringNode | Filter], path: str, *arguments: Any, **settings: Any) -> ScoringNode | Filter:
+    """An object of Python, whose own message goes on with the path inside it."""
     try:
         return kind(*arguments, **settings)
-    except QueryError as error:
-        raise QueryError(f"{path}.{error}") from None
+    except (QueryError, ArgumentError) as error:
+        where = f"{path}.{error.where}" if error.where else path
+        raise QueryError(error.what, where=where, remedy=error.remedy) from None
 
 
-def _only_item(value: object, keys: tuple[str, ...], path: str, what: str, allowed: str) -> tuple[str, object]:
-    if isinstance(value, Mapping) and len(value) == 1:
-        key, body = next(iter(value.items()))
-        if key in keys:
-            return str(key), body
-    raise QueryError(f"{path}: {what} must be an object with {allowed}, got {reprlib.repr(value)}")
+def _parts(
+    value: Mapping[str, Any],
+    path: str,
+    level: int,
+    key: str,
+    expected: str,
+    place: tuple[str, tuple[str, ...]] = _SCORE,
+) -> tuple[Any, ...]:
+    """What stands in a list of an object."""
+    listed = enumerate(_list(value, path, key, expected))
+    return tuple(_read(part, f"{path}.{key}[{i}]", level, place) for i, part in listed)
 
 
 def _weights(value: object, path: str) -> Mapping[str, float]:
     if not isinstance(value, Mapping):
-        raise QueryError(f"{path}: expected an object of terms and weights, got {reprlib.repr(value)}")
+        raise QueryError(f"expected an object of terms and weights, got {reprlib.repr(value)}", where=path)
     return value
 
 
-def _members(value: object, path: str, expected: str) -> list[object]:
-    if not isinstance(value, list) or len(value) < (2 if expected.startswith("two") else 1):
-        raise QueryError(f"{path}: expected a list of {expected}, got {reprlib.repr(value)}")
-    return value
+def _list(value: Mapping[str, Any], path: str, key: str, expected: str) -> list[Any]:
+    listed = value[key]
+    if not isinstance(listed, list) or len(listed) < (2 if expected.startswith("two") else 1):
+        raise QueryError(f"expected a list of {expected}, got {reprlib.repr(listed)}", where=f"{path}.{key}")
+    return listed

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pyserini_compneg.compose.intersection import cpt_pairs
-from pyserini_compneg.compose.quantisation import kept_terms
-from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum, summands
+from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.compose.trees import kept_terms, summands
 from pyserini_compneg.compose.union import addition
 from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.vectors import SparseVector, complement_term, positive_part, scale

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from pyserini_compneg.compose.intersection import distinguishing_terms
 from pyserini_compneg.compose.operators import Operators
@@ -25,11 +24,11 @@ def conjunctions(expression: Expression, operators: Operators) -> list[Conjuncti
     ([], [])
     """
     wholes = [
-        replace(whole, kept=tuple(dict.fromkeys(whole.kept)))
+        whole._replace(kept=tuple(dict.fromkeys(whole.kept)))
         for whole in map(conjunction, alternatives(verbalised(expression, operators)))
     ]
     if len(wholes) > 1:
-        wholes = [replace(whole, required=()) for whole in wholes]  # it may be found by another alternative
+        wholes = [whole._replace(required=()) for whole in wholes]  # it may be found by another alternative
     return wholes if all(len(whole.kept) > 1 and not _strict(whole).issuperset(whole.kept) for whole in wholes) else []
 
 

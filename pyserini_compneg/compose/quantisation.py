@@ -76,26 +76,6 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
             return Excluding(quantised(child, weight_scale), left_out, limits, needed)
 
 
-def kept_terms(*nodes: ScoringNode) -> frozenset[str]:
-    """The terms of positive weight by which the wanted parts of queries find documents.
-
-    >>> sorted(kept_terms(Sum((Product(({"a": 1.0}, {"b": 1.0})), Linear({"c": 1.0, "x": 0.1}, kept="c")))))
-    ['a', 'b', 'c']
-    """
-    terms: set[str] = set()
-    for node in nodes:
-        match node:
-            case Linear(weights, kept):
-                terms.update(term for term in positive_part(weights) if kept is None or term in kept)
-            case Product(operands) if node.weight > 0:
-                terms.update(*operands)
-            case Max(children) | Sum(children):
-                terms |= kept_terms(*children)
-            case Damped(child) | Excluding(child):
-                terms |= kept_terms(child)
-    return frozenset(terms)
-
-
 def checked_scale(weight_scale: float) -> float:
     """The scale, if it is a finite number above 0."""
     if not is_number(weight_scale) or not 0 < weight_scale < math.inf:

@@ -9,9 +9,10 @@ from pyserini_compneg.compose.composer import scoring_trees
 from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.lowering import FACTORED, lowered
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
-from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, kept_terms, quantised
-from pyserini_compneg.compose.scoring import ScoringNode, positive_weights
+from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
+from pyserini_compneg.compose.scoring import ScoringNode
 from pyserini_compneg.compose.sources import QueryEncoder, TopScores
+from pyserini_compneg.compose.trees import kept_terms, positive_weights
 from pyserini_compneg.expression import Expression, format_expression, parse
 from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.support.arguments import checked_list

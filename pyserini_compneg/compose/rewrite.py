@@ -12,8 +12,10 @@ All functions are pure, and these two keep the set that an expression means:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import chain
+from typing import NamedTuple, Protocol
 
 from pyserini_compneg.expression import (
     Atom,
@@ -33,16 +35,11 @@ class OperatorNames(Protocol):
     """A choice of operators, for sparse vectors or for dense ones."""
 
     @property
-    def union(self) -> str:
-        """The operator of ∪."""
-
+    def union(self) -> str: ...
     @property
-    def intersection(self) -> str:
-        """The operator of ∩."""
-
+    def intersection(self) -> str: ...
     @property
-    def difference(self) -> str:
-        r"""The operator of \."""
+    def difference(self) -> str: ...
 
 
 _IN_OR = "in an OR that is an operand of AND"
@@ -56,31 +53,17 @@ _REMEDIES = {
 """What to write instead of a NOT! and of an AND! in each place where they cannot stand."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conjunction:
-    r"""The set ⋂ kept \ ⋃ excluded, without the documents that match a barred part.
-
-    Attributes:
-        kept: Atoms and unions; none only while a set is put together.
-        excluded: The expressions that are taken away, no unions among them; empty for a pure intersection.
-        barred: What NOT! excludes, no unions among them.
-        required: The operands of each AND!, each operand once; a document must have every one of them.
-    """
+class Conjunction(NamedTuple):
+    r"""The set ⋂ kept \ ⋃ excluded, without the documents that match a barred part."""
 
     kept: tuple[Expression, ...]
+    """Atoms and unions."""
     excluded: tuple[Expression, ...] = ()
+    """The expressions that are taken away, no unions among them; empty for a pure intersection."""
     barred: tuple[Expression | Filter, ...] = ()
+    """What NOT! excludes, no unions among them."""
     required: tuple[tuple[Expression, ...], ...] = ()
-
-    def restricted(self, *others: Conjunction) -> Conjunction:
-        """The intersection with other sets."""
-        sets = (self, *others)
-        return Conjunction(
-            tuple(part for one in sets for part in one.kept),
-            tuple(part for one in sets for part in one.excluded),
-            tuple(part for one in sets for part in one.barred),
-            tuple(group for one in sets for group in one.required),
-        )
+    """The operands of each AND!, each operand once; a document must have every one of them."""
 
 
 def verbalised(expression: Expression, operators: OperatorNames) -> Expression:
@@ -91,19 +74,22 @@ def verbalised(expression: Expression, operators: OperatorNames) -> Expression:
     >>> verbalised(tree, Operators(union="vanilla"))
     Difference(left=Atom(text='birds or bats'), right=Atom(text='parrots'))
     """
+    names = {Union: operators.union, Intersection: operators.intersection, Difference: operators.difference}
+    if names.get(type(expression)) == "vanilla":
+        return Atom(verbalise(expression))
+    return _mapped(expression, lambda part: verbalised(part, operators))
+
+
+def _mapped(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """The expression with each of its operands changed."""
     match expression:
-        case Atom():
-            return expression
-        case Union(operands) if operators.union != "vanilla":
-            return Union(tuple(verbalised(operand, operators) for operand in operands))
-        case Intersection(operands) if operators.intersection != "vanilla":
-            return replace(expression, operands=tuple(verbalised(operand, operators) for operand in operands))
-        case Difference(left, right) if operators.difference != "vanilla":
-            return Difference(verbalised(left, operators), verbalised(right, operators))
+        case Union(operands) | Intersection(operands):
+            return replace(expression, operands=tuple(map(change, operands)))
+        case Difference(left, right):
+            return Difference(change(left), change(right))
         case Exclusion(left, right):
-            right = right if isinstance(right, Filter) else verbalised(right, operators)
-            return Exclusion(verbalised(left, operators), right)
-    return Atom(verbalise(expression))
+            return Exclusion(change(left), right if isinstance(right, Filter) else change(right))
+    return expression
 
 
 def alternatives(expression: Expression) -> tuple[Expression, ...]:
@@ -127,16 +113,17 @@ def conjunction(expression: Expression) -> Conjunction:
         case Atom() | Union():
             return Conjunction((expression,))
         case Intersection(operands):
-            inner = Conjunction(()).restricted(*map(conjunction, operands))
+            joined = (tuple(chain.from_iterable(parts)) for parts in zip(*map(conjunction, operands), strict=True))
+            inner = Conjunction(*joined)
             groups = (*inner.required, tuple(dict.fromkeys(operands)))
-            return replace(inner, required=groups) if expression.strict else inner
+            return inner._replace(required=groups) if expression.strict else inner
         case Difference(left, right):
             inner = conjunction(left)
-            return replace(inner, excluded=(*inner.excluded, *alternatives(right)))
+            return inner._replace(excluded=(*inner.excluded, *alternatives(right)))
         case Exclusion(left, right):
             inner = conjunction(left)
             parts = (right,) if isinstance(right, Filter) else alternatives(right)
-            return replace(inner, barred=(*inner.barred, *parts))
+            return inner._replace(barred=(*inner.barred, *parts))
 
 
 def hardened(expression: Expression) -> Expression:
@@ -145,29 +132,20 @@ def hardened(expression: Expression) -> Expression:
     >>> hardened(Union((Atom("a"), Difference(Atom("b"), Atom("c")))))
     Union(operands=(Atom(text='a'), Exclusion(left=Atom(text='b'), right=Atom(text='c'))))
     """
-    match expression:
-        case Union(operands) | Intersection(operands):
-            return replace(expression, operands=tuple(map(hardened, operands)))
-        case Difference(left, right) | Exclusion(left, right):
-            return Exclusion(hardened(left), right)
-    return expression
+    if isinstance(expression, (Difference, Exclusion)):
+        return Exclusion(hardened(expression.left), expression.right)
+    return _mapped(expression, hardened)
 
 
 def check_exclusions(expression: Expression, place: str | None = None, in_and: bool = False) -> None:
-    """Makes sure that each NOT! and AND! decides what is found, and that what NOT! excludes is no difference.
+    """Refuses NOT! and AND! where only scores count, and a NOT in what NOT! excludes.
 
-    Args:
-        expression: The expression.
-        place: Where it stands, one of ``_REMEDIES``, if neither can stand there.
-        in_and: Whether it is an operand of AND.
-
-    Raises:
-        QueryError: NOT! or AND! stands where only scores count, or what follows NOT! has a NOT.
+    ``place`` is where the expression stands, if neither can stand there; ``in_and`` tells an operand of AND.
     """
     is_strict = isinstance(expression, Intersection) and expression.strict
     if place and (is_strict or isinstance(expression, Exclusion)):
         remedy = _REMEDIES[place][is_strict]
-        raise QueryError(f"{format_expression(expression)!r} cannot stand {place}; {remedy}")
+        raise QueryError(f"{format_expression(expression)!r} cannot stand {place}", remedy=remedy)
     match expression:
         case Union(operands):
             for operand in operands:
@@ -181,8 +159,8 @@ def check_exclusions(expression: Expression, place: str | None = None, in_and: b
         case Exclusion(left, right):
             if not isinstance(right, Filter):
                 if holds_difference(right):
-                    said = f"NOT! excludes what matches, and {format_expression(right)!r} takes a part of that back"
-                    raise QueryError(f"{said}; leave out that part, or unite what is kept by OR outside")
+                    what = f"NOT! excludes what matches, and {format_expression(right)!r} takes a part of that back"
+                    raise QueryError(what, remedy="leave out that part, or unite what is kept by OR outside")
                 check_exclusions(right, _IN_EXCLUDED)
             check_exclusions(left, place, in_and)
 
@@ -198,13 +176,9 @@ def without_differences(expression: Expression) -> Expression:
     >>> without_differences(Union((Atom("bats"), Difference(Atom("birds"), Atom("parrots")))))
     Union(operands=(Atom(text='bats'), Atom(text='birds')))
     """
-    match expression:
-        case Atom():
-            return expression
-        case Union(operands) | Intersection(operands):
-            return replace(expression, operands=tuple(map(without_differences, operands)))
-        case Difference(left, _) | Exclusion(left, _):
-            return without_differences(left)
+    if isinstance(expression, (Difference, Exclusion)):
+        return without_differences(expression.left)
+    return _mapped(expression, without_differences)
 
 
 def without_exclusions(expression: Expression) -> Expression:
@@ -216,12 +190,8 @@ def without_exclusions(expression: Expression) -> Expression:
     Intersection(operands=(Atom(text='birds'), Atom(text='pets')))
     """
     match expression:
-        case Union(operands):
-            return Union(tuple(map(without_exclusions, operands)))
         case Intersection(operands):
             return Intersection(tuple(map(without_exclusions, operands)))
-        case Difference(left, right):
-            return Difference(without_exclusions(left), without_exclusions(right))
         case Exclusion(left, _):
             return without_exclusions(left)
-    return expression
+    return _mapped(expression, without_exclusions)

@@ -1,21 +1,15 @@
-"""The scoring tree: the form of a composed query, and the score that it gives to a document.
-
-There are six kinds of frozen nodes. ``evaluate`` defines what they mean for one document, and a search over an index
-must agree with it.
-"""
+"""The scoring tree: the form of a composed query. ``trees.evaluate`` defines the score that it gives to a document."""
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TypeAlias
 
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.support.errors import EncodingError, QueryError
-from pyserini_compneg.support.vectors import SparseVector, checked, is_number, max_pool, positive_part
+from pyserini_compneg.support.vectors import SparseVector, checked, is_number
 
 SMALLEST_WEIGHT = 1e-18
 LARGEST_WEIGHT = 1e18
@@ -45,7 +39,6 @@ class Linear:
     kept: Collection[str] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Checks the weights and drops zeros."""
         object.__setattr__(self, "weights", _checked_weights(self.weights, "vector"))
 
 
@@ -77,23 +70,21 @@ class Product:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        """Checks everything and drops zeros."""
         count = len(self.operands)
         if count < 2:
             raise QueryError(f"a product needs two or more operands, got {count}")
         operands = tuple(_checked_operand(operand, f"product[{i}].vector") for i, operand in enumerate(self.operands))
         object.__setattr__(self, "operands", operands)
-        most = min(1.0, LARGEST_DEGREE / count)
-        if self.power is not None and not (is_number(self.power) and 0 < self.power <= most):
-            limits = f"above 0 and at most {most:g}"
-            raise QueryError(f"power: the power of {count} operands must be {limits}, got {self.power!r}")
         if self.power is not None:
+            most = min(1.0, LARGEST_DEGREE / count)
+            fits = is_number(self.power) and 0 < self.power <= most
+            _check("power", fits, f"the power of {count} operands must be above 0 and at most {most:g}", self.power)
             object.__setattr__(self, "power", None if self.power == 1 / count else float(self.power))
-        if not isinstance(self.root, int) or not is_number(self.root) or not 1 <= self.root <= LARGEST_DEGREE:
-            raise QueryError(f"root: the root must be a whole number from 1 to {LARGEST_DEGREE}, got {self.root!r}")
-        if not is_number(self.weight) or not SMALLEST_PRODUCT_WEIGHT <= abs(self.weight) <= LARGEST_WEIGHT:
-            limits = f"between {SMALLEST_PRODUCT_WEIGHT:g} and {LARGEST_WEIGHT:g} in magnitude"
-            raise QueryError(f"weight: the weight of a product must be {limits}, got {self.weight!r}")
+        fits = isinstance(self.root, int) and is_number(self.root) and 1 <= self.root <= LARGEST_DEGREE
+        _check("root", fits, f"the root must be a whole number from 1 to {LARGEST_DEGREE}", self.root)
+        fits = is_number(self.weight) and SMALLEST_PRODUCT_WEIGHT <= abs(self.weight) <= LARGEST_WEIGHT
+        limits = f"between {SMALLEST_PRODUCT_WEIGHT:g} and {LARGEST_WEIGHT:g} in magnitude"
+        _check("weight", fits, f"the weight of a product must be {limits}", self.weight)
         object.__setattr__(self, "weight", float(self.weight))
 
     @property
@@ -129,7 +120,6 @@ class Max:
     children: tuple[ScoringNode, ...]
 
     def __post_init__(self) -> None:
-        """Checks the children."""
         object.__setattr__(self, "children", _checked_children(self.children, "a maximum"))
 
 
@@ -146,7 +136,6 @@ class Sum:
     children: tuple[ScoringNode, ...]
 
     def __post_init__(self) -> None:
-        """Checks the children."""
         object.__setattr__(self, "children", _checked_children(self.children, "a sum"))
 
 
@@ -166,7 +155,7 @@ class Damped:
             positive impacts only.
         best: The best score of each excluded part in the index, above 0.
         weight: λ, the largest share of its score that a document loses; above 0, at most 1.
-        floor: The score that a document of a higher one keeps but for a fiftieth; 0 for none.
+        floor: Damping does not push a score below 98 % of this value. 0 means no limit.
 
     Raises:
         QueryError: An excluded part of another kind or without terms, or a number out of its range.
@@ -179,20 +168,18 @@ class Damped:
     floor: float = 0.0
 
     def __post_init__(self) -> None:
-        """Checks everything."""
         _checked_children((self.child,), "a damped score")
         if not self.excluded or len(self.best) != len(self.excluded):
             counts = f"got {len(self.excluded)} and {len(self.best)}"
-            raise QueryError(f"best: a damped score needs excluded parts and a best score for each, {counts}")
+            raise QueryError(f"a damped score needs excluded parts and a best score for each, {counts}", where="best")
         _check_excluded([_without_damping(part) for part in self.excluded])
-        limits = [*(("best", best, sys.float_info.max) for best in self.best), ("weight", self.weight, 1)]
-        for name, number, most in limits:
-            if not is_number(number) or not 0 < number <= most:
-                limit = "above 0 and at most 1" if name == "weight" else "a finite number above 0"
-                raise QueryError(f"{name}: the {name} of a damped score must be {limit}, got {number!r}")
-        if not is_number(self.floor) or not 0 <= self.floor <= sys.float_info.max:
-            said = f"the floor of a damped score must be a finite number, 0 or more, got {self.floor!r}"
-            raise QueryError(f"floor: {said}")
+        said = "the best of a damped score must be a finite number above 0"
+        for best in self.best:
+            _check("best", _is_finite(best) and best > 0, said, best)
+        fits = is_number(self.weight) and 0 < self.weight <= 1
+        _check("weight", fits, "the weight of a damped score must be above 0 and at most 1", self.weight)
+        said = "the floor of a damped score must be a finite number, 0 or more"
+        _check("floor", _is_finite(self.floor) and self.floor >= 0, said, self.floor)
 
     def lowered(self, score: float, ratio: float) -> float:
         """The score of a document, by that of the child and by the largest ratio of an excluded part to its best."""
@@ -226,152 +213,41 @@ class Excluding:
     required: tuple[Linear, ...] = ()
 
     def __post_init__(self) -> None:
-        """Checks everything."""
         _checked_children((self.child,), "what excludes")
         _check_excluded([part for part in self.excluded if not isinstance(part, Filter)])
         if not all(
             isinstance(part, Linear) and part.weights and min(part.weights.values()) > 0 for part in self.required
         ):
-            raise QueryError("required: each part must be a vector of positive weights")
+            raise QueryError("each part must be a vector of positive weights", where="required")
         if not (self.excluded or self.required) or len(self.above) != len(self.excluded):
             counts = f"got {len(self.excluded)} and {len(self.above)}"
-            raise QueryError(f"above: what excludes needs excluded parts and a limit for each, {counts}")
+            raise QueryError(f"what excludes needs excluded parts and a limit for each, {counts}", where="above")
         for limit in self.above:
-            if not is_number(limit) or not 0 <= limit <= sys.float_info.max:
-                raise QueryError(f"above: a limit must be a finite number, 0 or more, got {limit!r}")
-
-    def excludes(self, impacts: SparseVector, fields: Fields) -> bool:
-        """Whether a document is left out."""
-        return not all(matches(part, impacts) for part in self.required) or any(
-            part.allows(fields) if isinstance(part, Filter) else _value(part, impacts, fields) > limit
-            for part, limit in zip(self.excluded, self.above, strict=True)
-        )
+            _check("above", _is_finite(limit) and limit >= 0, "a limit must be a finite number, 0 or more", limit)
 
 
 ScoringNode: TypeAlias = Linear | Product | Max | Sum | Damped | Excluding
 
-Fields: TypeAlias = Mapping[str, Collection[str | int | float]]
-"""The values of a document's filter fields."""
 
-_NO_FIELDS: Fields = MappingProxyType({})
-
-
-def evaluate(node: ScoringNode, impacts: SparseVector, fields: Fields = _NO_FIELDS) -> float | None:
-    """The score of a document, or None if it does not match. A score may be 0 or less.
-
-    Args:
-        node: The query.
-        impacts: The document's terms, with weights above 0.
-        fields: The values of its filter fields.
-
-    >>> evaluate(Linear({"birds": 1.0, "parrots": -2.0}), {"birds": 3.0, "parrots": 4.0})
-    -5.0
-    >>> evaluate(Product(({"colombia": 4.0}, {"venezuela": 1.0})), {"colombia": 9.0}) is None
-    True
-    """
-    return _value(node, impacts, fields) if matches(node, impacts, fields) else None
+def _check(where: str, fits: bool, what: str, value: object) -> None:
+    if not fits:
+        raise QueryError(f"{what}, got {value!r}", where=where)
 
 
-def matches(node: ScoringNode, impacts: SparseVector, fields: Fields = _NO_FIELDS) -> bool:
-    """Whether a document can be retrieved at all: by positive terms, of every operand where they are multiplied."""
-    match node:
-        case Linear(weights):
-            return any(weight > 0 and term in impacts for term, weight in weights.items())
-        case Product(operands):
-            return node.weight > 0 and all(not impacts.keys().isdisjoint(operand) for operand in operands)
-        case Max(children) | Sum(children):
-            return any(matches(child, impacts, fields) for child in children)
-        case Damped(child):
-            return matches(child, impacts, fields)
-        case Excluding(child):
-            return matches(child, impacts, fields) and not node.excludes(impacts, fields)
-
-
-def _value(node: ScoringNode, impacts: SparseVector, fields: Fields) -> float:
-    match node:
-        case Linear(weights):
-            return math.fsum(weight * impacts[term] for term, weight in weights.items() if term in impacts)
-        case Product(operands, _, root):
-            product = math.prod(_sum_of_powers(operand, impacts, node.exponent) for operand in operands)
-            return node.weight * (product if root == 1 else product ** (1 / root))
-        case Max(children):
-            matching = (child for child in children if matches(child, impacts, fields))
-            return max((_value(child, impacts, fields) for child in matching), default=0.0)
-        case Sum(children):
-            return math.fsum(_value(child, impacts, fields) for child in children)
-        case Damped(child, excluded, bests):
-            ratios = (_value(part, impacts, fields) / best for part, best in zip(excluded, bests, strict=True))
-            return node.lowered(_value(child, impacts, fields), max(ratios))
-        case Excluding(child):
-            return 0.0 if node.excludes(impacts, fields) else _value(child, impacts, fields)
-
-
-def _sum_of_powers(weights: SparseVector, impacts: SparseVector, power: float) -> float:
-    return math.fsum((weight * impacts[term]) ** power for term, weight in weights.items() if term in impacts)
-
-
-def nodes(node: ScoringNode) -> Iterator[ScoringNode]:
-    """Yields the node and all below it, from left to right."""
-    yield node
-    below: tuple[ScoringNode, ...] = ()
-    if isinstance(node, (Max, Sum)):
-        below = node.children
-    elif isinstance(node, Damped):
-        below = (node.child, *node.excluded)
-    elif isinstance(node, Excluding):
-        below = (node.child, *(part for part in node.excluded if not isinstance(part, Filter)), *node.required)
-    for child in below:
-        yield from nodes(child)
-
-
-def summands(node: ScoringNode) -> tuple[ScoringNode, ...]:
-    """The children of a sum; any other node is its own only summand."""
-    return node.children if isinstance(node, Sum) else (node,)
-
-
-def leaf_vectors(node: ScoringNode) -> Iterator[SparseVector]:
-    """Yields the weights of every linear leaf and of every operand of a product, from left to right."""
-    for part in nodes(node):
-        if isinstance(part, Linear):
-            yield part.weights
-        elif isinstance(part, Product):
-            yield from part.operands
-
-
-def positive_weights(node: ScoringNode) -> dict[str, float]:
-    """One positive vector for a whole tree, where an operator needs one: the largest weight that a leaf gives a term.
-
-    Products of negative weight, and what damps a score, excludes documents or is required, have no part in it.
-
-    >>> positive_weights(Sum((Product(({"a": 1.0}, {"b": 2.0})), Linear({"a": 0.5, "c": -1.0}))))
-    {'a': 1.0, 'b': 2.0}
-    """
-    match node:
-        case Linear(weights):
-            return positive_part(weights)
-        case Product(operands):
-            return max_pool(operands) if node.weight > 0 else {}
-        case Max(children) | Sum(children):
-            return max_pool(map(positive_weights, children))
-        case Damped(child) | Excluding(child):
-            return positive_weights(child)
-
-
-def is_empty(node: ScoringNode) -> bool:
-    """Whether no document can match, because no term has a positive weight."""
-    return not positive_weights(node)
+def _is_finite(value: object) -> bool:
+    return is_number(value) and abs(value) <= sys.float_info.max
 
 
 def _checked_weights(weights: SparseVector, path: str) -> dict[str, float]:
-    """The weights without zeros, if scores made of them stay exact; the message begins with the path in JSON."""
+    """The weights without zeros, if scores made of them stay exact."""
     try:
         result = checked(weights, path)
     except EncodingError as error:
-        raise QueryError(str(error)) from None
+        raise QueryError(error.what, where=error.where, remedy=error.remedy) from None
+    limits = f"between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g} in magnitude, the limits of exact arithmetic"
     for term, weight in result.items():
         if not SMALLEST_WEIGHT <= abs(weight) <= LARGEST_WEIGHT:
-            limits = f"between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g} in magnitude, the limits of exact arithmetic"
-            raise QueryError(f"{path}: the weight of {term!r} must be {limits}, got {weight!r}")
+            raise QueryError(f"the weight of {term!r} must be {limits}, got {weight!r}", where=path)
     return result
 
 
@@ -379,10 +255,10 @@ def _checked_operand(weights: SparseVector, path: str) -> dict[str, float]:
     """As ``_checked_weights``, for an operand of a product: only positive weights, and at least one."""
     result = _checked_weights(weights, path)
     if not result:
-        raise QueryError(f"{path}: an operand of a product needs a term")
+        raise QueryError("an operand of a product needs a term", where=path)
     for term, weight in result.items():
         if weight < 0:
-            raise QueryError(f"{path}: the weight of {term!r} in a product must be positive, got {weight!r}")
+            raise QueryError(f"the weight of {term!r} in a product must be positive, got {weight!r}", where=path)
     return result
 
 
@@ -394,7 +270,7 @@ def _check_excluded(parts: Sequence[object]) -> None:
     for part in parts:
         weights = part.weights.values() if isinstance(part, Linear) else [getattr(part, "weight", -1.0)]
         if not isinstance(part, (Linear, Product)) or not weights or min(weights) < 0:
-            raise QueryError("excluded: each part must be a vector or a product, of positive weights")
+            raise QueryError("each part must be a vector or a product, of positive weights", where="excluded")
 
 
 def _checked_children(children: Sequence[object], name: str) -> tuple[ScoringNode, ...]:

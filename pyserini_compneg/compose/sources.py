@@ -8,7 +8,8 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.rewrite import alternatives, conjunction
-from pyserini_compneg.compose.scoring import ScoringNode, is_empty
+from pyserini_compneg.compose.scoring import ScoringNode
+from pyserini_compneg.compose.trees import is_empty
 from pyserini_compneg.expression import Expression, atoms, format_expression
 from pyserini_compneg.support.errors import EncodingError
 from pyserini_compneg.support.gathered import warn_of

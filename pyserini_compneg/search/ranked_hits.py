@@ -10,8 +10,9 @@ from typing import NamedTuple, TypeAlias
 from pyserini_compneg.compose import Query, ScoringNode, is_empty, query_line, query_text
 from pyserini_compneg.compose.lowering import MATERIALISED
 from pyserini_compneg.compose.queries import checked_queries
-from pyserini_compneg.compose.scoring import Excluding, leaf_vectors
-from pyserini_compneg.compose.scoring import nodes as tree_nodes
+from pyserini_compneg.compose.scoring import Excluding
+from pyserini_compneg.compose.trees import leaf_vectors
+from pyserini_compneg.compose.trees import nodes as tree_nodes
 from pyserini_compneg.expression import Expression, Filter, parse
 from pyserini_compneg.expression.filters import ID, Values, as_filter
 from pyserini_compneg.lucene import IndexReader

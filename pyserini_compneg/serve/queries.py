@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pyserini_compneg.compose import Operators, Query, ScoringNode, quantised
 from pyserini_compneg.compose.json_form import from_json as composed_from_json
-from pyserini_compneg.compose.scoring import Excluding, leaf_vectors, nodes
+from pyserini_compneg.compose.scoring import Excluding
+from pyserini_compneg.compose.trees import leaf_vectors, nodes
 from pyserini_compneg.expression import Atom, Expression, Filter, from_json, parse
 from pyserini_compneg.expression.filters import read_conditions
 from pyserini_compneg.expression.tree import leaves

@@ -45,13 +45,12 @@ def checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
     result: dict[str, float] = {}
     for term, weight in vector.items():
         if not isinstance(term, str) or not term:
-            raise EncodingError(f"{source}: a term must be a non-empty text, got {term!r}")
+            raise EncodingError(f"a term must be a non-empty text, got {term!r}", where=source)
         if _WHITE_SPACE.search(term):
-            raise EncodingError(
-                f"{source}: the term {term!r} has white space, so no index holds it; weigh its words one by one"
-            )
+            what = f"the term {term!r} has white space, so no index holds it"
+            raise EncodingError(what, where=source, remedy="weigh its words one by one")
         if not is_number(weight) or not abs(weight) <= sys.float_info.max:
-            raise EncodingError(f"{source}: the weight of {term!r} must be a finite number, got {weight!r}")
+            raise EncodingError(f"the weight of {term!r} must be a finite number, got {weight!r}", where=source)
         if weight:
             result[term] = float(weight)
     return result

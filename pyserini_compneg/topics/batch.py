@@ -9,7 +9,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from pyserini_compneg.compose.json_form import composed_line, from_json
 from pyserini_compneg.compose.queries import Query, query_text
-from pyserini_compneg.compose.scoring import ScoringNode, is_empty
+from pyserini_compneg.compose.scoring import ScoringNode
+from pyserini_compneg.compose.trees import is_empty
 from pyserini_compneg.expression import Expression
 from pyserini_compneg.reading.decomposition import Decomposition, to_object
 from pyserini_compneg.support.errors import EncodingError, QueryError

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from pyserini_compneg.compose.scoring import (
-    Damped,
-    Excluding,
-    Linear,
-    Max,
-    Product,
-    ScoringNode,
-    Sum,
-    leaf_vectors,
-    nodes,
-)
+from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.compose.trees import leaf_vectors, nodes
 from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.vectors import SparseVector
 

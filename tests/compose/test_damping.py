@@ -17,7 +17,7 @@ from pyserini_compneg.compose import (
     from_json,
     to_json,
 )
-from pyserini_compneg.compose.scoring import leaf_vectors, matches
+from pyserini_compneg.compose.trees import leaf_vectors, matches
 from pyserini_compneg.expression import parse
 from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.support.errors import QueryError

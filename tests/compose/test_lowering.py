@@ -5,7 +5,7 @@ from pair_index import document_pairs
 from scoring_strategies import DOCUMENTS, defined_score, nodes
 
 from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, Sum, evaluate, lowered
-from pyserini_compneg.compose.scoring import leaf_vectors
+from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.support.errors import QueryError
 
 AB = Product(({"a": 4.0}, {"b": 1.0}))

@@ -24,8 +24,8 @@ from pyserini_compneg.compose import (
 from pyserini_compneg.compose.composer import scoring_trees
 from pyserini_compneg.compose.quantisation import LARGEST_QUANTISED
 from pyserini_compneg.compose.rewrite import without_differences
-from pyserini_compneg.compose.scoring import leaf_vectors, matches
-from pyserini_compneg.compose.scoring import nodes as tree_nodes
+from pyserini_compneg.compose.trees import leaf_vectors, matches
+from pyserini_compneg.compose.trees import nodes as tree_nodes
 from pyserini_compneg.expression import atoms, parse
 from pyserini_compneg.support.errors import QueryError
 

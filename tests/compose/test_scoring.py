@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from scoring_strategies import DOCUMENTS, defined_score, nodes
 
 from pyserini_compneg.compose import Linear, Max, Product, Sum, evaluate, is_empty
-from pyserini_compneg.compose.scoring import leaf_vectors, positive_weights
+from pyserini_compneg.compose.trees import leaf_vectors, positive_weights
 from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.vectors import positive_part
 
