@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pyserini_compneg.compose import WEIGHT_SCALE, Linear, Product, ScoringNode, Sum, quantised
+from pyserini_compneg.compose.atom_vectors import atom_vectors
 from pyserini_compneg.compose.quantisation import checked_scale, whole
 from pyserini_compneg.compose.rewrite import alternatives, conjunction
 from pyserini_compneg.compose.scoring import LARGEST_DEGREE, LARGEST_WEIGHT
-from pyserini_compneg.compose.sources import atom_vectors
 from pyserini_compneg.expression import Atom, Expression, Union, atoms, format_expression
 from pyserini_compneg.search.ranked_hits import SearchRequest, as_expressions, ranked, ranked_hits, warn_of_no_result
 from pyserini_compneg.search.run_writer import Hit

@@ -1,5 +1,7 @@
 """Composition: an expression, an encoder and a choice of operators make the query that is run."""
 
+from pyserini_compneg.compose.answers import TopScores
+from pyserini_compneg.compose.atom_vectors import QueryEncoder
 from pyserini_compneg.compose.json_form import composed_line, from_json, query_line, to_json
 from pyserini_compneg.compose.lowering import CPT_FORMS, lowered
 from pyserini_compneg.compose.operators import (
@@ -13,7 +15,6 @@ from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
 from pyserini_compneg.compose.queries import Query, compose_queries, compose_query, query_text
 from pyserini_compneg.compose.query_terms import QueryTerm, query_terms
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
-from pyserini_compneg.compose.sources import QueryEncoder, TopScores
 from pyserini_compneg.compose.trees import evaluate, is_empty
 
 __all__ = [

@@ -16,6 +16,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from pyserini_compneg.compose.answers import FIRST_PAGE, Answers, TopScores, answered, for_each
+from pyserini_compneg.compose.atom_vectors import QueryEncoder, atom_vectors, warn_of_unknown_atoms
 from pyserini_compneg.compose.difference import VECTOR_DIFFERENCES
 from pyserini_compneg.compose.intersection import (
     DISENTANGLED_CPT_WEIGHT,
@@ -38,16 +40,6 @@ from pyserini_compneg.compose.rewrite import (
     without_exclusions,
 )
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
-from pyserini_compneg.compose.sources import (
-    FIRST_PAGE,
-    Answers,
-    QueryEncoder,
-    TopScores,
-    answered,
-    atom_vectors,
-    for_each,
-    warn_of_unknown_atoms,
-)
 from pyserini_compneg.compose.trees import is_empty, kept_terms, leaf_vectors, nodes, positive_weights, summands
 from pyserini_compneg.compose.union import DISMAX_POOLED, VECTOR_UNIONS
 from pyserini_compneg.expression import (
@@ -105,26 +97,14 @@ def scoring_trees(
 ) -> list[ScoringNode]:
     """The scoring tree of each expression; its weights are not yet rounded.
 
-    Every distinct text is encoded once, all in one batch.
-
-    Args:
-        expressions: The queries.
-        encoder: Gives the vectors of texts.
-        operators: The operators of union, intersection and difference.
-        top_scores: Gives the best scores of a query in the index that will be searched; ``damped`` needs it.
-        is_read: Whether each expression was read from a text; none was by default. Only ``damped`` uses it, where
-            something is excluded from the whole expression.
-        signed: Whether the index keeps negative weights of documents.
-
-    Raises:
-        EncodingError: A vector with a weight that is no finite number or with a reserved term, or vectors missing.
-        QueryError: Weights beyond the limits of exact arithmetic, more than ``MOST_ATOMS`` atoms, NOT! or AND!
-            where it cannot decide what is found, or an operator that needs an index without one.
+    Every distinct text is encoded once, all in one batch. ``is_read`` tells of each expression whether it was read from
+    a text; ``damped`` uses it, where something is excluded from the whole expression. ``signed``: the index keeps
+    negative weights of documents.
     """
     for expression in expressions:
         if (count := sum(1 for _ in leaves(expression))) > MOST_ATOMS:
-            limit = f"an expression may have {MOST_ATOMS:,} atoms, this one has {count:,}"
-            raise QueryError(f"{limit}; split it into several queries")
+            what = f"an expression may have {MOST_ATOMS:,} atoms, this one has {count:,}"
+            raise QueryError(what, remedy="split it into several queries")
         check_exclusions(expression)
     rewritten = [verbalised(expression, operators) for expression in expressions]
     texts = [text for expression in rewritten for text in atoms(expression)]
@@ -312,8 +292,8 @@ class _Composer:
         of a text that was read are context: they count a little, too.
         """
         if self.answers is None:
-            said = "damped needs an index, for the best score of what is excluded; name one (--index), or choose"
-            raise QueryError(f"{said} another --difference, such as disentangled")
+            remedy = "name one (--index), or choose another --difference, such as disentangled"
+            raise QueryError("damped needs an index, for the best score of what is excluded", remedy=remedy)
         known = [part for part in parts if not is_empty(part)]
         answers = zip(known, self.answers.best(known), strict=True)
         found = [(part, best) for part, best in answers if best and best[0] > 0]
@@ -344,16 +324,16 @@ class _Composer:
         """
         how = self.operators.exclusion
         if how == "all" and any(isinstance(member, Union) for member in conjunction(expression).kept):
-            raise QueryError(
-                f"NOT! by all terms takes no OR in an AND, {format_expression(expression)!r}; write it out"
-            )
+            what = f"NOT! by all terms takes no OR in an AND, {format_expression(expression)!r}"
+            raise QueryError(what, remedy="write it out")
         operands = self._excluded_operands(expression, a, "NOT! excludes")
         if not isinstance(how, str):
             part = self._joint(operands)
             if is_empty(part):
                 return part, 0.0
             if self.answers is None:
-                raise QueryError("NOT! needs an index, for best scores; name one (--index), or --exclusion any or all")
+                remedy = "name one (--index), or --exclusion any or all"
+                raise QueryError("NOT! needs an index, for best scores", remedy=remedy)
             return part, how * max((0.0, *self.answers.best([part])[0]))
         each = [dict.fromkeys(operand, 1.0) for operand in cpt_operands(operands, self.operators.cpt_terms)]
         if how == "all":

@@ -114,20 +114,14 @@ def cpt_pairs(vectors: Sequence[SparseVector], top: int = CPT_TERMS) -> dict[str
     """The materialised form of A ⊗ B, Eq. 6: pseudo-terms with weights √(aᵢbⱼ).
 
     The pairs (s, t) and (t, s) are one pseudo-term whose weights add up; the pair of a term with itself is the term.
-
-    Args:
-        vectors: The two operands.
-        top: How many of the heaviest positive terms of each operand take part.
-
-    Raises:
-        QueryError: Other than two operands; the paper defines pairs only.
+    The paper defines pairs only, so there are two operands.
 
     >>> cpt_pairs([{"birds": 1.0, "colombia": 4.0}, {"birds": 1.0}])
     {'birds∩colombia': 2.0, 'birds': 1.0}
     """
     if len(vectors) != 2:
         remedy = "use the factored form (--cpt factored), which takes any number"
-        raise QueryError(f"pseudo-terms are pairs, of two operands, got {len(vectors)} operands; {remedy}")
+        raise QueryError(f"pseudo-terms are pairs, of two operands, got {len(vectors)} operands", remedy=remedy)
     a, b = cpt_operands(vectors, top)
     pairs: dict[str, float] = {}
     for s, weight_a in a.items():

@@ -44,16 +44,10 @@ def lowered(node: ScoringNode, cpt: str = FACTORED, signed: bool = False) -> Sco
     >>> lowered(Linear({"birds": 1.0}), signed=True)
     Linear(weights={'birds': 1.0, '¬birds': -1.0})
     """
-    checked_cpt(cpt)
-    node = _with_complements(node) if signed else node
-    return _materialised(node) if cpt == MATERIALISED else node
-
-
-def checked_cpt(cpt: str) -> str:
-    """The form, if it is one of ``CPT_FORMS``."""
     if cpt not in CPT_FORMS:
         raise QueryError(f"cpt must be one of {', '.join(CPT_FORMS)}, got {cpt!r}")
-    return cpt
+    node = _with_complements(node) if signed else node
+    return _materialised(node) if cpt == MATERIALISED else node
 
 
 def signed_query(weights: SparseVector) -> dict[str, float]:
@@ -89,10 +83,8 @@ def _materialised(node: ScoringNode) -> ScoringNode:
             return node
         case Product(operands):
             if not node.is_sum_over_tuples:
-                raise QueryError(
-                    f"a product of power {node.exponent:g} and root {node.root} is no sum over pairs; use the factored "
-                    "form (--cpt factored), or --intersection cpt"
-                )
+                what = f"a product of power {node.exponent:g} and root {node.root} is no sum over pairs"
+                raise QueryError(what, remedy="use the factored form (--cpt factored), or --intersection cpt")
             return Linear(scale(cpt_pairs(operands, top=max(map(len, operands))), node.weight))
         case Max(children):
             return Max(tuple(map(_materialised, children)))

@@ -89,16 +89,9 @@ def whole(
     largest: float = LARGEST_QUANTISED,
     kept: Container[str] | None = None,
 ) -> dict[str, int]:
-    """The weights of one leaf, as :func:`quantised` has them.
+    """Rounds the weights of one leaf, by the rules of :func:`quantised`.
 
-    Args:
-        weights: Terms and weights.
-        weight_scale: The factor of all weights.
-        largest: The largest whole weight.
-        kept: The terms of which one is kept; None for all with a positive weight.
-
-    Raises:
-        QueryError: A weight that becomes larger than that.
+    ``kept`` are the terms of which one is kept; None for all with a positive weight.
 
     >>> whole({"birds": 1.504, "fly": 0.004}, 100.0)
     {'birds': 150}
@@ -106,8 +99,8 @@ def whole(
     scaled = {term: weight * weight_scale for term, weight in weights.items()}
     for term, weight in scaled.items():
         if abs(weight) > largest:
-            remedy = f"the limit is {largest}; lower the weight scale"
-            raise QueryError(f"the weight of {term!r} becomes {weight:g} at weight scale {weight_scale:g}, {remedy}")
+            what = f"the weight of {term!r} becomes {weight:g} at weight scale {weight_scale:g}, the limit is {largest}"
+            raise QueryError(what, remedy="lower the weight scale")
     rounded = {term: round(weight) for term, weight in scaled.items()}
     wanted = {
         term: weight

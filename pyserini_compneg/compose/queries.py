@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
+from pyserini_compneg.compose.answers import TopScores
+from pyserini_compneg.compose.atom_vectors import QueryEncoder
 from pyserini_compneg.compose.composer import scoring_trees
 from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.lowering import FACTORED, lowered
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
 from pyserini_compneg.compose.scoring import ScoringNode
-from pyserini_compneg.compose.sources import QueryEncoder, TopScores
 from pyserini_compneg.compose.trees import kept_terms, positive_weights
 from pyserini_compneg.expression import Expression, format_expression, parse
 from pyserini_compneg.reading.decomposition import Decomposition
@@ -75,7 +76,7 @@ def compose_queries(
     if not asked:
         trees: Iterator[ScoringNode] = iter(())
     elif encoder is None:
-        raise EncodingError(f"no encoder for {query_text(asked[0])!r}; name one")
+        raise EncodingError(f"no encoder for {query_text(asked[0])!r}", remedy="name one")
     else:
         expressions = [query.expression if isinstance(query, Decomposition) else query for query in asked]
         is_read = [isinstance(query, Decomposition) for query in asked]
@@ -89,11 +90,7 @@ def compose_queries(
 
 
 def checked_queries(queries: Sequence[Query]) -> list[Query]:
-    """Queries, if they are some.
-
-    Raises:
-        ArgumentError: No list, or one of them is none.
-    """
+    """Refuses what is no list of queries."""
     queries = checked_list("queries", queries)
     for query in queries:
         if not isinstance(query, (str, Expression, Decomposition, ScoringNode)):
@@ -128,7 +125,7 @@ def _runnable(
     try:
         node = quantised(lowered(tree, cpt, signed), weight_scale)
     except QueryError as error:
-        raise QueryError(f"query {query_text(query)!r}: {error}") from None
+        raise error.at(f"query {query_text(query)!r}") from None
     wanted = kept_terms(tree)
     heaviest = max((weight for term, weight in positive_weights(tree).items() if term in wanted), default=0.0)
     text = query_text(query)

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from pyserini_compneg.compose import QueryEncoder
-from pyserini_compneg.compose.sources import atom_vectors
+from pyserini_compneg.compose.atom_vectors import atom_vectors
 from pyserini_compneg.documents.vector_files import SHARD_NAME, VECTORS_FILE, read_about
 from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from pyserini_compneg.compose import Linear, Operators, Query, QueryEncoder, ScoringNode, query_line
+from pyserini_compneg.compose.atom_vectors import atom_vectors
 from pyserini_compneg.compose.operands import conjunctions, operand_terms
 from pyserini_compneg.compose.rewrite import without_differences
-from pyserini_compneg.compose.sources import atom_vectors
 from pyserini_compneg.expression import atoms
 from pyserini_compneg.lucene import IndexReader
 from pyserini_compneg.search.ranked_hits import as_expressions

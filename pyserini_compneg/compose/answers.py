@@ -1,0 +1,73 @@
+"""What a composition asks of the index that will be searched: best scores, in rounds of one question for all queries.
+
+A composition that lacks an answer stops. When all have asked, the index is asked once, and those that stopped start
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TypeAlias, TypeVar
+
+from pyserini_compneg.compose.json_form import query_line
+from pyserini_compneg.compose.scoring import ScoringNode
+
+_Part = TypeVar("_Part")
+_Result = TypeVar("_Result")
+
+TopScores: TypeAlias = Callable[[Sequence[ScoringNode], int], Sequence[Sequence[float]]]
+"""The scores of the documents that are best for each query in an index, best first, and at most that many."""
+
+FIRST_PAGE = 10
+"""The number of best scores that are asked for."""
+
+
+class Unanswered(Exception):  # noqa: N818  # no error: the composition is resumed with the answer
+    """The composition needs an answer of the index, which is asked for in the next round."""
+
+
+class Answers:
+    """What the index answered, and what it will be asked."""
+
+    def __init__(self, top_scores: TopScores) -> None:
+        self._top_scores = top_scores
+        self._known: dict[str, Sequence[float]] = {}
+        self._asked: dict[str, ScoringNode] = {}
+
+    def best(self, nodes: Sequence[ScoringNode]) -> list[Sequence[float]]:
+        """The scores of the first page of each query, best first."""
+        keys = [query_line(node) for node in nodes]
+        if missing := {key: node for key, node in zip(keys, nodes, strict=True) if key not in self._known}:
+            self._asked |= missing
+            raise Unanswered
+        return [self._known[key] for key in keys]
+
+    def ask(self) -> None:
+        asked, self._asked = self._asked, {}
+        if asked:
+            self._known |= zip(asked, self._top_scores(list(asked.values()), FIRST_PAGE), strict=True)
+
+
+def for_each(compose: Callable[[_Part], _Result], parts: Sequence[_Part]) -> list[_Result]:
+    """The result for each part; if one needs an answer, the others ask what they need, too."""
+    results = []
+    for part in parts:
+        with suppress(Unanswered):
+            results.append(compose(part))
+    if len(results) < len(parts):
+        raise Unanswered
+    return results
+
+
+def answered(compositions: Sequence[Callable[[], _Result]], answers: Answers | None) -> list[_Result]:
+    """The result of each composition."""
+    results: dict[int, _Result] = {}
+    while len(results) < len(compositions):
+        for i, compose in enumerate(compositions):
+            if i not in results:
+                with suppress(Unanswered):
+                    results[i] = compose()
+        if answers:
+            answers.ask()
+    return [results[i] for i in range(len(compositions))]
