@@ -29,9 +29,9 @@ from reporting import INDEXES, megabytes, table, write_json
 
 from pyserini_compneg.commands.flags import count
 from pyserini_compneg.commands.running import run_main
-from pyserini_compneg.documents.collection import collection_files, iter_collection_blocks, text_documents
-from pyserini_compneg.encode.models import ModelOptions
-from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder, load_checkpoint
+from pyserini_compneg.documents.collection import Part, collection_files, iter_collection_blocks, text_documents
+from pyserini_compneg.encode.models import ModelOptions, load_checkpoint
+from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder
 from pyserini_compneg.lucene import java_class
 
 SAMPLE = Path(__file__).parent.parent / "pyserini_compneg/resources/sample/documents.jsonl.gz"
@@ -51,7 +51,7 @@ Encode = Callable[[Sequence[str]], object]
 
 def read_texts(collection: Path, documents: int) -> list[str]:
     """Texts from the whole of a collection."""
-    blocks = iter_collection_blocks(collection_files(collection))
+    blocks = iter_collection_blocks(Part(collection_files(collection)))
     texts = [document.text or "" for block in blocks for document in text_documents(block)[0].values()]
     return [texts[number] for number in np.linspace(0, len(texts) - 1, min(documents, len(texts))).astype(int)]
 

@@ -29,7 +29,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from pyserini_compneg.baselines import PairScorer, pair_scorer
 from pyserini_compneg.commands.flags import count
 from pyserini_compneg.commands.running import run_main
-from pyserini_compneg.encode.models.loading import quiet_transformers
+from pyserini_compneg.encode.models import quiet_transformers
 from pyserini_compneg.support.files import iter_jsonl
 
 

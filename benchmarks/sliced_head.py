@@ -28,7 +28,7 @@ from torch import Tensor
 from pyserini_compneg.commands.flags import count
 from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.encode.models import Head
-from pyserini_compneg.encode.models.pooling import activated
+from pyserini_compneg.encode.networks.pooling import activated
 from pyserini_compneg.lab.training import encoder_module
 from pyserini_compneg.lab.training.bases import load_base
 from pyserini_compneg.lab.training.fine_tuning import AbsoluteFlops

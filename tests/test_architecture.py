@@ -32,7 +32,7 @@ FLOORS = (
 )
 # Former homes of modules, for imports that the pages showed once.
 MOVED = {"experiments"}
-TORCH = {"encode.export", "lab.training", "encode.models.pooling", "encode.models.torch_model"}
+TORCH = {"encode.networks", "lab.training"}
 MODEL_PACKAGES = {
     *("torch", "transformers", "onnxruntime", "onnx", "tokenizers", "safetensors", "huggingface_hub", "numpy"),
     *("sentence_transformers",),
@@ -218,5 +218,5 @@ assert search(["--index", f"{{place}}/i", "--topics", f"{{place}}/t.tsv", "--out
     modules = loaded(script)
     assert "jnius" in modules
     not_needed = {"rich", "sklearn", "pyserini.encode", "pyserini.search", *MODEL_PACKAGES}
-    assert modules & {*not_needed, f"{PACKAGE}.encode.neural", f"{PACKAGE}.encode.export.graph"} == set()
+    assert modules & {*not_needed, f"{PACKAGE}.encode.neural", f"{PACKAGE}.encode.networks.graph"} == set()
     assert (tmp_path / "r.txt").read_text().startswith("1 Q0 d 1 ")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
+from pyserini_compneg.encode.corpus import EncodeSettings
 from pyserini_compneg.encode.models import ModelOptions
-from pyserini_compneg.support.options import add_flags
+from pyserini_compneg.support.options import add_flags, given_options
 
 _EPILOG = """\
 Shards are for several machines: each shard is every N-th line of the collection, in a file of its own. --shards N
@@ -26,32 +26,21 @@ examples:
 
 
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    if not 0 <= args.shard_id < args.shard_num:
-        parser.error(f"--shard-id goes from 0 to --shard-num - 1, so to {args.shard_num - 1}, got {args.shard_id}")
     if args.ray is not None and args.shards is None:
         parser.error("--ray needs --shards N, the parts that its machines encode")
-    if args.shards is not None and args.shard_num > 1:
+    if args.shards is not None and (args.shard_num or 1) > 1:
         parser.error("--shards encodes all shards, --shard-id and --shard-num one; give either")
-    from pyserini_compneg.documents.vector_files import Shard
     from pyserini_compneg.encode.corpus import encode_collection
     from pyserini_compneg.encode.sharded import encode_in_shards
 
-    options: dict[str, Any] = {
-        "model_options": flags.chosen_model_options(args, batch_size=args.batch_size),
-        "fields": args.fields,
-        "collection_format": args.collection_format,
-        "overwrite": args.overwrite,
-        "resume": args.resume,
-    }
-    if args.shards is not None:
-        with flags.runner(args.ray, gpus=int(args.device == "cuda")) as run:
-            paths = encode_in_shards(args.collection, args.output, args.encoder, args.shards, run=run, **options)
-        print(*paths, sep="\n")
+    model_options = flags.chosen_model_options(args, batch_size=args.batch_size)
+    settings = EncodeSettings(**given_options(EncodeSettings, args), model_options=model_options)
+    if args.shards is None:
+        print(encode_collection(args.collection, args.output, args.encoder, settings))
         return
-    path = encode_collection(
-        args.collection, args.output, args.encoder, shard=Shard(args.shard_id, args.shard_num), **options
-    )
-    print(path)
+    with flags.runner(args.ray, gpus=int(args.device == "cuda")) as run:
+        paths = encode_in_shards(args.collection, args.output, args.encoder, args.shards, run=run, settings=settings)
+    print(*paths, sep="\n")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -64,12 +53,10 @@ def _parser() -> argparse.ArgumentParser:
     flags.add_collection(parser)
     parser.add_argument("--output", required=True, metavar="DIR", help="folder for the file of vectors")
     parser.add_argument("--encoder", required=True, metavar="MODEL", help=f"{flags.MODEL}, or bm25+MODEL")
-    parser.add_argument("--shard-id", type=flags.whole, default=0, metavar="I", help="which shard, from 0 (default 0)")
-    parser.add_argument("--shard-num", type=flags.count, default=1, metavar="N", help="number of shards (default 1)")
+    add_flags(parser, EncodeSettings, {"shard_id", "shard_num"})
     parser.add_argument("--shards", type=flags.count, metavar="N", help="encode all of N shards")
     flags.add_ray(parser, "encode the shards")
-    parser.add_argument("--resume", action="store_true", help="continue a run that was killed")
-    parser.add_argument("--overwrite", action="store_true", help="replace a file that is there already")
+    add_flags(parser, EncodeSettings, {"resume", "overwrite"})
     group = flags.advanced(parser)
     text = "fields that make up the text (default contents, or title and text)"
     group.add_argument("--fields", nargs="+", metavar="NAME", help=text)

@@ -13,8 +13,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from pyserini_compneg.documents.formats import SUFFIXES, CollectionFile, Format, guessed_format
-from pyserini_compneg.documents.unread_fields import unread_fields
-from pyserini_compneg.documents.vector_files import SHARD_NAME, VECTORS_FILE, Shard
+from pyserini_compneg.documents.vector_files import SHARD_NAME, VECTORS_FILE
 from pyserini_compneg.lucene import LONGEST_TERM_BYTES, is_index
 from pyserini_compneg.support.errors import ArgumentError, ClusterError, InputError
 from pyserini_compneg.support.files import decoded_line, reason_of
@@ -25,6 +24,7 @@ from pyserini_compneg.support.terminal import shown
 
 _logger = logging.getLogger(__name__)
 _EXPECTED = "`contents`, `title` and `text`, or `vector`"
+_TEXT_NAMES = ("contents", "title", "text", "body")
 _WITHOUT_FORMAT: tuple[tuple[Format, ...], ...] = (("jsonl",), ("csv", "tsv"))
 """What a folder is read as, if nobody says so: tables only where there is no JSON, since they may be judgements."""
 
@@ -33,15 +33,20 @@ Fingerprint: TypeAlias = Sequence[Sequence[str | int]]
 """See :func:`fingerprint`."""
 
 
+class Part(NamedTuple):
+    """Every ``shards``-th line of some files of a collection, from line ``number`` on; the numbers start at 0."""
+
+    files: Sequence[CollectionFile]
+    number: int = 0
+    shards: int = 1
+
+
 class Block(NamedTuple):
     """Some documents of a file, each as a line of JSON.
 
-    Attributes:
-        file: The file.
-        number: The file's position in the collection, from 0.
-        first_line: The number of the first line, from 1; that in the file, but in a JSON list each document is a line.
-        lines: The lines, UTF-8.
-        faults: What is wrong with documents that have no JSON, by the number of their line, which is blank.
+    ``number`` is the position of the file in the collection, from 0, and ``first_line`` the number of the first line in
+    the file, from 1; in a JSON list each document is a line. ``faults`` says what is wrong with documents that have no
+    JSON, by the number of their line, which is blank.
     """
 
     file: CollectionFile
@@ -67,18 +72,6 @@ class Block(NamedTuple):
             yield f"{self.name}:{number}", line
 
 
-class Part(NamedTuple):
-    """What a shard of a collection consists of: files, and in each of them some of its lines.
-
-    Attributes:
-        files: The files.
-        lines: Which lines of each.
-    """
-
-    files: Sequence[CollectionFile]
-    lines: Shard = Shard()
-
-
 class SourceDocument(NamedTuple):
     """A document of a collection: a text, a vector, or both.
 
@@ -98,70 +91,50 @@ class SourceDocument(NamedTuple):
 
 
 def iter_collection_blocks(
-    files: Sequence[CollectionFile],
-    start: tuple[int, int] = (0, 1),
-    most_lines: int | None = None,
-    shard: Shard = Shard(),  # noqa: B008  # it is immutable
+    part: Part, start: tuple[int, int] = (0, 1), most_lines: int | None = None
 ) -> Iterator[Block]:
-    """The blocks of the files from a certain line on.
+    """The blocks of a part from a certain file and line on; lines of other parts are blank.
 
-    Args:
-        files: The files of the collection.
-        start: The number of a file, and the number of a line in it.
-        most_lines: How many lines a block has at most; None for blocks of a megabyte.
-        shard: The lines that are wanted; others are blank.
-
-    Raises:
-        InputError: A file that cannot be read; the message starts with its path.
+    A block has ``most_lines`` lines of the part at most; without that limit, about a megabyte.
     """
     first_file, first_line = start
-    for number, file in enumerate(files[first_file:], first_file):
+    for number, file in enumerate(part.files[first_file:], first_file):
         for line, lines, faults in file.iter_lines():
             before = max(0, first_line - line) if number == first_file else 0
             unread = lines.split(b"\n", before)[before:] if before else [lines]
             if unread and unread[0]:
-                most = most_lines and most_lines * shard.count
-                for block in _parts(Block(file, number, line + before, unread[0], faults), most):
-                    yield _only(block, shard)
+                block = Block(file, number, line + before, unread[0], faults)
+                for piece in _pieces(block, most_lines and most_lines * part.shards):
+                    yield _only(piece, part)
 
 
-def _parts(block: Block, most_lines: int | None) -> Iterator[Block]:
+def _pieces(block: Block, most_lines: int | None) -> Iterator[Block]:
     if most_lines is None:
         yield block
         return
     lines = re.findall(rb"[^\n]*\n|[^\n]+$", block.lines)
     for start in range(0, len(lines), most_lines):
-        part, first = b"".join(lines[start : start + most_lines]), block.first_line + start
+        first = block.first_line + start
         faults = {line: fault for line, fault in block.faults.items() if 0 <= line - first < most_lines}
-        yield block._replace(first_line=first, lines=part, faults=faults)
+        yield block._replace(first_line=first, lines=b"".join(lines[start : start + most_lines]), faults=faults)
 
 
-def _only(block: Block, shard: Shard) -> Block:
-    """A block with the lines of a shard alone; the others are blank."""
-    if shard.count == 1:
+def _only(block: Block, part: Part) -> Block:
+    """The block with the lines of a part alone; the others are blank."""
+    if part.shards == 1:
         return block
     lines = block.lines.split(b"\n")
-    first = (shard.number - block.first_line + 1) % shard.count
+    first = (part.number - block.first_line + 1) % part.shards
     wanted = [b""] * len(lines)
-    wanted[first :: shard.count] = lines[first :: shard.count]
-    faults = {line: fault for line, fault in block.faults.items() if (line - 1 - shard.number) % shard.count == 0}
+    wanted[first :: part.shards] = lines[first :: part.shards]
+    faults = {line: fault for line, fault in block.faults.items() if (line - 1 - part.number) % part.shards == 0}
     return block._replace(lines=b"\n".join(wanted), faults=faults)
 
 
 def collection_files(
     path: str | Path, collection_format: Format | None = None, numbers: Sequence[str] = ()
 ) -> list[CollectionFile]:
-    """The files of a collection.
-
-    Args:
-        path: A file, or a folder.
-        collection_format: Their format; None to tell by their names, and by how they begin.
-        numbers: Columns of tables whose cells may be numbers.
-
-    Raises:
-        ArgumentError: An unknown format.
-        InputError: There is none.
-    """
+    """The files of a collection."""
     if collection_format not in (None, *SUFFIXES):
         raise ArgumentError(f"the format must be one of {', '.join(SUFFIXES)}, got {collection_format!r}")
     paths = _paths(path, collection_format)
@@ -183,9 +156,9 @@ def _paths(path: str | Path, collection_format: Format | None) -> list[Path]:
         )
     root = Path(path)
     if str(path) == "-" or (root.exists() and not root.is_file() and not root.is_dir()):
-        raise InputError(f"{path}: a collection is read more than once, so it must be a file or a folder, no pipe")
+        raise InputError("a collection is read more than once, so it must be a file or a folder, no pipe", where=path)
     if not root.exists():
-        raise InputError(f"{path}: no such file") from FileNotFoundError()
+        raise InputError("no such file", where=path) from FileNotFoundError()
     if not root.is_dir():
         return [root]
     names = [name for name in _below(root) if not name.name.startswith(".")]
@@ -197,7 +170,7 @@ def _paths(path: str | Path, collection_format: Format | None) -> list[Path]:
     else:
         kinds = SUFFIXES.values() if collection_format is None else [SUFFIXES[collection_format]]
         expected = ", ".join(dict.fromkeys(one for kind in kinds for one in kind))
-        raise InputError(f"{path}: the folder holds no {expected} file, plain or .gz")
+        raise InputError(f"the folder holds no {expected} file, plain or .gz", where=path)
     _check_shards(path, files)
     names = [name for name in names if name.name != VECTORS_FILE]
     if len(files) < len(names):
@@ -210,13 +183,9 @@ def parts(files: Sequence[CollectionFile], count: int) -> list[Part]:
 
     Each part has files of its own where there are as many files, so that each file is read once. Of fewer files each
     part has every ``count``-th line.
-
-    Args:
-        files: The files of the collection.
-        count: The number of parts.
     """
     if len(files) < count:
-        return [Part(files, Shard(number, count)) for number in range(count)]
+        return [Part(files, number, count) for number in range(count)]
     sizes = {file: file.path.stat().st_size for file in files}
     groups: list[list[CollectionFile]] = [[] for _ in range(count)]
     for file in sorted(files, key=lambda one: -sizes[one]):
@@ -229,10 +198,12 @@ def _check_shards(path: str | Path, files: Sequence[Path]) -> None:
     shards = [match for file in files if (match := SHARD_NAME.fullmatch(file.name))]
     counts = {int(match[2]) for match in shards}
     if len(counts) > 1:
-        raise InputError(f"{path}: has shards of {' and of '.join(map(str, sorted(counts)))}; keep those of one")
+        raise InputError(
+            f"has shards of {' and of '.join(map(str, sorted(counts)))}", where=path, remedy="keep those of one"
+        )
     missing = sorted(set(range(max(counts, default=0))) - {int(match[1]) for match in shards})
     if missing:
-        raise InputError(f"{path}: shard {missing[0]} of {max(counts)} is missing; encode it first")
+        raise InputError(f"shard {missing[0]} of {max(counts)} is missing", where=path, remedy="encode it first")
 
 
 def _below(root: Path) -> Iterator[Path]:
@@ -249,16 +220,11 @@ def _is_new(folder: Path, seen: set[str]) -> bool:
 
 
 def _refuse(cause: OSError) -> None:
-    raise InputError(f"{cause.filename}: cannot be read: {reason_of(cause)}")
+    raise InputError(f"cannot be read: {reason_of(cause)}", where=cause.filename)
 
 
 def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[dict[int, SourceDocument], list[str]]:
-    """The documents with texts, by their line in the block, and the messages about all other lines.
-
-    Args:
-        block: Lines of a collection.
-        fields: The fields that make the text, joined by line feeds; by default ``contents``, or ``title`` and ``text``.
-    """
+    """The documents with texts, by their line in the block, and the messages about all other lines."""
     documents: dict[int, SourceDocument] = {}
     problems: list[str] = []
     for number, (source, line) in enumerate(block.numbered()):
@@ -278,7 +244,7 @@ def has_vectors(files: Sequence[CollectionFile]) -> bool | None:
 
     None if there is no such document. What is wrong with them is then said where they are read.
     """
-    for block in iter_collection_blocks(files):
+    for block in iter_collection_blocks(Part(files)):
         for source, line in block.numbered():
             with suppress(InputError):
                 record = parse_json_object(decoded_line(line, source), source, repeated_keys=True)
@@ -293,7 +259,7 @@ def fields_found(part: Part, fields: Collection[str]) -> set[str]:
     """Those of some fields that documents of a part have; it is read no further than until all are found."""
     missing = set(fields)
     with progress(None, None, DOCUMENTS, "looking for filter fields") as bar:
-        for block in iter_collection_blocks(part.files, shard=part.lines):
+        for block in iter_collection_blocks(part):
             for source, line in block.numbered():
                 with suppress(InputError):  # which is said where documents are indexed
                     record = parse_json_object(decoded_line(line, source), source, repeated_keys=True) if line else {}
@@ -314,15 +280,11 @@ def fingerprint(files: Sequence[CollectionFile]) -> list[list[str | int]]:
 
 
 def check_same(files: Sequence[CollectionFile], sources: Fingerprint) -> None:
-    """Makes sure that files are those whose fingerprint another process has taken, on whichever machine.
-
-    Raises:
-        ClusterError: They are not, or cannot be read.
-    """
+    """Makes sure that files are those whose fingerprint another process has taken, on whichever machine."""
     try:
         here = fingerprint(files)
     except OSError as cause:
-        raise ClusterError(f"{cause.filename}: cannot be read: {reason_of(cause)}") from cause
+        raise ClusterError(f"cannot be read: {reason_of(cause)}", where=cause.filename) from cause
     ours, theirs = ([row[1:] for row in rows] for rows in (here, sources))
     if ours != theirs:
         pairs = zip(files, ours, theirs, strict=False)  # there may be more of them on one machine
@@ -337,7 +299,7 @@ def _text_document(line: str, source: str, fields: Sequence[str] | None) -> Sour
     document = source_document(line, source, fields)
     if document.text is None:
         raise InputError(
-            f"{source}: only a `vector`, where texts are encoded; give the model that made it as --encoder"
+            "only a `vector`, where texts are encoded", where=source, remedy="give the model that made it as --encoder"
         )
     return document
 
@@ -356,11 +318,11 @@ def source_document(line: str, source: str, fields: Sequence[str] | None = None)
     record = parse_json_object(line, source, repeated_keys=True)  # as documents with vectors are read
     vector = record.get("vector")
     if vector is not None and not isinstance(vector, dict):
-        raise InputError(f"{source}: `vector` must be a JSON object, got {json_kind(vector)}")
+        raise InputError(f"`vector` must be a JSON object, got {json_kind(vector)}", where=source)
     text = text_of(record, source, fields)
     if text is None and vector is None:
         named = ", ".join(f"`{field}`" for field in fields or ())
-        raise InputError(f"{source}: no text; expected {named or _EXPECTED}")
+        raise InputError(f"no text; expected {named or _EXPECTED}", where=source)
     unread = unread_fields(record, text) if text is not None and not fields else ()
     return SourceDocument(_docid(record, source), text, vector, source, unread)
 
@@ -372,26 +334,64 @@ def _docid(record: Mapping[str, Any], source: str) -> str:
     elif isinstance(record.get("title"), str) and record["title"].strip():
         docid = docid_from_title(record["title"])
     else:
-        raise InputError(f"{source}: no document id; expected one of the fields {', '.join(DOCUMENT_ID_FIELDS)}")
+        raise InputError(f"no document id; expected one of the fields {', '.join(DOCUMENT_ID_FIELDS)}", where=source)
     if len(docid.encode()) > LONGEST_TERM_BYTES:
-        raise InputError(f"{source}: the document id has more than {LONGEST_TERM_BYTES} bytes")
+        raise InputError(f"the document id has more than {LONGEST_TERM_BYTES} bytes", where=source)
     return docid
 
 
 def text_of(record: Mapping[str, Any], source: str, fields: Sequence[str] | None = None) -> str | None:
-    """The text of a document's JSON object; None if it has none of the fields.
-
-    Args:
-        record: The object.
-        source: What to call it in messages.
-        fields: See :func:`text_documents`.
-
-    Raises:
-        InputError: A field that is no text.
-    """
+    """The text of a document's JSON object; None if it has none of the fields."""
     fields = fields or (("contents",) if "contents" in record else ("title", "text"))
     parts = {field: record[field] for field in fields if record.get(field) is not None}
     for field, part in parts.items():
         if not isinstance(part, str):
-            raise InputError(f"{source}: `{field}` must be a text, got {json_kind(part)}")
+            raise InputError(f"`{field}` must be a text, got {json_kind(part)}", where=source)
     return "\n".join(parts.values()) if parts else None
+
+
+def unread_fields(record: Mapping[str, Any], text: str) -> tuple[str, ...]:
+    """The fields of a document that hold words, and are not in its text. Ids, links and other single words are none.
+
+    >>> unread_fields({"id": "d 1", "title": "On soup", "body": "broth", "url": "soup.org"}, "On soup")
+    ('body',)
+    """
+    texts = {
+        name: value.strip()
+        for name, value in record.items()
+        if isinstance(value, str) and name not in DOCUMENT_ID_FIELDS
+    }
+    return tuple(
+        name
+        for name, value in texts.items()
+        if value not in text and (name in _TEXT_NAMES or len(value.split(maxsplit=1)) > 1)
+    )
+
+
+class UnreadFields:
+    """Counts the documents of a collection that have texts in fields that are not read."""
+
+    def __init__(self, remedy: str) -> None:
+        self._remedy = remedy
+        self._documents = 0
+        self._first = ""
+        self._fields: dict[str, None] = {}
+
+    def add(self, docid: str, fields: Sequence[str]) -> None:
+        """Counts a document, if it has such fields."""
+        if fields:
+            self._first = self._first or docid
+            self._documents += 1
+            self._fields.update(dict.fromkeys(fields))
+
+    def warn(self) -> None:
+        """Warns if there are any."""
+        if self._documents:
+            have = "1 document has" if self._documents == 1 else f"{self._documents} documents have"
+            _logger.warning(
+                "%s text in fields that are not indexed (%s), for example %s; %s",
+                have,
+                ", ".join(self._fields),
+                self._first,
+                self._remedy,
+            )

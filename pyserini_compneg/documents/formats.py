@@ -37,13 +37,7 @@ _LITERAL = 10
 
 
 class Lines(NamedTuple):
-    """Some documents as lines of JSON, blank where none begins.
-
-    Attributes:
-        first: The number of the first line.
-        lines: The lines, UTF-8.
-        faults: What is wrong with a document, by the number of its line, which is blank.
-    """
+    """Some documents as lines of JSON, blank where none begins."""
 
     first: int
     lines: bytes
@@ -51,13 +45,7 @@ class Lines(NamedTuple):
 
 
 class CollectionFile(NamedTuple):
-    """A file of a collection.
-
-    Attributes:
-        path: Where it is.
-        format: How it is read.
-        numbers: Columns whose cells may be numbers; all others are texts.
-    """
+    """A file of a collection."""
 
     path: Path
     format: Format = "jsonl"
@@ -69,11 +57,7 @@ class CollectionFile(NamedTuple):
         return f"{self.path}: document" if self.format == "json" else str(self.path)
 
     def iter_lines(self) -> Iterator[Lines]:
-        """The documents in blocks of about a megabyte.
-
-        Raises:
-            InputError: A file that cannot be read; the message starts with its path.
-        """
+        """The documents in blocks of about a megabyte."""
         if self.format == "jsonl":
             return (Lines(first, lines, {}) for first, lines in iter_blocks(self.path))
         if self.format == "json":
@@ -174,16 +158,16 @@ def _header(file: CollectionFile, rows: Any) -> list[str]:
     where = f"{file.path}:{rows.line_num}"
     named = ", ".join(name if name.isprintable() else ascii(name) for name in header)[:200]
     if not header:
-        raise InputError(f"{file.path}: empty, expected a header with the names of the fields")
+        raise InputError("empty, expected a header with the names of the fields", where=file.path)
     if fault := _fault(header, header):
-        raise InputError(f"{where}: the header: {fault}")
+        raise InputError(f"the header: {fault}", where=where)
     if "" in header:
-        raise InputError(f"{where}: column {header.index('') + 1} of the header has no name")
+        raise InputError(f"column {header.index('') + 1} of the header has no name", where=where)
     if twice := next((name for name, count in Counter(header).items() if count > 1), None):
-        raise InputError(f"{where}: the header has {twice!r} twice; rename one")
+        raise InputError(f"the header has {twice!r} twice", where=where, remedy="rename one")
     if not _has_id(header):
         expected = ", ".join(DOCUMENT_ID_FIELDS)
-        raise InputError(f"{where}: the header ({named}) has no column for the id; expected one of {expected}")
+        raise InputError(f"the header ({named}) has no column for the id; expected one of {expected}", where=where)
     return header
 
 

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -40,48 +39,24 @@ _REMEDY = "make room, or give another --output"
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """A part of a collection: every ``count``-th line, from ``number`` on.
-
-    Attributes:
-        number: From 0.
-        count: Of how many.
-    """
-
-    number: int = 0
-    count: int = 1
-
-    @property
-    def file_name(self) -> str:
-        """What its file is called."""
-        return f"vectors-{self.number:05d}-of-{self.count:05d}.jsonl.gz"
+def shard_path(folder: str | Path, number: int = 0, count: int = 1) -> Path:
+    """The file of one of ``count`` shards; the numbers start at 0."""
+    return Path(folder) / f"vectors-{number:05d}-of-{count:05d}.jsonl.gz"
 
 
 def check_number_of_shards(count: int) -> None:
-    """Makes sure that a collection may have so many shards.
-
-    Raises:
-        ArgumentError: It is below 1 or above ``MOST_SHARDS``.
-    """
+    """Makes sure that a collection may have so many shards."""
     if not 1 <= count <= MOST_SHARDS:
         raise ArgumentError(f"the number of shards must be from 1 to {MOST_SHARDS:,}, got {count}")
 
 
 def check_same_division(path: Path) -> None:
-    """Makes sure that a shard of N comes into a folder without shards of another number.
-
-    Args:
-        path: Where the shard will be.
-
-    Raises:
-        OutputError: One is there.
-    """
+    """Makes sure that a shard of N comes into a folder without shards of another number."""
     ours = SHARD_NAME.fullmatch(path.name)
     for file in sorted(path.parent.glob("vectors-*")):
         theirs = SHARD_NAME.fullmatch(file.name)
         if ours and theirs and ours[2] != theirs[2]:
-            raise OutputError(f"{file}: is no shard of {int(ours[2])}; move it, or give another --output")
+            raise OutputError(f"is no shard of {int(ours[2])}", where=file, remedy="move it, or give another --output")
 
 
 @contextmanager
@@ -107,10 +82,6 @@ class ShardFile:
 
     Each block is a gzip member of its own, so that the file can be cut back to the end of any block. A second file, the
     state, says how many blocks are complete. Both files are hidden.
-
-    Attributes:
-        position: The position in the collection where encoding continues, as it was given to :meth:`add`.
-        documents: The number of lines.
     """
 
     def __init__(self, path: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool) -> None:
@@ -187,11 +158,7 @@ class ShardFile:
 
 
 def clear_unfinished(path: Path, overwrite: bool, resume: bool) -> None:
-    """Discards unfinished work of an earlier run, unless it is to be resumed.
-
-    Raises:
-        OutputError: There is some, and neither option is given.
-    """
+    """Discards unfinished work of an earlier run, unless it is to be resumed."""
     state, partial = _state_of(path), _partial_of(path)
     if resume or not state.exists():
         return
@@ -210,27 +177,21 @@ def _state_of(path: Path) -> Path:
 
 
 def _unfinished_work(path: Path) -> OutputError:
-    return OutputError(f"{path}: there is unfinished work; continue it with --resume, or discard it with --overwrite")
+    return OutputError(
+        "there is unfinished work", where=path, remedy="continue it with --resume, or discard it with --overwrite"
+    )
 
 
 def check_output(path: Path, overwrite: bool) -> None:
-    """Makes sure that a file may be written. Callers check it before they load a model.
-
-    Raises:
-        OutputError: It is there already.
-    """
+    """Makes sure that a file may be written. Callers check it before they load a model."""
     if path.is_dir():
-        raise OutputError(f"{path}: a folder; move it, or give another --output")
+        raise OutputError("a folder", where=path, remedy="move it, or give another --output")
     if path.exists() and not overwrite:
-        raise OutputError(f"{path}: exists already; give --overwrite to replace it, or another --output")
+        raise OutputError("exists already", where=path, remedy="give --overwrite to replace it, or another --output")
 
 
 def read_about(path: Path) -> dict[str, Any]:
-    """The ``encoder``, its ``settings``, whether it is ``signed``, its ``impact_scale``; empty if there is no file.
-
-    Raises:
-        InputError: A damaged file.
-    """
+    """The ``encoder``, its ``settings``, whether it is ``signed``, its ``impact_scale``; empty if there is no file."""
     try:
         about = parse_json_object(path.read_text(encoding="utf-8"), str(path))
     except (FileNotFoundError, NotADirectoryError):
@@ -238,5 +199,5 @@ def read_about(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         about = {}
     if set(about) != _ABOUT_KEYS or misfit(Manifest, about) is not None:
-        raise InputError(f"{path}: damaged; delete it, and name --encoder and --impact-scale")
+        raise InputError("damaged", where=path, remedy="delete it, and name --encoder and --impact-scale")
     return about

@@ -56,7 +56,6 @@ class Bm25DocumentEncoder:
         self.settings: Mapping[str, float | int | str] = {"k1": k1, "b": b, "average_length": average_length}
 
     def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
-        """The vectors of batches of texts, in their order."""
         return map(self.encode_batch, batches)
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
@@ -108,7 +107,7 @@ def lucene_idf(document_frequency: int, documents: int) -> float:
 
 
 def average_length(files: Sequence[CollectionFile], fields: Sequence[str] | None = None, skip: bool = False) -> float:
-    """The mean number of terms of the documents that have any; 1 where none has. Arguments: :func:`count_terms`."""
+    """The mean number of terms of the documents that have any; 1 where none has."""
     return mean_length([count_terms(Part(files), fields, skip)])
 
 
@@ -123,19 +122,10 @@ def mean_length(counts: Iterable[tuple[int, int]]) -> float:
 
 
 def count_terms(part: Part, fields: Sequence[str] | None = None, skip: bool = False) -> tuple[int, int]:
-    """How many terms the documents of a part have, and how many documents have any.
-
-    Args:
-        part: A collection, or a part of one.
-        fields: The fields that make the text, as for ``text_documents``.
-        skip: Leave out bad documents.
-
-    Raises:
-        InputError: A bad document.
-    """
+    """The number of terms in a part, and of documents that have any. ``skip`` leaves out bad documents."""
     terms = documents = 0
     with progress(None, None, " docs", "counting terms") as bar:
-        for block in iter_collection_blocks(part.files, shard=part.lines):
+        for block in iter_collection_blocks(part):
             documents_read, problems = text_documents(block, fields)
             if problems and not skip:
                 raise InputError(problems[0])

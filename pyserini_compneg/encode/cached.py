@@ -1,8 +1,12 @@
-"""Vectors of queries that were encoded elsewhere, looked up by their text. The model is not needed here."""
+"""Vectors of queries that were encoded before: elsewhere, in a file of the user; or here, in the cache."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import logging
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from pyserini_compneg.support.arguments import checked_list
@@ -12,7 +16,10 @@ from pyserini_compneg.support.json_objects import json_kind
 from pyserini_compneg.support.vectors import checked
 
 _TEXT_FIELDS = ("text", "contents", "query")
+_LOCK_SECONDS = 10.0
+_PARAMETERS = 500
 _LINE = '{"text": an atom, "vector": {term: weight}}'
+_logger = logging.getLogger(__name__)
 
 
 class CachedQueryEncoder:
@@ -37,14 +44,14 @@ class CachedQueryEncoder:
             source = f"{self._path}:{line}"
             text = next((record[name] for name in _TEXT_FIELDS if isinstance(record.get(name), str)), None)
             if text is None or not isinstance(record.get("vector"), dict):
-                raise EncodingError(f"{source}: expected {_LINE}")
+                raise EncodingError(f"expected {_LINE}", where=source)
             vector = checked(record["vector"], source)
             if self._vectors.setdefault(text.strip(), vector) != vector:
-                raise EncodingError(f"{source}: {text!r} has another vector on an earlier line")
+                raise EncodingError(f"{text!r} has another vector on an earlier line", where=source)
             if "encoder" in record:
                 self._set_name(record["encoder"], source)
         if not self._vectors:
-            raise InputError(f"{self._path}: no atoms; expected lines of {_LINE}")
+            raise InputError(f"no atoms; expected lines of {_LINE}", where=self._path)
 
     @property
     def terms(self) -> set[str]:
@@ -60,12 +67,64 @@ class CachedQueryEncoder:
         texts = checked_list("texts", texts)
         missing = next((text for text in texts if text.strip() not in self._vectors), None)
         if missing is not None:
-            raise EncodingError(f"{self._path} has no vector for {missing!r}; encode it and add a line")
+            raise EncodingError(f"{self._path} has no vector for {missing!r}", remedy="encode it and add a line")
         return [dict(self._vectors[text.strip()]) for text in texts]
 
     def _set_name(self, name: object, source: str) -> None:
         if not isinstance(name, str):
-            raise EncodingError(f"{source}: the `encoder` must be a text, got {json_kind(name)}")
+            raise EncodingError(f"the `encoder` must be a text, got {json_kind(name)}", where=source)
         if self.name not in (None, name):
-            raise EncodingError(f"{source}: the vector is of {name!r}, those before it are of {self.name!r}")
+            raise EncodingError(f"the vector is of {name!r}, those before it are of {self.name!r}", where=source)
         self.name = name
+
+
+class VectorCache:
+    """Vectors by text, in a file that several processes may use at once.
+
+    Where the file cannot be read or written, a warning says so once, and all texts are encoded.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._usable = True
+
+    def get(self, texts: Sequence[str]) -> dict[str, dict[str, float]]:
+        """The vectors of the texts that are in the file."""
+        vectors: dict[str, dict[str, float]] = {}
+        try:
+            if not self._usable or not self._path.exists() or not self._path.stat().st_size:
+                return {}  # the file is empty while another process creates it
+            with closing(self._connect()) as database:
+                for start in range(0, len(texts), _PARAMETERS):
+                    part = texts[start : start + _PARAMETERS]
+                    marks = ", ".join("?" * len(part))
+                    rows = database.execute(f"SELECT text, vector FROM vectors WHERE text IN ({marks})", part)
+                    vectors.update((text, checked(json.loads(vector), text)) for text, vector in rows)
+        except (sqlite3.Error, OSError, ValueError, TypeError, AttributeError, RecursionError) as cause:
+            self._give_up(cause)
+            return {}
+        return vectors
+
+    def put(self, vectors: Mapping[str, Mapping[str, float]]) -> None:
+        """Stores vectors."""
+        if not self._usable or not vectors:
+            return
+        rows = [(text, json.dumps(vector, ensure_ascii=False)) for text, vector in vectors.items()]
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(self._connect()) as database, database:
+                database.execute(
+                    "CREATE TABLE IF NOT EXISTS vectors (text TEXT PRIMARY KEY, vector TEXT) WITHOUT ROWID"
+                )
+                database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+        except (sqlite3.Error, OSError) as cause:
+            self._give_up(cause)
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self._path, timeout=_LOCK_SECONDS)
+
+    def _give_up(self, cause: Exception) -> None:
+        self._usable = False
+        _logger.warning(
+            "%s: not used as a cache: %s; delete it, or name another place in COMPNEG_CACHE", self._path, cause
+        )

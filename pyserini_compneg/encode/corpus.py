@@ -6,14 +6,15 @@ import json
 import os
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyserini_compneg.documents.collection import (
     Block,
-    Fingerprint,
     Part,
     SourceDocument,
+    UnreadFields,
     check_same,
     collection_files,
     fingerprint,
@@ -21,56 +22,75 @@ from pyserini_compneg.documents.collection import (
     say_formats,
     text_documents,
 )
-from pyserini_compneg.documents.formats import CollectionFile, Format
-from pyserini_compneg.documents.unread_fields import UnreadFields
+from pyserini_compneg.documents.formats import Format
 from pyserini_compneg.documents.vector_files import (
     VECTORS_FILE,
-    Shard,
     ShardFile,
     check_output,
     check_same_division,
     read_about,
     shard_file,
+    shard_path,
 )
 from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, average_length
-from pyserini_compneg.encode.encoder import DocumentEncoder
-from pyserini_compneg.encode.hybrid import HybridDocumentEncoder, split_name
-from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.encode.hybrid import DocumentEncoder, HybridDocumentEncoder, split_name
+from pyserini_compneg.encode.models import ModelOptions, load_checkpoint
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import InputError, OutputError
+from pyserini_compneg.support.errors import ArgumentError, InputError, OutputError
+from pyserini_compneg.support.options import COUNT, WHOLE, check_options, option
 from pyserini_compneg.support.progress import DOCUMENTS, progress
 from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
 
-class Counted(NamedTuple):
-    """What is known of a whole collection before a shard of it is encoded.
+@dataclass(frozen=True, slots=True)
+class EncodeSettings:
+    """How a collection is encoded.
 
     Attributes:
-        sources: The fingerprint of its files.
-        documents: How many documents each shard has.
-        length: BM25's average length of a document, for ``bm25+MODEL``.
+        shard_id: Which shard is encoded: every ``shard_num``-th line of the collection, from line ``shard_id`` on.
+        shard_num: The number of shards.
+        resume: Continue unfinished work, if there is any.
+        overwrite: Replace an existing file, and discard unfinished work that is not resumed.
+        fields: The fields that make a document's text; None for ``contents``, or ``title`` and ``text``.
+        collection_format: ``jsonl``, ``json``, ``csv`` or ``tsv``; None to tell by the names of the files, and by how
+            they begin.
+        model_options: How the model is run; None for the defaults.
+
+    Raises:
+        ArgumentError: A number out of its range, or a single field that is no list.
     """
 
-    sources: Fingerprint
-    documents: Sequence[int]
-    length: float | None = None
+    shard_id: int = option(0, "which shard, from 0 (default 0)", WHOLE, metavar="I")
+    shard_num: int = option(1, "number of shards (default 1)", COUNT)
+    resume: bool = option(False, "continue a run that was killed")
+    overwrite: bool = option(False, "replace a file that is there already")
+    fields: Sequence[str] | None = None
+    collection_format: Format | None = None
+    model_options: ModelOptions | None = None
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if not 0 <= self.shard_id < self.shard_num:
+            last = self.shard_num - 1
+            raise ArgumentError(f"--shard-id goes from 0 to --shard-num - 1, so to {last}, got {self.shard_id}")
+        if self.fields is not None:
+            object.__setattr__(self, "fields", checked_list("fields", self.fields))
+
+    def path(self, output: str | Path) -> Path:
+        """The file of the shard in a folder."""
+        return shard_path(output, self.shard_id, self.shard_num)
 
 
 def encode_collection(
     collection: str | Path,
     output: str | Path,
     encoder: str,
+    settings: EncodeSettings | None = None,
     *,
     model: DocumentEncoder | None = None,
-    model_options: ModelOptions | None = None,
-    shard: Shard = Shard(),  # noqa: B008  # it is immutable
-    fields: Sequence[str] | None = None,
-    collection_format: Format | None = None,
-    overwrite: bool = False,
-    resume: bool = False,
-    counted: Counted | None = None,
+    **options: Any,
 ) -> Path:
-    """Encodes the texts of a collection. The file of their vectors appears complete, or not at all.
+    """Encodes the texts of a collection. The file of their vectors is written atomically.
 
     Its lines are JSON, ``{"id", "contents", "vector", "encoder"}``, in the order of the collection. Vectors are saved
     every few hundred documents, so that a killed run can be resumed.
@@ -79,80 +99,85 @@ def encode_collection(
         collection: A file of JSON Lines, of a JSON list, of CSV or of TSV, plain or gzip, or a folder of such files.
         output: The folder for the file; made if there is none.
         encoder: A model, as a folder or as a name of the Hugging Face hub, or ``bm25+MODEL``.
+        settings: How the collection is encoded; None for what the other arguments say.
         model: The model if it is loaded already; ``encoder`` is only its name then.
-        model_options: How it is run; None for the defaults.
-        shard: Which part of the collection is encoded.
-        fields: The fields that make a document's text; by default ``contents``, or ``title`` and ``text``.
-        collection_format: Which of these it is, ``jsonl``, ``json``, ``csv`` or ``tsv``; None to tell by its name and
-            by how it begins.
-        overwrite: Replace an existing file, and discard unfinished work.
-        resume: Continue unfinished work, if there is any.
-        counted: What is known of the whole collection already; None to count and check it first.
+        **options: The fields of :class:`EncodeSettings`, such as ``overwrite=True``.
 
     Returns:
         The file.
 
     Raises:
-        ArgumentError: A single field that is no list.
+        ArgumentError: As :class:`EncodeSettings`.
         InputError: A bad document, or none at all.
         EncodingError: A model that cannot be used.
         DownloadError: A model that cannot be downloaded from the hub.
-        OutputError: The file exists; there is unfinished work, and neither ``overwrite`` nor ``resume`` is given, or it
+        OutputError: The file exists; there is unfinished work, and neither ``overwrite`` nor ``resume`` is set, or it
             has other settings; or the folder cannot be written.
     """
-    path = Path(output) / shard.file_name
-    fields = None if fields is None else checked_list("fields", fields)
-    check_output(path, overwrite)  # these errors come before a model is loaded
+    return encode_shard(collection, output, encoder, settings or EncodeSettings(**options), model)
+
+
+def encode_shard(
+    collection: str | Path,
+    output: str | Path,
+    encoder: str,
+    settings: EncodeSettings,
+    model: DocumentEncoder | None = None,
+    counted: Mapping[str, Any] | None = None,
+) -> Path:
+    """See :func:`encode_collection`.
+
+    ``counted`` is what is known of the whole collection already: its ``sources``, how many ``documents`` each shard
+    has, and the average ``length`` of a document for BM25.
+    """
+    path, fields = settings.path(output), settings.fields
+    check_output(path, settings.overwrite)  # these errors come before a model is loaded
     check_same_division(path)
-    files = collection_files(collection, collection_format)
-    if counted is not None:
-        check_same(files, counted.sources)
+    files = collection_files(collection, settings.collection_format)
+    part = Part(files, settings.shard_id, settings.shard_num)
+    if counted:
+        check_same(files, counted["sources"])
     else:
         say_formats(files)
-    hybrid, name = split_name(encoder)
-    keep_inputs(output, collection, *filter(os.path.isdir, [name]))
+    keep_inputs(output, collection, *filter(os.path.isdir, [split_name(encoder)[1]]))
     keep_inputs(path, *(file.path for file in files))
-    if model is None:
-        from pyserini_compneg.encode.neural import ModelDocumentEncoder, load_checkpoint
-
-        model = ModelDocumentEncoder(load_checkpoint(name, model_options), model_options)
-        if hybrid:  # the average is that of all shards, so that they make one index
-            length = counted.length if counted else None
-            model = HybridDocumentEncoder(Bm25DocumentEncoder(length or average_length(files, fields)), model)
+    model = model or _document_encoder(encoder, settings, part, counted["length"] if counted else None)
     about = {"encoder": encoder, "settings": dict(model.settings), "signed": model.signed}
     about |= {"impact_scale": model.impact_scale}
-    _check_other_shards(path, about, overwrite)
-    plan = {"model": dict(model.settings), "encoder": encoder, "fields": fields, "sources": fingerprint(files)}
+    _check_other_shards(path, about, settings.overwrite)
     # A bad document is reported now, not after hours of encoding the documents before it.
-    total = counted.documents[shard.number] if counted else sum(count_documents(Part(files, shard), fields))
+    total = counted["documents"][part.number] if counted else sum(count_documents(part, fields))
     if not total:
-        where = f" in shard {shard.number} of {shard.count}" if shard.count > 1 else ""
-        raise InputError(f"{collection}: no documents{where}")
+        which = f" in shard {part.number} of {part.shards}" if part.shards > 1 else ""
+        raise InputError(f"no documents{which}", where=collection)
+    plan = {"model": dict(model.settings), "encoder": encoder, "fields": fields, "sources": fingerprint(files)}
     bar = progress(None, total, " docs", "encoding", summary=True)
-    with bar, shard_file(path, json.loads(json.dumps(plan)), overwrite, resume) as target:
+    with bar, shard_file(path, json.loads(json.dumps(plan)), settings.overwrite, settings.resume) as target:
         bar.initial = bar.n = target.documents
-        for lines in _encoded(target, files, model, encoder, shard, fields):
+        for lines in _encoded(target, part, model, encoder, fields):
             bar.update(lines)
         with atomic_writer(path.with_name(VECTORS_FILE), "make room, or give another --output") as handle:
             handle.write(json.dumps(about, indent=2) + "\n")
     return path
 
 
+def _document_encoder(encoder: str, settings: EncodeSettings, part: Part, length: float | None) -> DocumentEncoder:
+    from pyserini_compneg.encode.neural import ModelDocumentEncoder
+
+    hybrid, name = split_name(encoder)
+    model = ModelDocumentEncoder(load_checkpoint(name, settings.model_options), settings.model_options)
+    if not hybrid:
+        return model
+    # The average length is that of all shards, so that they make one index.
+    return HybridDocumentEncoder(Bm25DocumentEncoder(length or average_length(part.files, settings.fields)), model)
+
+
 def count_documents(part: Part, fields: Sequence[str] | None = None, shards: int = 1) -> list[int]:
-    """How many documents of a part of a collection are in each of so many shards.
-
-    Args:
-        part: A collection, or a part of one.
-        fields: As for :func:`encode_collection`.
-        shards: The number of shards.
-
-    Raises:
-        InputError: A bad document.
-    """
+    """How many documents of a part of a collection are in each of so many shards."""
     unread = UnreadFields("name all fields of the text with --fields, or rename them")
     counts = [0] * shards
     with progress(None, None, DOCUMENTS, "counting documents") as bar:
-        for block in iter_collection_blocks(part.files, shard=part.lines):
+        for block in iter_collection_blocks(part):
             documents = _documents(block, fields)
             for number, document in documents.items():
                 unread.add(document.docid, document.unread)
@@ -170,23 +195,20 @@ def _check_other_shards(path: Path, about: Mapping[str, Any], overwrite: bool) -
         there["encoder"] = about["encoder"]
     if there and there != about:
         raise OutputError(
-            f"{path.parent}: holds vectors of {there['encoder']!r} with other settings; give another --output"
+            f"holds vectors of {there['encoder']!r} with other settings",
+            where=path.parent,
+            remedy="give another --output",
         )
 
 
 def _encoded(
-    target: ShardFile,
-    files: Sequence[CollectionFile],
-    model: DocumentEncoder,
-    name: str,
-    shard: Shard,
-    fields: Sequence[str] | None,
+    target: ShardFile, part: Part, model: DocumentEncoder, name: str, fields: Sequence[str] | None
 ) -> Iterator[int]:
     """Encodes the documents that are not yet in the file; yields how many each block has."""
     read: deque[tuple[Block, list[SourceDocument]]] = deque()
 
     def texts() -> Iterator[list[str]]:
-        for block in iter_collection_blocks(files, target.position, model.most_lines, shard):
+        for block in iter_collection_blocks(part, target.position, model.most_lines):
             documents = list(_documents(block, fields).values())
             read.append((block, documents))
             yield [document.text or "" for document in documents]

@@ -11,10 +11,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from pyserini_compneg.compose import QueryEncoder
 from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder
-from pyserini_compneg.encode.encoder import DocumentEncoder
 from pyserini_compneg.encode.models.tokenizer import index_term
 from pyserini_compneg.support.errors import EncodingError
 from pyserini_compneg.support.vectors import COMPLEMENT_SIGN, PAIR_SIGN, is_number, is_pseudo_term, scale
@@ -29,19 +29,27 @@ PREFIX = "@"
 MODEL_WEIGHT = 0.2
 
 
-class HybridDocumentEncoder:
-    """The document side.
-
-    Args:
-        bm25: The encoder of the one space.
-        model: That of the other.
+class DocumentEncoder(Protocol):
+    """Makes vectors of documents' texts.
 
     Attributes:
-        impact_scale: That of BM25.
-        settings: Those of both.
-        signed: Whether the model's weights may be negative.
-        most_lines: That of the model.
+        impact_scale: Impact = round(weight * impact_scale), unless the user says otherwise.
+        settings: What the vectors depend on, for the index's manifest.
+        signed: Whether weights may be negative.
+        most_lines: The number of documents that are best encoded together; None for all that are read together.
     """
+
+    impact_scale: float
+    settings: Mapping[str, float | int | str]
+    signed: bool
+    most_lines: int | None
+
+    def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
+        """The vectors of batches of texts, in their order."""
+
+
+class HybridDocumentEncoder:
+    """The document side. Both encoders get the same texts, and the impact scale is that of BM25."""
 
     def __init__(self, bm25: Bm25DocumentEncoder, model: DocumentEncoder) -> None:
         self._bm25, self._model = bm25, model
@@ -57,13 +65,7 @@ class HybridDocumentEncoder:
 
 
 class HybridQueryEncoder:
-    """The query side.
-
-    Args:
-        bm25: The encoder of the one space.
-        model: That of the other.
-        model_weight: The query's weights of the model are multiplied by it; 0 leaves BM25 alone.
-    """
+    """The query side. The model's weights are multiplied by ``model_weight``; 0 leaves BM25 alone."""
 
     def __init__(self, bm25: QueryEncoder, model: QueryEncoder, model_weight: float) -> None:
         self._bm25, self._model, self._weight = bm25, model, model_weight
@@ -76,9 +78,6 @@ class HybridQueryEncoder:
 
 def joined(bm25: Mapping[str, float], model: Mapping[str, float], factor: float = 1.0) -> dict[str, float]:
     """One vector of two: the second times a factor, with its terms after ``PREFIX``.
-
-    Raises:
-        EncodingError: A term of BM25 begins with ``PREFIX``.
 
     >>> joined({"comedi": 2.0}, {"comedy": 3.0, "##s": 1.0}, 0.5)
     {'comedi': 2.0, '@comedy': 1.5, '@##s': 0.5}
@@ -111,7 +110,7 @@ def split_name(name: str) -> tuple[bool, str]:
     if not name.startswith(HYBRID):
         return False, name
     if not (model := name.removeprefix(HYBRID)).strip():
-        raise EncodingError(f"{name!r} names no model; write bm25+FOLDER, or bm25+ and a name of the hub")
+        raise EncodingError(f"{name!r} names no model", remedy="write bm25+FOLDER, or bm25+ and a name of the hub")
     return True, model
 
 

@@ -10,40 +10,26 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 
-from pyserini_compneg.encode.export import model_hash
-from pyserini_compneg.encode.models import (
-    Checkpoint,
-    ModelOptions,
-    NeuralSide,
-    StaticSide,
-    model_folder,
-    read_checkpoint,
-)
-from pyserini_compneg.encode.models.cache import cache_home
+from pyserini_compneg.encode.cached import VectorCache
+from pyserini_compneg.encode.models import Checkpoint, ModelOptions, NeuralSide, StaticSide, cache_home, model_hash
 from pyserini_compneg.encode.models.options import checked_ablation
 from pyserini_compneg.encode.models.tokenizer import TokenIds
 from pyserini_compneg.encode.sides import SideEncoder, load_side
-from pyserini_compneg.encode.vector_cache import VectorCache
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import EncodingError
+from pyserini_compneg.support.terminal import shown
 
 IMPACT_SCALE = 256 / 5
 """Pyserini's and Anserini's scale for SPLADE: impact = round(weight / 5 * 256)."""
 
-_SHOWN = 60
 _logger = logging.getLogger(__name__)
-
-
-def load_checkpoint(name: str, options: ModelOptions | None = None) -> Checkpoint:
-    """The checkpoint of a folder or a name of the hub; see ``model_folder`` and ``read_checkpoint``."""
-    return read_checkpoint(model_folder(name), name, options.head if options else None)
 
 
 def checkpoint_hash(checkpoint: Checkpoint) -> str:
     """The hash of the side that encodes documents. It tells the vectors of one model from those of another."""
     side = checkpoint.document
     if isinstance(side, StaticSide):
-        raise EncodingError(f"{checkpoint.name}: has no network for documents, so it cannot index them")
+        raise EncodingError("has no network for documents, so it cannot index them", where=checkpoint.name)
     return model_hash(side)
 
 
@@ -61,19 +47,7 @@ def document_settings(checkpoint: Checkpoint, options: ModelOptions | None) -> M
 
 
 class ModelQueryEncoder:
-    """Encodes queries. Each text is encoded once; its vector is kept in a cache that processes share.
-
-    Args:
-        checkpoint: The model.
-        options: How it is run.
-        ablation: One of ``ABLATIONS``.
-
-    Attributes:
-        name: The model's name.
-
-    Raises:
-        EncodingError: An unknown ablation, or a model that cannot be used.
-    """
+    """Encodes queries. Each text is encoded once; its vector is kept in a cache that processes share."""
 
     def __init__(
         self, checkpoint: Checkpoint, options: ModelOptions | None = None, ablation: str | None = None
@@ -131,13 +105,12 @@ class ModelQueryEncoder:
 
     def _warn_of_cuts(self, texts: Sequence[str], cut: Sequence[bool]) -> None:
         if longer := [text for text, is_cut in zip(texts, cut, strict=True) if is_cut]:
-            shown = longer[0] if len(longer[0]) <= _SHOWN else longer[0][:_SHOWN] + "..."
             _logger.warning(
-                "%d of %d queries have more than %d tokens, and are cut off there; the first is %r",
+                "%d of %d queries have more than %d tokens, and are cut off there; the first is %s",
                 len(longer),
                 len(texts),
                 self._options.max_length or self._side.max_length,
-                shown,
+                shown(longer[0]),
             )
 
     def _cache_path(self, side: NeuralSide) -> Path:
@@ -147,21 +120,7 @@ class ModelQueryEncoder:
 
 
 class ModelDocumentEncoder:
-    """Encodes documents. One of white space alone gets an empty vector.
-
-    Args:
-        checkpoint: The model.
-        options: How it is run.
-
-    Attributes:
-        impact_scale: That of Pyserini.
-        most_lines: Documents that are best encoded together. They are sorted by length, and saved together.
-        settings: Settings for the index's manifest, by which queries of another model are refused.
-        signed: Whether weights may be negative.
-
-    Raises:
-        EncodingError: A model that cannot be used.
-    """
+    """Encodes documents. One of white space alone gets an empty vector."""
 
     impact_scale = IMPACT_SCALE
     most_lines: int | None = 512

@@ -16,7 +16,7 @@ from pyserini_compneg.documents.vector_files import SHARD_NAME, VECTORS_FILE, re
 from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
 from pyserini_compneg.encode.hybrid import BM25, PREFIX, HybridQueryEncoder, checked_weight, split_name
-from pyserini_compneg.encode.models import Head, ModelOptions
+from pyserini_compneg.encode.models import Head, ModelOptions, load_checkpoint
 from pyserini_compneg.lucene import IndexReader, Manifest
 from pyserini_compneg.support.errors import EncodingError, IndexFormatError
 from pyserini_compneg.support.vectors import without_terms
@@ -58,7 +58,7 @@ def query_encoder(
         name = manifest.encoder
         model = Path(split_name(name)[1])
         if model.is_file() or ".." in model.parts:  # a build writes whole paths, and only those of models
-            raise IndexFormatError(f"{reader.folder}: its encoder {name!r} is no model, so name the --encoder")
+            raise IndexFormatError(f"its encoder {name!r} is no model, so name the --encoder", where=reader.folder)
     if name is None:
         reason = f"{reader.folder}: has no compneg.json (stock Anserini built it)" if reader else "there is no index"
         raise IndexFormatError(f"{reason}, so name the --encoder")
@@ -66,11 +66,11 @@ def query_encoder(
     weight = checked_weight(model_weight)
     if model_weight is not None and (is_file or not hybrid):
         why = "vectors that were encoded elsewhere are taken as they are" if is_file else "has terms of one space only"
-        raise EncodingError(f"{name}: {why}, so --model-weight, which is for bm25+MODEL, has no use")
+        raise EncodingError(f"{why}, so --model-weight, which is for bm25+MODEL, has no use", where=name)
     if name != BM25 and not is_file:
         return _model(name, reader, model_options, ablation, weight)
     if model_options is not None:
-        raise EncodingError(f"{name}: not a model, so options such as --precision do not apply")
+        raise EncodingError("not a model, so options such as --precision do not apply", where=name)
     if name == BM25:
         if reader is None:
             raise IndexFormatError("bm25 weighs a query's terms by the statistics of an index; name the --index")
@@ -78,18 +78,14 @@ def query_encoder(
         _warn_of_looks(reader)
         return Bm25QueryEncoder(reader, ablation)
     if ablation is not None:
-        raise EncodingError(f"{name}: vectors that were encoded elsewhere are taken as they are; leave out --ablation")
+        raise EncodingError(
+            "vectors that were encoded elsewhere are taken as they are", where=name, remedy="leave out --ablation"
+        )
     return _cached(name, reader)
 
 
 class RareTerms:
-    """An encoder of queries, without the terms that too many documents have.
-
-    Args:
-        encoder: The encoder.
-        reader: The index; its document frequencies are the statistics.
-        min_idf: Terms are left out whose ln(documents / documents that have the term) is this or lower, as in Pyserini.
-    """
+    """An encoder of queries, without the terms that too many documents have."""
 
     def __init__(self, encoder: QueryEncoder, reader: IndexReader, min_idf: float) -> None:
         self._encoder, self._reader, self._min_idf = encoder, reader, min_idf
@@ -117,14 +113,14 @@ def _cached(name: str, reader: IndexReader | None) -> CachedQueryEncoder:
         sides = {term.startswith(PREFIX) for term in encoder.terms}
         if len(sides) == 1:
             missing = "of bm25" if True in sides else f"of the model, which begin with {PREFIX!r}"
-            raise EncodingError(f"{name}: has no terms {missing}, and {reader.folder} needs those of both")
+            raise EncodingError(f"has no terms {missing}, and {reader.folder} needs those of both", where=name)
     return encoder
 
 
 def _model(
     name: str, reader: IndexReader | None, options: ModelOptions | None, ablation: str | None, weight: float
 ) -> QueryEncoder:
-    from pyserini_compneg.encode.neural import ModelQueryEncoder, checkpoint_hash, load_checkpoint
+    from pyserini_compneg.encode.neural import ModelQueryEncoder, checkpoint_hash
 
     manifest = reader.manifest if reader else None
     model = manifest.settings.get("model") if manifest else None
@@ -135,7 +131,7 @@ def _model(
         _check(name, manifest, reader.folder)
     if reader and manifest and name == manifest.encoder and os.path.isabs(own) and not os.path.isdir(own):
         place = "its new place, bm25+FOLDER," if hybrid else "its new place"
-        raise IndexFormatError(f"{reader.folder}: there is no model {own}; give {place} as --encoder")
+        raise IndexFormatError(f"there is no model {own}", where=reader.folder, remedy=f"give {place} as --encoder")
     if manifest is not None:
         options = (options or ModelOptions()).for_index(manifest.settings)
     checkpoint = load_checkpoint(own, options)
@@ -161,18 +157,11 @@ def _check_spaces(name: str, reader: IndexReader, model: QueryEncoder) -> None:
     for space, terms in spaces.items():
         if not any(reader.document_frequencies(terms)):
             said = f"none of {len(terms)} common terms of {space}, so it is no index of {name}"
-            raise IndexFormatError(f"{reader.folder}: has {said}; build one with index --encoder {name}")
+            raise IndexFormatError(f"has {said}", where=reader.folder, remedy=f"build one with index --encoder {name}")
 
 
 def made_by(encoder: str, settings: Mapping[str, object], name: str, model: object = None) -> bool:
-    """Whether ``name`` is the encoder of a manifest: by its name, by its path, or by the content of its files.
-
-    Args:
-        encoder: The encoder of the manifest.
-        settings: Its settings.
-        name: The encoder in question.
-        model: The hash of its model, where that is known; its folder is not looked at then.
-    """
+    """Whether ``name`` is the encoder of a manifest: by its name, by its path, or by the content of its files."""
     (hybrid, made), (is_hybrid, own) = split_name(encoder), split_name(name)
     if hybrid != is_hybrid:
         return False
@@ -182,7 +171,7 @@ def made_by(encoder: str, settings: Mapping[str, object], name: str, model: obje
         return True
     if not settings.get("model") or not os.path.isdir(own):
         return False
-    from pyserini_compneg.encode.neural import checkpoint_hash, load_checkpoint
+    from pyserini_compneg.encode.neural import checkpoint_hash
 
     head = ModelOptions(head=Head.parse(str(settings["head"]))) if "head" in settings else None
     return checkpoint_hash(load_checkpoint(own, head)) == settings["model"]

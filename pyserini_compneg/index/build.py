@@ -24,7 +24,7 @@ from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder
 from pyserini_compneg.encode.bm25 import count_terms, mean_length
 from pyserini_compneg.encode.hybrid import HYBRID, HybridDocumentEncoder, split_name
-from pyserini_compneg.encode.models import MINI, ModelOptions, StaticSide
+from pyserini_compneg.encode.models import MINI, ModelOptions, StaticSide, load_checkpoint
 from pyserini_compneg.expression.filters import checked_fields
 from pyserini_compneg.index.index_folder import check_target, clear_stale, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer, OnError
@@ -103,10 +103,11 @@ def build_index(
     for name in sorted({"k1", "b"} & options.keys()):
         raise ArgumentError(f'{name} is no argument of its own; give both as bm25={{"k1": 0.9, "b": 0.4}}')
     fields = checked_fields(options.get("filter_fields", ()))
-    files, lines = chosen = part or Part(collection_files(collection, collection_format, fields))
+    chosen = part or Part(collection_files(collection, collection_format, fields))
+    files = chosen.files
     if part is None:
         say_formats(files)
-    sources = fingerprint(files) if part is None else [*fingerprint(files), [lines.number, lines.count]]
+    sources = fingerprint(files) if part is None else [*fingerprint(files), [part.number, part.shards]]
     target = Path(os.path.realpath(index))
     if inside := next((path for path, *_ in files if path.resolve().is_relative_to(target)), None):
         raise InputError(f"{inside}: is in the folder of the index, {index}; give another folder")
@@ -179,7 +180,7 @@ class _CollectionIndexer(ImpactIndexer):
     def __init__(self, collection: str | Path, part: Part, source: Source, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._name = str(collection)
-        self._files, self._lines = part
+        self._part = part
         self._source = source
 
     def add_collection(self, bar: Any) -> None:
@@ -187,7 +188,7 @@ class _CollectionIndexer(ImpactIndexer):
         saved = time.monotonic()
         bar.initial = bar.n = self.manifest.documents
         start = tuple(self.position or (0, 1))
-        blocks = iter_collection_blocks(self._files, start, self._source.most_lines, self._lines)
+        blocks = iter_collection_blocks(self._part, start, self._source.most_lines)
         for block, documents in self._add(blocks):
             bar.update(documents)
             if time.monotonic() - saved > CHECKPOINT_SECONDS:
@@ -196,7 +197,7 @@ class _CollectionIndexer(ImpactIndexer):
         self.drain()
         bar.update(self.manifest.documents - bar.n)
         if self.position:
-            self.checkpoint((len(self._files), 1))  # the search for duplicates can take long
+            self.checkpoint((len(self._part.files), 1))  # the search for duplicates can take long
 
     def _add(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, int]]:
         """Encodes and adds blocks; yields each when the indexer has it, with its documents."""
@@ -214,7 +215,7 @@ class _CollectionIndexer(ImpactIndexer):
             self._writer.delete(duplicates, merge=not self._optimize)
         first: dict[str, str] = {}
         again: list[Block] = []
-        for block in iter_collection_blocks(self._files, shard=self._lines):
+        for block in iter_collection_blocks(self._part):
             lines = block.lines.split(b"\n")
             kept = [b""] * len(lines)
             for number, docid in self._writer.find(self._source.identified(block), duplicates):
@@ -236,7 +237,7 @@ class _CollectionIndexer(ImpactIndexer):
 
 
 def _model_encoder(name: str, options: ModelOptions | None) -> DocumentEncoder:
-    from pyserini_compneg.encode.neural import ModelDocumentEncoder, load_checkpoint
+    from pyserini_compneg.encode.neural import ModelDocumentEncoder
     from pyserini_compneg.encode.sides import load_side
 
     checkpoint = load_checkpoint(name, options)

@@ -131,7 +131,7 @@ def build_sharded_index(
 
 
 def _check_lines(collection: str | Path, files: Sequence[CollectionFile], shards: int) -> None:
-    lines = (line for block in iter_collection_blocks(files) for _, line in block.numbered() if line.strip())
+    lines = (line for block in iter_collection_blocks(Part(files)) for _, line in block.numbered() if line.strip())
     if (found := sum(1 for _ in itertools.islice(lines, shards))) < shards:
         raise InputError(f"{collection}: {shards} shards need as many documents, got {found}; build fewer shards")
 
@@ -210,7 +210,7 @@ def _check_fields(collection: str, fields: Sequence[str], found: Collection[str]
 
 
 def _places(files: Sequence[CollectionFile], docid: str) -> Iterator[str]:
-    for block in iter_collection_blocks(files):
+    for block in iter_collection_blocks(Part(files)):
         for place, line in block.numbered():
             with suppress(InputError):
                 text = decoded_line(line, place)

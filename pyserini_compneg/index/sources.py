@@ -6,9 +6,8 @@ import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pyserini_compneg.documents.collection import Block, SourceDocument, text_documents
+from pyserini_compneg.documents.collection import Block, SourceDocument, UnreadFields, text_documents
 from pyserini_compneg.documents.formats import CollectionFile
-from pyserini_compneg.documents.unread_fields import UnreadFields
 from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.encode import DocumentEncoder
 from pyserini_compneg.encode.registry import made_by

@@ -19,8 +19,11 @@ from vector_files import NAME, records  # noqa: E402
 from pyserini_compneg.commands.encode import main as encode  # noqa: E402
 from pyserini_compneg.commands.index import main as build  # noqa: E402
 from pyserini_compneg.commands.search import main as search  # noqa: E402
-from pyserini_compneg.encode.models import ModelOptions  # noqa: E402
-from pyserini_compneg.encode.neural import ModelDocumentEncoder, checkpoint_hash, load_checkpoint  # noqa: E402
+from pyserini_compneg.encode.models import (
+    ModelOptions,  # noqa: E402
+    load_checkpoint,  # noqa: E402
+)
+from pyserini_compneg.encode.neural import ModelDocumentEncoder, checkpoint_hash  # noqa: E402
 from pyserini_compneg.lucene import Manifest  # noqa: E402
 
 pytestmark = pytest.mark.slow

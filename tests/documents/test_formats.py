@@ -11,8 +11,7 @@ from json_lines import write_jsonl
 from refusals import refusal
 
 from pyserini_compneg.documents import formats
-from pyserini_compneg.documents.collection import collection_files, iter_collection_blocks
-from pyserini_compneg.documents.vector_files import Shard
+from pyserini_compneg.documents.collection import Part, collection_files, iter_collection_blocks
 from pyserini_compneg.index import build_index, build_sharded_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.lucene import ImpactReader
@@ -53,11 +52,11 @@ def write(path, text):
     return path
 
 
-def records(files, start=(0, 1), shard=Shard()):  # noqa: B008
+def records(files, start=(0, 1), shard=(0, 1)):
     """Each document with its place."""
     return [
         (place, json.loads(line))
-        for block in iter_collection_blocks(files, start, 1, shard)
+        for block in iter_collection_blocks(Part(files, *shard), start, 1)
         for place, line in block.numbered()
         if line.strip()
     ]
@@ -71,9 +70,9 @@ def test_every_format_holds_the_same_documents(tmp_path, monkeypatch, name, piec
     found = collection_files(write(tmp_path / name, FILES[name]))
     read = records(found)
     assert [record for _, record in read] == DOCUMENTS
-    assert sorted(one for part in range(2) for one in records(found, shard=Shard(part, 2))) == sorted(read)
+    assert sorted(one for part in range(2) for one in records(found, shard=(part, 2))) == sorted(read)
     for number, block in enumerate(
-        block for block in iter_collection_blocks(found, most_lines=1) if block.lines.strip()
+        block for block in iter_collection_blocks(Part(found), most_lines=1) if block.lines.strip()
     ):
         assert records(found, block.end) == read[number + 1 :]  # where a build that was killed goes on
 

@@ -8,7 +8,7 @@ from refusals import refusal
 from stand_in_encoder import StandInEncoder, vector
 from vector_files import DOCUMENTS, NAME, encode, leftovers, records, sources
 
-from pyserini_compneg.documents.vector_files import Shard
+from pyserini_compneg.documents.vector_files import shard_path
 from pyserini_compneg.index import build_index
 from pyserini_compneg.support import files
 from pyserini_compneg.support.errors import InputError, OutputError
@@ -33,7 +33,7 @@ def test_the_lines(tmp_path, collection, monkeypatch, blocks):
 def test_shards_partition_the_collection(tmp_path, collection, count):
     found = []
     for number in range(count):
-        place = encode(collection, tmp_path / "out", shard=Shard(number, count))
+        place = encode(collection, tmp_path / "out", shard_id=number, shard_num=count)
         assert place.name == f"vectors-{number:05}-of-{count:05}.jsonl.gz"
         found.append([record["id"] for record in records(place)])
     everything = [document["id"] for document in sources(collection)]
@@ -89,13 +89,13 @@ def test_bad_documents(tmp_path, line, said):
 @pytest.mark.parametrize(
     ("content", "shard", "where"),
     [
-        ("", Shard(), ""),
-        ('{"id": "a", "contents": "x"}', Shard(1, 2), " in shard 1 of 2"),
+        ("", {}, ""),
+        ('{"id": "a", "contents": "x"}', {"shard_id": 1, "shard_num": 2}, " in shard 1 of 2"),
     ],
 )
 def test_a_shard_without_documents_leaves_nothing(tmp_path, content, shard, where, caplog):
     (tmp_path / "c.jsonl").write_text(content)
-    message = refusal(encode, tmp_path / "c.jsonl", tmp_path / "out", shard=shard)
+    message = refusal(encode, tmp_path / "c.jsonl", tmp_path / "out", **shard)
     assert message == f"{tmp_path / 'c.jsonl'}: no documents{where}"
     assert not (tmp_path / "out").exists()
     assert caplog.records == []
@@ -143,23 +143,23 @@ def test_nothing_of_the_collection_is_replaced(tmp_path, collection):
 
 def test_a_folder_has_the_vectors_of_one_model(tmp_path, collection):
     """Which has the same content under whatever name."""
-    encode(collection, tmp_path / "out", shard=Shard(0, 2))
+    encode(collection, tmp_path / "out", shard_id=0, shard_num=2)
     message = refusal(
-        encode, collection, tmp_path / "out", settings={"model": "another"}, shard=Shard(1, 2), error=OutputError
+        encode, collection, tmp_path / "out", settings={"model": "another"}, shard_id=1, shard_num=2, error=OutputError
     )
     assert message == (f"{tmp_path / 'out'}: holds vectors of 'm' with other settings; give another --output")
-    encode(collection, tmp_path / "out", "/of/another/machine", shard=Shard(1, 2))
+    encode(collection, tmp_path / "out", "/of/another/machine", shard_id=1, shard_num=2)
 
 
 def test_an_index_asks_for_all_shards_of_one_division(tmp_path, collection):
-    encode(collection, tmp_path / "out", shard=Shard(1, 2))
+    encode(collection, tmp_path / "out", shard_id=1, shard_num=2)
     message = refusal(build_index, tmp_path / "out", tmp_path / "index", "m")
     assert message == f"{tmp_path / 'out'}: shard 0 of 2 is missing; encode it first"
-    message = refusal(encode, collection, tmp_path / "out", shard=Shard(0, 3), error=OutputError)
-    there = tmp_path / "out" / Shard(1, 2).file_name
+    message = refusal(encode, collection, tmp_path / "out", shard_id=0, shard_num=3, error=OutputError)
+    there = shard_path(tmp_path / "out", 1, 2)
     assert message == f"{there}: is no shard of 3; move it, or give another --output"
-    there.rename(tmp_path / "out" / Shard(0, 3).file_name)
-    encode(collection, tmp_path / "other", shard=Shard(1, 2))
+    there.rename(shard_path(tmp_path / "out", 0, 3))
+    encode(collection, tmp_path / "other", shard_id=1, shard_num=2)
     (tmp_path / "other" / there.name).rename(there)
     message = refusal(build_index, tmp_path / "out", tmp_path / "index", "m")
     assert message == f"{tmp_path / 'out'}: has shards of 2 and of 3; keep those of one"

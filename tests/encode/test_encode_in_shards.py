@@ -55,12 +55,8 @@ def test_shards_of_another_collection_are_not_kept(collection, output):
 def test_a_run_that_was_killed_goes_on(collection, output, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         encode_in_shards(collection, output, "mini", 2, run=interrupted)
-    encoded, encode = [], sharded.encode_collection
-    monkeypatch.setattr(
-        sharded,
-        "encode_collection",
-        lambda *a, shard, **k: (encoded.append(shard.number), encode(*a, shard=shard, **k)),
-    )
+    encoded, encode = [], sharded.encode_shard
+    monkeypatch.setattr(sharded, "encode_shard", lambda *a, **k: (encoded.append(a[3].shard_id), encode(*a, **k)))
     paths = encode_in_shards(collection, output, "mini", 2, resume=True)
     assert encoded == [1]
     assert ids(paths) == [["d0", "d2", "d4"], ["d1", "d3"]]

@@ -17,7 +17,6 @@ from pyserini_compneg import Operators, SignedImpactSearcher, build_index
 from pyserini_compneg.commands.compose import main as compose
 from pyserini_compneg.commands.reproduce import main as reproduce
 from pyserini_compneg.commands.search import main as search
-from pyserini_compneg.documents.vector_files import Shard
 from pyserini_compneg.encode import Bm25DocumentEncoder, query_encoder
 from pyserini_compneg.encode.corpus import encode_collection
 from pyserini_compneg.encode.hybrid import PREFIX, HybridDocumentEncoder, HybridQueryEncoder, joined, side
@@ -130,7 +129,7 @@ def test_vectors_in_shards_make_the_same_index(tmp_path, collection, stand_in):
             super().__init__(Bm25DocumentEncoder(11 / 3), StandInEncoder())
 
     for number in range(2):
-        encode_collection(collection, tmp_path / "v", "bm25+m", model=Loaded(), shard=Shard(number, 2))
+        encode_collection(collection, tmp_path / "v", "bm25+m", model=Loaded(), shard_id=number, shard_num=2)
     made = build_index(tmp_path / "v", tmp_path / "a", "bm25+m")
     assert made == build_index(collection, tmp_path / "b", "bm25+m")
     for term in ("spy", "@spy", "@a"):
@@ -169,8 +168,8 @@ def test_a_weight_is_for_two_spaces(tmp_path, collection, capsys):
         said = refusal(SignedImpactSearcher, tmp_path / "index", name, model_weight=1.0, error=EncodingError)
         assert said == f"{name}: {why}{only}"
     for weight in (math.nan, -1, math.inf, "1", True):
-        said = f"the model weight must be a finite number, 0 or more, got {weight!r}"
-        assert refusal(SignedImpactSearcher, tmp_path / "index", model_weight=weight, error=EncodingError) == said
+        said = f"model_weight must be a finite number from 0, got {weight!r}"
+        assert refusal(SignedImpactSearcher, tmp_path / "index", model_weight=weight, error=CompNegError) == said
     for value in ("x", "-1", "nan"):
         assert search(["--index", str(tmp_path / "index"), "--query", "spy", f"--model-weight={value}"]) == 2
         assert f"--model-weight: must be a finite number, 0 or more, got {value}\n" in capsys.readouterr().err
@@ -270,7 +269,7 @@ def test_a_model_is_its_content(tmp_path, collection, model, capsys):
     build_index(collection, tmp_path / "index", f"bm25+{model}")
     expected = scores(tmp_path / "index")
     for number in (1, 0):  # each has the average of the whole collection
-        place = encode_collection(collection, tmp_path / "v", f"bm25+{model}", shard=Shard(number, 2))
+        place = encode_collection(collection, tmp_path / "v", f"bm25+{model}", shard_id=number, shard_num=2)
     moved = shutil.move(model, tmp_path / "elsewhere")
     said = f"{tmp_path / 'index'}: there is no model {model}; give its new place, bm25+FOLDER, as --encoder"
     assert refusal(scores, tmp_path / "index", error=CompNegError) == said

@@ -17,11 +17,16 @@ pytest.importorskip("onnxruntime", reason="exports are run by onnxruntime")
 from checkpoints import edit_json, sample_texts, token_weights  # noqa: E402
 
 from pyserini_compneg.encode import CachedQueryEncoder, query_encoder, sides  # noqa: E402
-from pyserini_compneg.encode.export import model_hash  # noqa: E402
-from pyserini_compneg.encode.models import ABLATIONS, Head, ModelOptions  # noqa: E402
+from pyserini_compneg.encode.models import (  # noqa: E402
+    ABLATIONS,
+    Head,
+    ModelOptions,
+    load_checkpoint,  # noqa: E402
+    model_hash,  # noqa: E402
+)
 from pyserini_compneg.encode.models.checkpoint import MODEL_FILE  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
-from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder, load_checkpoint  # noqa: E402
+from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder  # noqa: E402
 from pyserini_compneg.lucene import Manifest  # noqa: E402
 from pyserini_compneg.support.errors import DownloadError, EncodingError  # noqa: E402
 

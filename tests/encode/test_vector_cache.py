@@ -3,7 +3,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pyserini_compneg.encode.vector_cache import VectorCache
+from pyserini_compneg.encode.cached import VectorCache
 
 VECTORS = {"spy films": {"spy": 1.25, "film": -0.5, "¬": 2.0}, "": {}, "naïve 東京": {"##ing": 0.1}}
 

@@ -1,8 +1,6 @@
-"""Models of the Hugging Face hub: reading checkpoints, running them, and the cache."""
+"""Models of the Hugging Face hub: their files, their tokenizers, and how they are run."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+from pyserini_compneg.encode.models.cache import cache_home, model_hash
 from pyserini_compneg.encode.models.checkpoint import (
     OWN_LOGITS_FILE,
     Checkpoint,
@@ -12,14 +10,10 @@ from pyserini_compneg.encode.models.checkpoint import (
     read_checkpoint,
 )
 from pyserini_compneg.encode.models.heads import ACTIVATIONS, Head
-from pyserini_compneg.encode.models.hub import MINI, model_folder
-from pyserini_compneg.encode.models.loading import quiet_transformers
+from pyserini_compneg.encode.models.hub import MINI, load_checkpoint, model_folder
+from pyserini_compneg.encode.models.loading import quiet_transformers, static_weights
 from pyserini_compneg.encode.models.options import ABLATIONS, BACKENDS, DEVICES, PRECISIONS, ModelOptions
 from pyserini_compneg.encode.models.tokenizer import index_term
-
-if TYPE_CHECKING:
-    from pyserini_compneg.encode.models.pooling import own_logits, pooled_extremes
-    from pyserini_compneg.encode.models.torch_model import load_for_training, read_own_logits
 
 __all__ = [
     "ABLATIONS",
@@ -35,25 +29,12 @@ __all__ = [
     "NeuralSide",
     "Side",
     "StaticSide",
+    "cache_home",
     "index_term",
-    "load_for_training",
+    "load_checkpoint",
     "model_folder",
-    "own_logits",
-    "pooled_extremes",
+    "model_hash",
     "quiet_transformers",
     "read_checkpoint",
-    "read_own_logits",
+    "static_weights",
 ]
-
-_OF_TORCH = {
-    "pooling": ("own_logits", "pooled_extremes"),
-    "torch_model": ("load_for_training", "read_own_logits"),
-}
-
-
-def __getattr__(name: str) -> object:
-    """Imports what needs torch on first use."""
-    for module, names in _OF_TORCH.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

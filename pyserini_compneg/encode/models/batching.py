@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from pyserini_compneg.support.errors import EncodingError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Entries: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
+    """The weights of a batch that are not 0: the number of the text, ascending, the id of the term, and the weight."""
+
 MOST_TOKENS = {"cpu": 1024, "cuda": 16384}
 """Tokens in a batch, padding included. They bound the memory, whatever the texts are. The limit of a processor is
 small, so that the data of a batch stay in its cache."""
@@ -21,28 +24,11 @@ DECIMALS = 5
 """Decimals of a weight. They are finer than any impact scale, and files of vectors stay small."""
 
 
-class Entries(NamedTuple):
-    """The weights of a batch that are not 0, row by row.
-
-    Attributes:
-        rows: The text in the batch, ascending.
-        columns: The id of the term.
-        weights: The weight.
-    """
-
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    weights: NDArray[np.float32]
-
-
 class SparseModel(Protocol):
-    """A model on one of the backends.
-
-    Attributes:
-        device: ``cpu`` or ``cuda``.
-    """
+    """A network on one of the backends, with its head."""
 
     device: str
+    """``cpu`` or ``cuda``."""
 
     def __call__(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Entries:
         """The vectors of token ids and their mask, 1 for tokens and 0 for padding, both (batch, tokens)."""
@@ -51,14 +37,7 @@ class SparseModel(Protocol):
 def encode_tokens(
     model: SparseModel, ids: Sequence[Sequence[int]], terms: Sequence[str], batch_size: int = BATCH_SIZE
 ) -> list[dict[str, float]]:
-    """The vectors of texts, in their order; a text without tokens has no terms.
-
-    Args:
-        model: The model.
-        ids: The token ids of each text, at least one.
-        terms: The term of each column.
-        batch_size: Texts in a batch, fewer where they are long.
-    """
+    """The vectors of texts, of their token ids, in their order; ``terms`` names the columns of the model."""
     vectors: list[dict[str, float]] = [{}] * len(ids)
     numbers = [number for number, text in enumerate(ids) if text]
     for chosen in batches([len(ids[number]) for number in numbers], batch_size, MOST_TOKENS[model.device]):
@@ -88,11 +67,12 @@ def batches(lengths: Sequence[int], batch_size: int, most_tokens: int) -> Iterat
 
 
 def _vectors(entries: Entries, count: int, terms: Sequence[str]) -> Iterator[dict[str, float]]:
-    weights = np.round(entries.weights.astype(np.float64), DECIMALS)
+    rows, columns, values = entries
+    weights = np.round(values.astype(np.float64), DECIMALS)
     if not np.isfinite(weights).all():
         raise EncodingError("the model gives weights that are no finite numbers; its own weights are damaged")
     kept = np.flatnonzero(weights)
-    rows, columns, values = entries.rows[kept], entries.columns[kept].tolist(), weights[kept].tolist()
-    bounds = np.searchsorted(rows, np.arange(count + 1)).tolist()
+    entries_left = list(zip((terms[column] for column in columns[kept].tolist()), weights[kept].tolist(), strict=True))
+    bounds = np.searchsorted(rows[kept], np.arange(count + 1)).tolist()
     for start, end in zip(bounds, bounds[1:], strict=False):
-        yield {terms[column]: value for column, value in zip(columns[start:end], values[start:end], strict=True)}
+        yield dict(entries_left[start:end])

@@ -1,4 +1,4 @@
-"""The cache folder, and hashes of models' files."""
+"""The cache folder, and hashes of models."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 
+from pyserini_compneg.encode.models.checkpoint import NeuralSide
 from pyserini_compneg.support.staging import atomic_writer
+
+_FORMAT = 4
+"""The version of exports and of vectors. It is increased when a change of ``encode`` makes other vectors of the
+same files, so that older results in the cache are not used."""
 
 
 def cache_home() -> Path:
@@ -20,13 +26,9 @@ def cache_home() -> Path:
 
 
 def content_hash(files: Iterable[Path], settings: Mapping[str, object]) -> str:
-    """A hash of files' contents and of settings, 16 hexadecimal digits.
+    """A hash of files' names and contents, and of settings, 16 hexadecimal digits.
 
     The hash of a file is remembered by its path, size and times, because hashing a large model takes seconds.
-
-    Args:
-        files: In a fixed order; their names count, their folders do not.
-        settings: Other values that the hash depends on, in JSON.
     """
     memory = cache_home() / "hashes.json"
     known = _remembered(memory)
@@ -45,6 +47,12 @@ def content_hash(files: Iterable[Path], settings: Mapping[str, object]) -> str:
             with atomic_writer(memory) as handle:
                 json.dump(known, handle)
     return total.hexdigest()[:16]
+
+
+def model_hash(side: NeuralSide) -> str:
+    """A hash of a model's files and of what is made of its output. Its name and its folder do not count."""
+    settings = asdict(side.head) | {"prompt": side.prompt, "own_terms": side.own_terms is not None, "format": _FORMAT}
+    return content_hash(side.files, settings | {"lowercase": side.lowercase})
 
 
 def _remembered(memory: Path) -> dict[str, str]:

@@ -122,7 +122,7 @@ class NeuralSide:
             return None
         precision = required_json(self.folder / REPORT_FILE, dict, str(self.folder)).get("precision")
         if not isinstance(precision, str):
-            raise EncodingError(f"{self.folder / REPORT_FILE}: says no precision; export the model again")
+            raise EncodingError("says no precision", where=self.folder / REPORT_FILE, remedy="export the model again")
         return precision
 
     @property
@@ -161,42 +161,43 @@ def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = N
     name = name or str(folder)
     try:
         if (folder / "modules.json").is_file():
-            checkpoint = _sentence_transformers(folder, name)
+            document, query = _sentence_transformers(folder)
         elif (folder / "config.json").is_file():
-            checkpoint = _transformers(folder, name)
+            document, query = _transformers(folder)
         else:
-            raise EncodingError(f"{name}: no model: neither config.json nor modules.json in {folder}")
-    except EncodingError:
-        raise
+            raise EncodingError(f"no model: neither config.json nor modules.json in {folder}")
+    except EncodingError as error:
+        raise error.at(name) from None
     except (TypeError, AttributeError, ValueError, KeyError, OverflowError) as cause:  # values of any wrong type
         said = f"no {cause}" if isinstance(cause, KeyError) else cause
-        raise EncodingError(f"{name}: one of its configuration files is damaged: {said}") from None
-    if head is None:
-        return checkpoint
-    document, query = (replace(side, head=head) if isinstance(side, NeuralSide) else side for side in checkpoint[1:])
+        raise EncodingError(f"one of its configuration files is damaged: {said}", where=name) from None
+    if head is not None:
+        document, query = (
+            replace(side, head=head) if isinstance(side, NeuralSide) else side for side in (document, query)
+        )
     return Checkpoint(name, document, query)
 
 
-def _transformers(folder: Path, name: str) -> Checkpoint:
-    side = NeuralSide(folder, Head(), *read_lengths(folder, name))
-    _check_masked_lm(side, name)
+def _transformers(folder: Path) -> tuple[Side, Side]:
+    side = NeuralSide(folder, Head(), *read_lengths(folder))
+    _check_masked_lm(side)
     if not (folder / _IDF_FILE).is_file():
-        return Checkpoint(name, side, side)
-    return Checkpoint(name, side, StaticSide(folder, folder / _IDF_FILE, side.max_length, side.longest))
+        return side, side
+    return side, StaticSide(folder, folder / _IDF_FILE, side.max_length, side.longest)
 
 
-def _sentence_transformers(folder: Path, name: str) -> Checkpoint:
-    modules = required_json(folder / "modules.json", list, name)
+def _sentence_transformers(folder: Path) -> tuple[Side, Side]:
+    modules = required_json(folder / "modules.json", list)
     chain = [(str(module["type"]).rsplit(".", 1)[-1], str(module["path"])) for module in modules]
-    routes = _routes(folder, chain, name)
+    routes = _routes(folder, chain)
     document, query = (
-        _side([(kind, part_folder(folder, path, name)) for kind, path in parts], prompt_of(folder, side, name), name)
+        _side([(kind, part_folder(folder, path)) for kind, path in parts], prompt_of(folder, side))
         for side, parts in routes.items()
     )
-    return Checkpoint(name, document, query)
+    return document, query
 
 
-def _routes(folder: Path, chain: Sequence[tuple[str, str]], name: str) -> dict[str, list[tuple[str, str]]]:
+def _routes(folder: Path, chain: Sequence[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
     """The modules, by kind and path, that documents and queries go through."""
     routes: dict[str, list[tuple[str, str]]] = {"document": [], "query": []}
     for kind, path in chain:
@@ -204,73 +205,74 @@ def _routes(folder: Path, chain: Sequence[tuple[str, str]], name: str) -> dict[s
             for modules in routes.values():
                 modules.append((kind, path))
             continue
-        router = part_folder(folder, path, name)
+        router = part_folder(folder, path)
         file = next((router / file for file in _ROUTER_FILES if (router / file).is_file()), router / _ROUTER_FILES[0])
-        config = required_json(file, dict, name)
+        config = required_json(file, dict)
         for side, modules in routes.items():
             if side not in config["structure"]:
-                raise EncodingError(f"{name}: its router has no route {side!r}, only {', '.join(config['structure'])}")
+                raise EncodingError(f"its router has no route {side!r}, only {', '.join(config['structure'])}")
             for part in config["structure"][side]:
                 modules.append((str(config["types"][part]).rsplit(".", 1)[-1], f"{path}/{part}" if path else part))
     return routes
 
 
-def _side(modules: Sequence[tuple[str, Path]], prompt: str, name: str) -> Side:
+def _side(modules: Sequence[tuple[str, Path]], prompt: str) -> Side:
     """The side that a chain of modules makes, if it gives weights of terms."""
     kinds = [kind for kind, _ in modules]
     folders = [folder for _, folder in modules]
     if kinds == ["SparseStaticEmbedding"]:
-        return _static(folders[0], prompt, name)
+        return _static(folders[0], prompt)
     if kinds[:2] not in (["Transformer", "SpladePooling"], ["MLMTransformer", "SpladePooling"]) or len(kinds) > 3:
         raise EncodingError(
-            f"{name}: a model of {', '.join(kinds) or 'no modules'} does not give weights of terms; expected a "
-            "masked language model and SpladePooling"
+            f"a model of {', '.join(kinds) or 'no modules'} does not give weights of terms; expected a masked language "
+            "model and SpladePooling"
         )
-    config = required_json(folders[1] / "config.json", dict, name)
+    config = required_json(folders[1] / "config.json", dict)
     try:
         head = Head(
             config.get("activation_function", "relu"), config.get("pooling_strategy", "max"), config.get("epsilon", 0.0)
         )
     except (EncodingError, TypeError) as cause:
-        raise EncodingError(f"{name}: {folders[1].name}/config.json: {cause}") from None
-    lowercase = optional_json(folders[0] / "sentence_bert_config.json", name).get("do_lower_case") is True
+        raise EncodingError(str(cause), where=f"{folders[1].name}/config.json") from None
+    lowercase = optional_json(folders[0] / "sentence_bert_config.json").get("do_lower_case") is True
     own_terms = None
     if len(kinds) == 3:
         if kinds[2] != "SparseStaticEmbedding":
-            raise EncodingError(f"{name}: a model with {kinds[2]} after SpladePooling does not give weights of terms")
-        own_terms = _static(folders[2], "", name)
+            raise EncodingError(f"a model with {kinds[2]} after SpladePooling does not give weights of terms")
+        own_terms = _static(folders[2], "")
     own_logits = folders[1] / OWN_LOGITS_FILE if config.get("own_logits") else None
     if own_logits and not own_logits.is_file():
-        raise EncodingError(f"{name}: {folders[1].name} has no {OWN_LOGITS_FILE}, which its config.json asks for")
-    side = NeuralSide(folders[0], head, *read_lengths(folders[0], name), prompt, lowercase, own_terms, own_logits)
-    _check_masked_lm(side, name)
+        raise EncodingError(f"{folders[1].name} has no {OWN_LOGITS_FILE}, which its config.json asks for")
+    side = NeuralSide(folders[0], head, *read_lengths(folders[0]), prompt, lowercase, own_terms, own_logits)
+    _check_masked_lm(side)
     return side
 
 
-def _static(folder: Path, prompt: str, name: str) -> StaticSide:
-    path = optional_json(folder / "config.json", name).get("path")
+def _static(folder: Path, prompt: str) -> StaticSide:
+    path = optional_json(folder / "config.json").get("path")
     named = [folder / str(path), folder.parent / Path(str(path)).name] if path else sorted(folder.glob("*.safetensors"))
     root = os.path.normpath(folder.parent)  # not resolved, because files in the hub's cache are links to another folder
     inside = (file for file in named if file.is_file() and Path(os.path.normpath(file)).is_relative_to(root))
     weights = next(inside, None)
     if weights is None:
         raise EncodingError(
-            f"{name}: {folder.name} has no weights of its tokens (model.safetensors, or what config.json names)"
+            f"{folder.name} has no weights of its tokens (model.safetensors, or what config.json names)"
         )
-    return StaticSide(folder, weights, *read_lengths(folder, name), prompt)
+    return StaticSide(folder, weights, *read_lengths(folder), prompt)
 
 
-def _check_masked_lm(side: NeuralSide, name: str) -> None:
-    config = required_json(side.folder / "config.json", dict, name)
+def _check_masked_lm(side: NeuralSide) -> None:
+    config = required_json(side.folder / "config.json", dict)
     architectures = config.get("architectures") or []
     if not isinstance(architectures, list):
-        raise EncodingError(f"{name}: config.json: `architectures` must be a list, got {architectures!r}")
+        raise EncodingError(f"config.json: `architectures` must be a list, got {architectures!r}")
     if not any(str(kind).endswith(("ForMaskedLM", "ForPreTraining")) for kind in architectures):
         said = ", ".join(map(str, architectures)) or "a model of unknown architecture"
         raise EncodingError(
-            f"{name}: {said} has no masked-language-model head, so it weighs no terms; name a SPLADE-like model"
+            f"{said} has no masked-language-model head, so it weighs no terms",
+            remedy="name a SPLADE-like model",
         )
     if "auto_map" in config:
-        raise EncodingError(f"{name}: needs code of its own (config.json has `auto_map`), which is never run here")
+        raise EncodingError("needs code of its own (config.json has `auto_map`), which is never run here")
     if not side.weights:
-        raise EncodingError(f"{name}: {side.folder} has no weights (model.safetensors or pytorch_model.bin)")
+        raise EncodingError(f"{side.folder} has no weights (model.safetensors or pytorch_model.bin)")

@@ -64,17 +64,17 @@ _NO_LIMIT = 1_000_000
 """More tokens than any model reads. Tokenizers without a limit say 10^30."""
 
 
-def prompt_of(folder: Path, side: str, name: str) -> str:
+def prompt_of(folder: Path, side: str) -> str:
     """The prompt that sentence-transformers puts before the texts of a side, ``query`` or ``document``.
 
     Prompts of other names, such as ``passage``, and the default prompt are not used: sentence-transformers gives both
     sides a prompt of their own, which is empty where the model has none.
     """
-    config = optional_json(folder / "config_sentence_transformers.json", name)
+    config = optional_json(folder / "config_sentence_transformers.json")
     return str((config.get("prompts") or {}).get(side) or "")
 
 
-def read_lengths(folder: Path, name: str) -> tuple[int, int]:
+def read_lengths(folder: Path) -> tuple[int, int]:
     """How many tokens are read of a text by default, and how many can be.
 
     The default is ``max_seq_length`` of sentence-transformers. Without it, the default is the smallest limit of the
@@ -82,48 +82,43 @@ def read_lengths(folder: Path, name: str) -> tuple[int, int]:
 
     Args:
         folder: The folder of a network and its tokenizer.
-        name: The model's name, for messages.
 
     Raises:
         EncodingError: A configuration that cannot be read.
     """
-    config = optional_json(folder / "config.json", name)
+    config = optional_json(folder / "config.json")
     for key in _SIZES:
-        size = _number(folder / "config.json", key, name)
+        size = _number(folder / "config.json", key)
         if size is not None and (not isinstance(size, int) or not 1 <= size < _NO_LIMIT):
-            raise EncodingError(f"{name}: config.json: `{key}` must be a whole number from 1, got {shown(size)}")
-    positions = _length(folder / "config.json", "max_position_embeddings", name)
+            raise EncodingError(f"config.json: `{key}` must be a whole number from 1, got {shown(size)}")
+    positions = _length(folder / "config.json", "max_position_embeddings")
     if positions is not None and config.get("model_type") in _PADDED_POSITIONS:
-        positions -= int(_number(folder / "config.json", "pad_token_id", name) or 0) + 1
-    allowed = _length(folder / "tokenizer_config.json", "model_max_length", name)
-    told = _length(folder / "sentence_bert_config.json", "max_seq_length", name)
+        positions -= int(_number(folder / "config.json", "pad_token_id") or 0) + 1
+    allowed = _length(folder / "tokenizer_config.json", "model_max_length")
+    told = _length(folder / "sentence_bert_config.json", "max_seq_length")
     longest = min((length for length in (positions, allowed) if length is not None), default=_LONGEST_INPUT)
     return min(told or _LONGEST_INPUT, longest), longest
 
 
-def _length(file: Path, key: str, name: str) -> int | None:
+def _length(file: Path, key: str) -> int | None:
     """A number of tokens, if there is one."""
-    value = _number(file, key, name)
+    value = _number(file, key)
     return int(value) if value is not None and 2 < value < _NO_LIMIT else None
 
 
-def _number(file: Path, key: str, name: str) -> float | None:
+def _number(file: Path, key: str) -> float | None:
     """A number of a file, if there is one."""
-    value = optional_json(file, name).get(key)
+    value = optional_json(file).get(key)
     if value is not None and not is_number(value):
-        raise EncodingError(f"{name}: {file.name}: `{key}` must be a number, got {shown(value)}")
+        raise EncodingError(f"{file.name}: `{key}` must be a number, got {shown(value)}")
     return value
 
 
-def part_folder(folder: Path, path: str, name: str) -> Path:
-    """A module's folder.
-
-    Raises:
-        EncodingError: It does not lie in the checkpoint.
-    """
+def part_folder(folder: Path, path: str) -> Path:
+    """A module's folder."""
     part = (folder / path).resolve()
     if not part.is_relative_to(folder.resolve()):
-        raise EncodingError(f"{name}: its part {path!r} lies outside its folder")
+        raise EncodingError(f"its part {path!r} lies outside its folder")
     return part
 
 
@@ -131,9 +126,6 @@ def refuse_foreign_code(folder: Path, name: str) -> None:
     """Refuses a checkpoint that names code to run: classes of its own, or any callable of an installed library.
 
     Libraries would run that code, ask on standard input whether they may, or load a class of another kind instead.
-
-    Raises:
-        EncodingError: It is one; the message names the file.
     """
     for file in sorted(_configurations(folder)):
         try:
@@ -141,7 +133,7 @@ def refuse_foreign_code(folder: Path, name: str) -> None:
         except EncodingError:  # what needs the file reports it
             continue
         if said := next(_code(values), None) or _own_class(values):
-            raise EncodingError(f"{name}: needs code of its own ({file.name} has {said}), which is never run here")
+            raise EncodingError(f"needs code of its own ({file.name} has {said}), which is never run here", where=name)
 
 
 def _configurations(folder: Path) -> Iterator[Path]:
@@ -176,27 +168,19 @@ def _own_class(values: Any) -> str | None:
     return next((f"the class {kind!r}" for kind in kinds if not _OWN_MODULE.fullmatch(str(kind))), None)
 
 
-def optional_json(file: Path, name: str) -> Mapping[str, Any]:
-    """The object of a file, or an empty one where there is no file.
-
-    Raises:
-        EncodingError: A file that is damaged.
-    """
+def optional_json(file: Path, name: str = "") -> Mapping[str, Any]:
+    """The object of a file, or an empty one where there is no file."""
     return required_json(file, dict, name) if file.is_file() else {}
 
 
-def required_json(file: Path, kind: type, name: str) -> Any:
-    """The value of a JSON file, which must be of a kind, ``dict`` or ``list``.
-
-    Raises:
-        EncodingError: No file, or a damaged one; the message starts with the model's name.
-    """
+def required_json(file: Path, kind: type, name: str = "") -> Any:
+    """The value of a JSON file, which must be of a kind, ``dict`` or ``list``."""
     try:
         value = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise EncodingError(f"{name}: {file.name} is missing") from None
+        raise EncodingError(f"{file.name} is missing", where=name) from None
     except (OSError, ValueError, RecursionError) as cause:
-        raise EncodingError(f"{name}: {file.name} cannot be read: {cause}") from None
+        raise EncodingError(f"{file.name} cannot be read: {cause}", where=name) from None
     if not isinstance(value, kind):
-        raise EncodingError(f"{name}: {file.name}: expected {json_kind(kind())}, got {json_kind(value)}")
+        raise EncodingError(f"{file.name}: expected {json_kind(kind())}, got {json_kind(value)}", where=name)
     return value

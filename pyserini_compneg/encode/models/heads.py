@@ -40,7 +40,6 @@ class Head:
     epsilon: float = 0.0
 
     def __post_init__(self) -> None:
-        """Checks the combination."""
         if self.activation not in ACTIVATIONS:
             raise EncodingError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
         fitting = _POOLINGS_OF[self.activation]
@@ -70,7 +69,6 @@ class Head:
             raise EncodingError(f"head {text!r}: {cause}") from None
 
     def __str__(self) -> str:
-        """What :meth:`parse` takes."""
         return f"{self.activation}:{self.pooling}" + (f":{self.epsilon:g}" if self.epsilon else "")
 
     @property

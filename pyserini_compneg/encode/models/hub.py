@@ -10,7 +10,9 @@ from importlib import resources
 from pathlib import Path
 
 from pyserini_compneg.encode.models.cache import cache_home
+from pyserini_compneg.encode.models.checkpoint import Checkpoint, read_checkpoint
 from pyserini_compneg.encode.models.configuration import refuse_foreign_code
+from pyserini_compneg.encode.models.options import ModelOptions
 from pyserini_compneg.support.errors import DownloadError, EncodingError, install_hint
 
 MINI = "mini"
@@ -51,13 +53,20 @@ def model_folder(name: str) -> Path:
     return folder
 
 
+def load_checkpoint(name: str, options: ModelOptions | None = None) -> Checkpoint:
+    """The checkpoint of a folder or a name of the hub; see :func:`model_folder` and :func:`read_checkpoint`."""
+    return read_checkpoint(model_folder(name), name, options.head if options else None)
+
+
 def _hub_folder(name: str, unknown: EncodingError) -> Path:
     """The folder of a model of the hub, with its weights in the safe format where there are any."""
     try:
         from huggingface_hub import constants, errors
     except ImportError:
         raise DownloadError(
-            f"{name}: models come from the hub by huggingface_hub; {install_hint('onnx')}, or name a folder"
+            "models come from the hub by huggingface_hub",
+            where=name,
+            remedy=f"{install_hint('onnx')}, or name a folder",
         ) from None
     try:
         cached = _cached(name)
@@ -98,9 +107,11 @@ def _downloaded(name: str) -> Path:
     try:
         folder = _snapshot(name)
     except GatedRepoError:
-        raise DownloadError(f"{name}: its licence must be accepted on the hub first; do so, and set HF_TOKEN") from None
+        raise DownloadError(
+            "its licence must be accepted on the hub first", where=name, remedy="do so, and set HF_TOKEN"
+        ) from None
     except RepositoryNotFoundError:
-        raise EncodingError(f"{name}: the hub has no such model, or it needs a token (HF_TOKEN)") from None
+        raise EncodingError("the hub has no such model, or it needs a token (HF_TOKEN)", where=name) from None
     except (HfHubHTTPError, OSError, ValueError) as cause:
         first = (str(cause).strip().splitlines() or [type(cause).__name__])[0][:200]
         reason = "HF_HUB_OFFLINE is set" if HF_HUB_OFFLINE else f"the hub cannot be reached ({first})"

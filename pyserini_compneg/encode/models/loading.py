@@ -1,13 +1,19 @@
-"""What transformers loads of a checkpoint. Code that a checkpoint brings is neither run nor asked about."""
+"""Loads weights: of networks by transformers, and of tokens. Code that a checkpoint brings is never run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pyserini_compneg.encode.models.checkpoint import StaticSide
+from pyserini_compneg.encode.models.tokenizer import TextTokenizer, index_term
 from pyserini_compneg.support.errors import CompNegError, EncodingError, in_one_line, install_hint
+from pyserini_compneg.support.terminal import shown
+from pyserini_compneg.support.vectors import is_number
 
 
 @contextmanager
@@ -60,11 +66,42 @@ def load_masked_lm(
     return model, sorted(report["missing_keys"])
 
 
-def load_tokenizer(folder: Path, failed: str, error: type[CompNegError] = EncodingError) -> Any:
-    """The tokenizer that transformers makes of a folder; the arguments are those of :func:`load_masked_lm`."""
+def static_weights(side: StaticSide, tokenizer: TextTokenizer | None = None) -> dict[str, float]:
+    """The weights of the terms of one side of a model.
+
+    They are 0 or more: a negative one would lower documents that have a word of the query.
+
+    Args:
+        side: The side; without a file of weights, each term that is no special token weighs 1.
+        tokenizer: The tokenizer of the side, if it is loaded already.
+
+    Raises:
+        EncodingError: The file cannot be read, or has a wrong weight.
+    """
+    file, tokenizer = side.weights, tokenizer or TextTokenizer(side.folder, side.max_length)
+    if file is None:
+        return {term: 1.0 for number, term in enumerate(tokenizer.terms) if number not in tokenizer.special}
+    weights = _json_weights(file) if file.suffix == ".json" else _tensor_weights(file, tokenizer.terms)
+    for term, weight in weights.items():
+        if not is_number(weight) or not 0 <= weight <= sys.float_info.max:
+            said = f"the weight of {shown(term)} must be a finite number, 0 or more, got {shown(weight)}"
+            raise EncodingError(said, where=file)
+    return {term: float(weight) for term, weight in weights.items()}
+
+
+def _json_weights(file: Path) -> dict[str, float]:
+    with in_one_line(EncodingError, f"{file}: expected JSON of tokens and their weights"):
+        values = json.loads(file.read_text(encoding="utf-8"))
+        return {index_term(token): weight for token, weight in values.items()}
+
+
+def _tensor_weights(file: Path, terms: Sequence[str]) -> dict[str, float]:
     try:
-        from transformers import AutoTokenizer
+        from safetensors.numpy import load_file
     except ImportError:
-        raise EncodingError(f"{folder}: without tokenizer.json, its tokenizer needs transformers") from None
-    with in_one_line(error, failed):
-        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        raise EncodingError("needs the package safetensors", where=file, remedy=install_hint("onnx")) from None
+    with in_one_line(EncodingError, f"{file}: cannot be read"):
+        weights = load_file(file)["weight"].astype("float64").tolist()
+    if not isinstance(weights, list) or len(weights) < len(terms) or isinstance(weights[0], list):
+        raise EncodingError(f"expected a weight for each of {len(terms):,} tokens", where=file)
+    return dict(zip(terms, weights, strict=False))

@@ -6,7 +6,6 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyserini_compneg.encode.models.batching import Entries
 from pyserini_compneg.encode.models.checkpoint import MODEL_FILE
 from pyserini_compneg.support.errors import EncodingError, in_one_line, install_hint
 from pyserini_compneg.support.onnx_sessions import import_onnxruntime, open_session, processors
@@ -14,6 +13,8 @@ from pyserini_compneg.support.onnx_sessions import import_onnxruntime, open_sess
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from pyserini_compneg.encode.models.batching import Entries
 
 INPUTS = ("input_ids", "token_type_ids", "attention_mask")
 OUTPUTS = ("output_idx", "output_weights", "output_row")
@@ -23,18 +24,7 @@ _logger = logging.getLogger(__name__)
 
 
 class OnnxModel:
-    """A session of onnxruntime. It may be used by several threads.
-
-    Args:
-        folder: An export, made by :func:`pyserini_compneg.encode.export.export_model`.
-        device: ``cpu`` or ``cuda``. Where onnxruntime has no CUDA, the processor is used, with a warning.
-
-    Attributes:
-        device: Where it runs.
-
-    Raises:
-        EncodingError: No onnxruntime, or a file that is damaged or of another kind.
-    """
+    """A session of onnxruntime. It may be used by several threads."""
 
     def __init__(self, folder: Path, device: str = "cpu") -> None:
         path = folder / MODEL_FILE
@@ -50,14 +40,15 @@ class OnnxModel:
             self.device = "cpu"
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         if {*INPUTS} != {entry.name for entry in inputs} or {*OUTPUTS} > {entry.name for entry in outputs}:
-            raise EncodingError(f"{path}: its inputs and outputs are those of another kind of model; export it again")
+            raise EncodingError(
+                "its inputs and outputs are those of another kind of model", where=path, remedy="export it again"
+            )
 
     def __call__(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Entries:
-        """See :class:`SparseModel`."""
         inputs = {"input_ids": ids, "token_type_ids": ids * 0, "attention_mask": mask}
         with in_one_line(EncodingError, f"the model failed on texts of {ids.shape[1]} tokens"):
             columns, weights, rows = self._session.run(list(OUTPUTS), inputs)
-        return Entries(rows, columns, weights)
+        return rows, columns, weights
 
 
 def _providers(runtime: Any, device: str) -> tuple[list[str], str]:

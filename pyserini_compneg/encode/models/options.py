@@ -24,11 +24,7 @@ weights, which are all 1 then; or both, so that no network is needed for queries
 
 
 def checked_ablation(ablation: str | None) -> str:
-    """The ablation, ``none`` for None.
-
-    Raises:
-        EncodingError: It is unknown.
-    """
+    """The ablation, ``none`` for None."""
     if ablation not in (None, *ABLATIONS):
         raise EncodingError(f"ablation must be one of {', '.join(ABLATIONS)}, got {ablation!r}")
     return ablation or ABLATIONS[0]
@@ -93,7 +89,9 @@ class ModelOptions:
         refused["--device"] = has == "int8" and self.device != "cpu" and self.device
         refused["--precision"] = self.precision != has and self.precision
         if has and (chosen := next((f"{flag} {value}" for flag, value in refused.items() if value), None)):
-            raise EncodingError(f"{side.folder}: comes exported in {has}, without its weights; leave out {chosen}")
+            raise EncodingError(
+                f"comes exported in {has}, without its weights", where=side.folder, remedy=f"leave out {chosen}"
+            )
         return replace(self, precision=self.precision or has)
 
     def pruned(self, vector: dict[str, float]) -> dict[str, float]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-from pyserini_compneg.encode.models.loading import load_tokenizer
-from pyserini_compneg.support.errors import EncodingError, in_one_line, install_hint
+from pyserini_compneg.support.errors import CompNegError, EncodingError, in_one_line, install_hint
 from pyserini_compneg.support.vectors import is_pseudo_term
 
 if TYPE_CHECKING:
@@ -23,12 +22,7 @@ _TOKENIZER_FILES = (TOKENIZER_FILE, "vocab.txt", "vocab.json", "tokenizer_config
 
 
 class TokenIds(NamedTuple):
-    """Tokens of texts.
-
-    Attributes:
-        ids: For each text its token ids.
-        cut: For each text whether it was longer.
-    """
+    """Tokens of texts."""
 
     ids: list[list[int]]
     cut: list[bool]
@@ -72,7 +66,9 @@ class TextTokenizer:
         tokens = self._tokenizer.get_vocab(with_added_tokens=True)
         largest = max(tokens.values(), default=-1)
         if largest > _LARGEST_ID:
-            raise EncodingError(f"{folder}: the tokenizer has a token of id {largest}; expected at most {_LARGEST_ID}")
+            raise EncodingError(
+                f"the tokenizer has a token of id {largest}; expected at most {_LARGEST_ID}", where=folder
+            )
         self.terms = [f"[id:{number}]" for number in range(largest + 1)]
         for token, number in tokens.items():
             self.terms[number] = index_term(token)
@@ -80,12 +76,6 @@ class TextTokenizer:
         self.special = frozenset(number for number, token in added.items() if token.special)
 
     def __call__(self, texts: Sequence[str], prompted: bool = True) -> TokenIds:
-        """The token ids of texts; a lone surrogate, which is no character, counts as ``?``.
-
-        Args:
-            texts: The texts.
-            prompted: Whether the prompt is put before each.
-        """
         prompt = self._prompt if prompted else ""
         prepared = [prompt + text.encode(errors="replace").decode() for text in texts]
         if self._lowercase:
@@ -107,7 +97,8 @@ class TextTokenizer:
         """
         if not width - _MOST_PADDING <= len(self.terms) <= width:
             raise EncodingError(
-                f"{name}: the tokenizer has {len(self.terms):,} tokens, the model {width:,}; they are not of one model"
+                f"the tokenizer has {len(self.terms):,} tokens, the model {width:,}; they are not of one model",
+                where=name,
             )
         self.terms += [f"[id:{number}]" for number in range(len(self.terms), width)]
 
@@ -126,6 +117,22 @@ def index_term(token: str) -> str:
     return "".join(quote(char) if char.isspace() or char in reserved else char for char in token)
 
 
+def load_tokenizer(folder: Path, failed: str, error: type[CompNegError] = EncodingError) -> Any:
+    """The tokenizer that transformers makes of a folder.
+
+    Args:
+        folder: The folder.
+        failed: The start of the message if it cannot be loaded.
+        error: The class of that error.
+    """
+    try:
+        from transformers import AutoTokenizer
+    except ImportError:
+        raise EncodingError("without tokenizer.json, its tokenizer needs transformers", where=folder) from None
+    with in_one_line(error, failed):
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+
+
 def _load(folder: Path) -> Tokenizer:
     try:
         from tokenizers import Tokenizer
@@ -140,6 +147,6 @@ def _load(folder: Path) -> Tokenizer:
 
 def _converted(folder: Path) -> Tokenizer:
     if not any((folder / name).is_file() for name in _TOKENIZER_FILES):
-        raise EncodingError(f"{folder}: no tokenizer: tokenizer.json is missing")
+        raise EncodingError("no tokenizer: tokenizer.json is missing", where=folder)
     tokenizer: Tokenizer = load_tokenizer(folder, f"{folder}: no tokenizer").backend_tokenizer
     return tokenizer

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from pyserini_compneg.baselines import DOT, DenseEncoder
 from pyserini_compneg.compose.rewrite import alternatives, conjunction, verbalised
-from pyserini_compneg.documents.collection import SourceDocument
-from pyserini_compneg.encode.models.cache import cache_home
+from pyserini_compneg.documents import SourceDocument
+from pyserini_compneg.encode.models import cache_home
 from pyserini_compneg.expression import Atom, Expression, Union, atoms
 from pyserini_compneg.search import Hit
 from pyserini_compneg.support.errors import InputError, QueryError

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from pyserini_compneg.baselines import ComposingMethod, Reranked, dense_model_hash, make_method
 from pyserini_compneg.compose import ScoringNode
-from pyserini_compneg.encode.models.cache import cache_home
+from pyserini_compneg.encode.models import cache_home
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.measures import mean
 from pyserini_compneg.eval.runs import read_run

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from pyserini_compneg.baselines import METHODS, RERANKED, Makers, make_method
-from pyserini_compneg.encode.hybrid import checked_weight
+from pyserini_compneg.encode import checked_weight
 from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.eval import parse_measures
 from pyserini_compneg.lab.experiments.datasets.opening import KINDS

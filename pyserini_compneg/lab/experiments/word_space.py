@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 from pyserini_compneg.baselines import COSINE
 from pyserini_compneg.compose import WEIGHT_SCALE, Linear
-from pyserini_compneg.documents.collection import SourceDocument
+from pyserini_compneg.documents import SourceDocument
 from pyserini_compneg.eval.term_frequencies import words_of
 from pyserini_compneg.expression import Atom, Difference, Expression, Union, atoms
 from pyserini_compneg.lab.experiments.dense import DenseMethod, VectorIndex, Vectors

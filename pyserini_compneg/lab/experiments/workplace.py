@@ -12,10 +12,9 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from pyserini_compneg.baselines import DenseEncoder, PairScorer, dense_model_hash, pair_scorer
-from pyserini_compneg.documents.collection import SourceDocument
-from pyserini_compneg.encode import BM25
-from pyserini_compneg.encode.hybrid import split_name
-from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.documents import SourceDocument
+from pyserini_compneg.encode import BM25, split_name
+from pyserini_compneg.encode.models import ModelOptions, NeuralSide, load_checkpoint, model_hash
 from pyserini_compneg.eval.qrels import Qrels
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lab.experiments.datasets.dataset import Dataset
@@ -150,10 +149,6 @@ class Workplace(ExitStack):
             return [BM25]
         if Path(encoder).is_file():
             return [hashlib.sha256(Path(encoder).read_bytes()).hexdigest()]
-        from pyserini_compneg.encode.export import model_hash
-        from pyserini_compneg.encode.models import NeuralSide
-        from pyserini_compneg.encode.neural import load_checkpoint
-
         hybrid, name = split_name(encoder)
         checkpoint = load_checkpoint(name, self.model_options)
         sides = (checkpoint.document, checkpoint.query)

@@ -12,19 +12,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pyserini_compneg.encode import load_side
 from pyserini_compneg.encode.models import (
     Checkpoint,
     Head,
-    ModelOptions,
     NeuralSide,
     StaticSide,
     index_term,
-    load_for_training,
     model_folder,
     read_checkpoint,
-    read_own_logits,
+    static_weights,
 )
+from pyserini_compneg.encode.networks import load_for_training, read_own_logits
 from pyserini_compneg.lab.training.config import TrainConfig
 from pyserini_compneg.lab.training.encoder_module import EncoderModule, MaskedLanguageModel, StaticQueryModule
 from pyserini_compneg.lab.training.examples import TrainingExample
@@ -209,7 +207,7 @@ def _saved_weights(side: StaticSide, name: str, tokenizer: Any, width: int) -> T
     if side.prompt:
         fault = "has a prompt for queries, which would be lost"
         raise InputError(fault, where=name, remedy="name another model.base")
-    by_term = load_side(side, ModelOptions()).weights
+    by_term = static_weights(side)
     weights = torch.zeros(width)
     for token, number in tokenizer.get_vocab().items():
         weights[number] = by_term.get(index_term(token), 0.0)

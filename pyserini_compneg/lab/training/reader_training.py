@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from pyserini_compneg.encode.export import dense_graph
+from pyserini_compneg.encode.networks import dense_graph
 from pyserini_compneg.lab.training.config import ReaderTrainConfig
 from pyserini_compneg.lab.training.judged_requests import JudgedRequest, read_judged, request_score
 from pyserini_compneg.lab.training.resumption import check_finite, keep, restore

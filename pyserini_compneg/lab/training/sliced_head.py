@@ -12,14 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyserini_compneg.encode.models import Head, pooled_extremes
+from pyserini_compneg.encode.models import Head
+from pyserini_compneg.encode.networks import pooled_extremes
 
 SLICE = 4096
 """Terms whose logits are computed together."""
 
 
 def sliced_pooled(hidden: Tensor, mask: Tensor, weight: Tensor, bias: Tensor, head: Head, own: Tensor | None) -> Tensor:
-    """The vectors of a batch, (batch, terms), as :func:`pyserini_compneg.encode.models.pooling.pooled` has them.
+    """The vectors of a batch, (batch, terms), as :func:`pyserini_compneg.encode.networks.pooling.pooled` has them.
 
     ``hidden`` has the states that the decoder takes, (batch, tokens, width), and ``own`` one more logit for each term,
     (batch, terms), −∞ for none; see ``pooling.own_logits``. The first token of each text is a real one. The head is no

@@ -20,20 +20,14 @@ from film_index import start  # noqa: E402
 from varied_texts import varied_texts  # noqa: E402
 
 from pyserini_compneg.commands.export import main  # noqa: E402
-from pyserini_compneg.encode.export import (  # noqa: E402
-    export_model,
-    exported_folder,
-    exporting,
-    graph,
-    model_hash,
-    read_report,
-)
-from pyserini_compneg.encode.models import Head, ModelOptions, read_checkpoint  # noqa: E402
+from pyserini_compneg.encode import export, networks  # noqa: E402
+from pyserini_compneg.encode.export import export_model, exported_folder, read_report  # noqa: E402
+from pyserini_compneg.encode.models import Head, ModelOptions, model_hash, read_checkpoint  # noqa: E402
 from pyserini_compneg.encode.models.batching import encode_tokens  # noqa: E402
 from pyserini_compneg.encode.models.checkpoint import MODEL_FILE  # noqa: E402
 from pyserini_compneg.encode.models.onnx_model import OnnxModel  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
-from pyserini_compneg.encode.models.torch_model import TorchModel  # noqa: E402
+from pyserini_compneg.encode.networks.torch_model import TorchModel  # noqa: E402
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder  # noqa: E402
 from pyserini_compneg.support.errors import EncodingError, OutputError, install_hint  # noqa: E402
 
@@ -61,7 +55,7 @@ def quick(exported, monkeypatch):
             calls.append(precision)
             shutil.copy(made[others.get(precision, precision)], path)
 
-        monkeypatch.setattr(graph, "write_graph", write_graph)
+        monkeypatch.setattr(networks, "write_graph", write_graph)
         return calls
 
     return use
@@ -132,7 +126,7 @@ def test_the_graph_is_one_that_anserini_runs(exported):
     ],
 )
 def test_an_export_that_differs_too_much_is_refused(checkpoints, cache, quick, monkeypatch, precision, start, end):
-    monkeypatch.setitem(exporting.LEAST_COSINE, "int8", 0.9999999)
+    monkeypatch.setitem(export.LEAST_COSINE, "int8", 0.9999999)
     quick(fp32="int8")
     message = refusal(export_model, side(checkpoints.bert), precision, error=EncodingError)
     assert message.startswith(f"{checkpoints.bert}: {start}") and message.endswith(end)
@@ -142,7 +136,7 @@ def test_an_export_that_differs_too_much_is_refused(checkpoints, cache, quick, m
 @pytest.mark.parametrize(("values", "precision"), [((float("nan"), 1.0), "fp32"), ((0.0, float("nan")), "int8")])
 def test_vectors_of_no_number_are_refused(values, precision):
     with pytest.raises(EncodingError):
-        exporting.Comparison(*values).check(precision)
+        export.check_likeness(precision, *values)
 
 
 def test_an_export_is_made_once(checkpoints, cache, quick, caplog):
@@ -212,7 +206,7 @@ def test_a_model_that_torch_cannot_export(checkpoints, cache, monkeypatch):
     def fails(*_, **__):
         raise RuntimeError("\nno such operator\nand much more")
 
-    monkeypatch.setattr(graph.torch.onnx, "export", fails)
+    monkeypatch.setattr(networks.graph.torch.onnx, "export", fails)
     message = refusal(export_model, side(checkpoints.bert), error=EncodingError)
     assert message == "the model cannot be exported: no such operator; choose --backend torch"
     assert names(cache) == []
@@ -288,7 +282,8 @@ def test_a_second_use_needs_neither_torch_nor_transformers(checkpoints, exported
     exported("bert")
     script = f"""
 import json, sys
-from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder, load_checkpoint
+from pyserini_compneg.encode.models import load_checkpoint
+from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder
 checkpoint = load_checkpoint({str(checkpoints.bert)!r})
 assert ModelDocumentEncoder(checkpoint).encode_batch(["spy films"])[0]
 assert ModelQueryEncoder(checkpoint).encode_batch(["comedies set in Japan"])[0]

@@ -9,7 +9,7 @@ pytest.importorskip("torch", reason="export is torch's")
 import numpy as np  # noqa: E402
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
-from pyserini_compneg.encode.export.int8 import quantised, rounded  # noqa: E402
+from pyserini_compneg.encode.networks.int8 import quantised, rounded  # noqa: E402
 from pyserini_compneg.support.onnx_sessions import open_session  # noqa: E402
 
 TOKENS, WIDTH, FIRST = 40, 8, 25

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
 
-from pyserini_compneg.encode.models.batching import Entries, batches, encode_tokens
+from pyserini_compneg.encode.models.batching import batches, encode_tokens
 from pyserini_compneg.support.errors import EncodingError
 
 TERMS = [f"t{number}" for number in range(50)]
@@ -26,7 +26,7 @@ class CountingModel:
         for row, column in zip(*np.nonzero(mask), strict=True):
             dense[row, ids[row, column]] += 1
         rows, columns = np.nonzero(dense)
-        return Entries(rows, columns, dense[rows, columns])
+        return (rows, columns, dense[rows, columns])
 
 
 texts = st.lists(st.lists(st.integers(0, 49), min_size=1, max_size=12), max_size=20)
@@ -61,7 +61,7 @@ def encoded(rows, columns, weights):
     """The vectors of three texts by a model that gives these entries."""
 
     def model(ids, mask):
-        return Entries(np.array(rows, np.int64), np.array(columns, np.int64), np.array(weights, np.float32))
+        return (np.array(rows, np.int64), np.array(columns, np.int64), np.array(weights, np.float32))
 
     model.device = "cpu"
     return encode_tokens(model, [[1], [2], [3]], TERMS)

@@ -18,7 +18,7 @@ from safetensors.torch import save_file  # noqa: E402
 from transformers import AutoModelForMaskedLM  # noqa: E402
 
 from pyserini_compneg.encode.models.batching import encode_tokens  # noqa: E402
-from pyserini_compneg.encode.models.torch_model import TorchModel  # noqa: E402
+from pyserini_compneg.encode.networks.torch_model import TorchModel  # noqa: E402
 
 TERMS = len(token_weights())
 TEXTS = ["a spy film", "cats", "the film is about a spy, and a film " * 9]

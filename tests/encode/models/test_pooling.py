@@ -11,7 +11,7 @@ from pyserini_compneg.encode.models import Head
 
 torch = pytest.importorskip("torch", reason="pooling is computed by torch")
 
-from pyserini_compneg.encode.models.pooling import SLICE, pooled  # noqa: E402
+from pyserini_compneg.encode.networks.pooling import SLICE, pooled  # noqa: E402
 
 
 def of_logits(texts, head, padding=0.0):

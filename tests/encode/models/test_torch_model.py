@@ -16,7 +16,7 @@ from varied_texts import ODD, varied_texts  # noqa: E402
 from pyserini_compneg.encode.models import Head, ModelOptions, NeuralSide, read_checkpoint  # noqa: E402
 from pyserini_compneg.encode.models.batching import encode_tokens  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
-from pyserini_compneg.encode.models.torch_model import TorchModel  # noqa: E402
+from pyserini_compneg.encode.networks.torch_model import TorchModel  # noqa: E402
 from pyserini_compneg.encode.sides import load_side  # noqa: E402
 from pyserini_compneg.support.errors import EncodingError  # noqa: E402
 

@@ -17,7 +17,7 @@ pytest.importorskip("sentence_transformers", reason="training builds on sentence
 from safetensors.torch import load_file, save_file  # noqa: E402
 
 from pyserini_compneg.encode.models import Head, read_checkpoint  # noqa: E402
-from pyserini_compneg.encode.models.torch_model import TorchModel  # noqa: E402
+from pyserini_compneg.encode.networks.torch_model import TorchModel  # noqa: E402
 from pyserini_compneg.lab.training import train  # noqa: E402
 from pyserini_compneg.lab.training.bases import (  # noqa: E402
     build_modules,  # noqa: E402

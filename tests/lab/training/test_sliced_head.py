@@ -6,7 +6,7 @@ from pyserini_compneg.encode.models import Head
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
 
-from pyserini_compneg.encode.models.pooling import own_logits, pooled  # noqa: E402
+from pyserini_compneg.encode.networks.pooling import own_logits, pooled  # noqa: E402
 from pyserini_compneg.lab.training import sliced_head  # noqa: E402
 from pyserini_compneg.lab.training.sliced_head import sliced_pooled  # noqa: E402
 

@@ -9,7 +9,7 @@ pytest.importorskip("sentence_transformers", reason="training builds on sentence
 from sentence_transformers import SparseEncoder  # noqa: E402
 
 from pyserini_compneg.encode.models import Head, read_checkpoint  # noqa: E402
-from pyserini_compneg.encode.models.torch_model import TorchModel  # noqa: E402
+from pyserini_compneg.encode.networks.torch_model import TorchModel  # noqa: E402
 from pyserini_compneg.lab.training import train  # noqa: E402
 from pyserini_compneg.lab.training.bases import load_base  # noqa: E402
 from pyserini_compneg.lab.training.encoder_module import EncoderModule  # noqa: E402
@@ -110,10 +110,10 @@ def test_training_may_read_less_than_the_model_does(tmp_path, checkpoints, datas
 def test_what_was_trained_is_exported_in_int8(tmp_path, trunk, dataset, monkeypatch, vocabulary, terms):
     """Tokens pick rows for embeddings and for own terms of one table or of two; in one slice or in several."""
     pytest.importorskip("onnxscript", reason="exports are made by torch and onnxscript")
-    from pyserini_compneg.encode.export.graph import write_graph
     from pyserini_compneg.encode.models import torch_model
     from pyserini_compneg.encode.models.checkpoint import MODEL_FILE
     from pyserini_compneg.encode.models.onnx_model import OnnxModel
+    from pyserini_compneg.encode.networks.graph import write_graph
 
     monkeypatch.setattr(torch_model, "SLICE", terms)
     train(tiny_config(trunk, dataset, dev=False, steps=1, model={"vocabulary": vocabulary}), tmp_path / "m")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from pyserini_compneg.documents.collection import SourceDocument
+from pyserini_compneg.documents import SourceDocument
 from pyserini_compneg.eval.qrels import Qrels
 from pyserini_compneg.lab.experiments.datasets.dataset import (
     Dataset,

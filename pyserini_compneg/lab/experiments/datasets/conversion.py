@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from pyserini_compneg.documents.collection import SourceDocument
+from pyserini_compneg.documents import SourceDocument
 from pyserini_compneg.expression import Atom, Expression, format_expression, verbalise
 from pyserini_compneg.lab.experiments.datasets.dataset import Dataset
 from pyserini_compneg.support.errors import InputError, OutputError

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyserini_compneg.documents.collection import SourceDocument, source_document
+from pyserini_compneg.documents import SourceDocument, source_document
 from pyserini_compneg.eval.qrels import Qrels
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.support.errors import InputError

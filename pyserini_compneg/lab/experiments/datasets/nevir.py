@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pyserini_compneg.documents.collection import SourceDocument
+from pyserini_compneg.documents import SourceDocument
 from pyserini_compneg.eval.qrels import Qrels
 from pyserini_compneg.lab.experiments.datasets.dataset import (
     Dataset,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from pyserini_compneg.documents.collection import SourceDocument
+from pyserini_compneg.documents import SourceDocument
 from pyserini_compneg.eval.qrels import Qrels, read_qrels
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.lab.experiments.datasets.dataset import (

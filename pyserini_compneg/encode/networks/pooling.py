@@ -22,18 +22,7 @@ SLICE = 4096
 def pooled(
     hidden: Tensor, mask: Tensor, slices: Sequence[tuple[Tensor, Tensor]], head: Head, own: Tensor | None = None
 ) -> Tensor:
-    """The vectors of a batch.
-
-    Args:
-        hidden: The states that the decoder takes, (batch, tokens, width); the first token of each text is a real one.
-        mask: 1 for tokens, 0 for padding, (batch, tokens).
-        slices: The decoder's weights, (terms, width), and biases, (terms,), in parts.
-        head: Activation and pooling. With ``own``, the pooling must take maxima.
-        own: The logits of the texts' own terms, (batch, vocabulary); see :func:`own_logits`.
-
-    Returns:
-        The weights, (batch, vocabulary).
-    """
+    """The vectors of a batch."""
     if head.pooling == "sum" and not head.signed:
         counted = mask[:, :, None].to(hidden.dtype)
         parts = [(activated(functional.linear(hidden, weight, bias), head) * counted).sum(1) for weight, bias in slices]

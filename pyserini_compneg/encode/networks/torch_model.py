@@ -10,33 +10,24 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from pyserini_compneg.encode.models.batching import Entries
 from pyserini_compneg.encode.models.checkpoint import NeuralSide
 from pyserini_compneg.encode.models.configuration import read_lengths
-from pyserini_compneg.encode.models.loading import load_masked_lm, load_tokenizer
-from pyserini_compneg.encode.models.pooling import SLICE, own_logits, pooled
-from pyserini_compneg.encode.models.tokenizer import TextTokenizer
+from pyserini_compneg.encode.models.loading import load_masked_lm
+from pyserini_compneg.encode.models.tokenizer import TextTokenizer, load_tokenizer
+from pyserini_compneg.encode.networks.pooling import SLICE, own_logits, pooled
 from pyserini_compneg.support.errors import EncodingError, InputError, in_one_line
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from pyserini_compneg.encode.models.batching import Entries
+
 _logger = logging.getLogger(__name__)
 
 
 class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told nothing of torch
-    """A masked language model whose output is one vector a text instead of one logit a token and term.
-
-    Args:
-        side: The checkpoint's part.
-
-    Attributes:
-        width: The number of terms.
-
-    Raises:
-        EncodingError: Weights that cannot be loaded, or a model without a plain linear decoder.
-    """
+    """A masked language model whose output is one vector a text instead of one logit a token and term."""
 
     def __init__(self, side: NeuralSide) -> None:
         super().__init__()
@@ -44,7 +35,7 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told noth
         model = _masked_lm(side)
         decoder = model.get_output_embeddings()
         if not isinstance(decoder, nn.Linear):
-            raise EncodingError(f"{side.folder}: its decoder is no linear layer, but {type(decoder).__name__}")
+            raise EncodingError(f"its decoder is no linear layer, but {type(decoder).__name__}", where=side.folder)
         self.width = decoder.out_features
         bias = decoder.bias if decoder.bias is not None else torch.zeros(self.width)
         for number, (weight, offset) in enumerate(
@@ -119,12 +110,11 @@ class TorchModel:
         self.module = module.half() if half and device != "cpu" else module
 
     def __call__(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Entries:
-        """See :class:`SparseModel`."""
         tokens, real = torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device)
         with in_one_line(EncodingError, f"the model failed on texts of {ids.shape[1]} tokens"), torch.inference_mode():
             vectors = self.module(tokens, torch.zeros_like(tokens), real).float().cpu()
         rows, columns = vectors.nonzero(as_tuple=True)
-        return Entries(rows.numpy(), columns.numpy(), vectors[rows, columns].numpy())
+        return rows.numpy(), columns.numpy(), vectors[rows, columns].numpy()
 
 
 def load_for_training(folder: Path, name: str, dropout: float | None = None) -> tuple[Any, Any, int, list[str]]:
@@ -146,7 +136,10 @@ def load_for_training(folder: Path, name: str, dropout: float | None = None) -> 
     failed = f"{name}: cannot be loaded as a masked language model"
     model, missing = load_masked_lm(folder, failed, InputError, dropout)
     tokenizer = load_tokenizer(folder, failed, InputError)
-    longest = read_lengths(folder, name)[1]
+    try:
+        longest = read_lengths(folder)[1]
+    except EncodingError as error:
+        raise error.at(name) from None
     decoder = model.get_output_embeddings()
     if not isinstance(decoder, nn.Linear) or decoder.bias is None:
         fault = f"{type(model).__name__} has no linear decoder with a bias"
@@ -170,7 +163,7 @@ def read_own_logits(side: NeuralSide, width: int) -> Tensor | None:
         logits: Tensor = load_file(file)["logits"].float()
     if logits.shape != (width,) or (head.pooling == "sum" and not head.signed):
         raise EncodingError(
-            f"{file}: expected {width} logits, for a head that takes maxima, got {tuple(logits.shape)} for {head}"
+            f"expected {width} logits, for a head that takes maxima, got {tuple(logits.shape)} for {head}", where=file
         )
     return logits
 
@@ -182,5 +175,5 @@ def _masked_lm(side: NeuralSide) -> Any:
     )
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise EncodingError(f"{side.folder}: its weights lack {missing[0]}{more}; a head must be trained")
+        raise EncodingError(f"its weights lack {missing[0]}{more}", where=side.folder, remedy="a head must be trained")
     return model.eval()

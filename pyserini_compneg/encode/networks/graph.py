@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from pyserini_compneg.encode.export.int8 import quantised
 from pyserini_compneg.encode.models.onnx_model import INPUTS, OUTPUTS
-from pyserini_compneg.encode.models.torch_model import SparseEncoderModule
+from pyserini_compneg.encode.networks.int8 import quantised
+from pyserini_compneg.encode.networks.torch_model import SparseEncoderModule
 from pyserini_compneg.support.errors import EncodingError, in_one_line, install_hint
 
 _DENSE = "pooled"
@@ -29,7 +29,7 @@ def write_graph(module: SparseEncoderModule, precision: str, path: Path) -> None
 
     Args:
         module: The model.
-        precision: ``fp32``; ``int8``, see :func:`~pyserini_compneg.encode.export.int8.quantised`; or
+        precision: ``fp32``; ``int8``, see :func:`~pyserini_compneg.encode.networks.int8.quantised`; or
             ``fp16``, for GPUs.
         path: The file to make.
 

@@ -6,12 +6,12 @@ import json
 import logging
 import math
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
-from pyserini_compneg.encode.models.cache import cache_home, content_hash
+from pyserini_compneg.encode.models.cache import cache_home, content_hash, model_hash
 from pyserini_compneg.encode.models.checkpoint import MODEL_FILE, REPORT_FILE, WEIGHTS, Checkpoint, NeuralSide
 from pyserini_compneg.encode.models.onnx_model import OnnxModel
 from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TextTokenizer
@@ -42,18 +42,7 @@ SAMPLES = (
 )
 """Texts of one token and of more than any model reads, so that padding and cutting are part of the comparison."""
 
-_FORMAT = 4
-"""The version of exports and of vectors. It is increased when a change of ``encode`` makes other vectors of the
-same files, so that older results in the cache are not used."""
-
 _logger = logging.getLogger(__name__)
-
-
-def model_hash(side: NeuralSide) -> str:
-    """A hash of a model's files and of what is made of its output. Its name and its folder do not count."""
-    settings = asdict(side.head) | {"prompt": side.prompt, "own_terms": side.own_terms is not None, "format": _FORMAT}
-    settings["lowercase"] = side.lowercase
-    return content_hash(side.files, settings)
 
 
 def exported_folder(side: NeuralSide, precision: str = "fp32") -> Path:
@@ -63,25 +52,11 @@ def exported_folder(side: NeuralSide, precision: str = "fp32") -> Path:
 
 
 def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False) -> Path:
-    """Exports a model to ONNX, unless that was done before.
-
-    Args:
-        side: The checkpoint's part.
-        precision: ``fp32``, ``int8`` or ``fp16``.
-        fresh: Export it again.
-
-    Returns:
-        A folder with the model, its tokenizer and a report of how it compares with torch on sample texts.
-
-    Raises:
-        EncodingError: A checkpoint that cannot be loaded or exported, a tokenizer of another model, or an export whose
-            vectors differ too much from torch's; nothing is kept of it.
-        OutputError: The cache cannot be written.
-    """
+    """Exports a model to ONNX, unless that was done before."""
     if has := side.exported_in:
         if fresh or precision != has:
             raise EncodingError(
-                f"{side.folder}: comes exported in {has}, without its weights, so no other export is made"
+                f"comes exported in {has}, without its weights, so no other export is made", where=side.folder
             )
         return side.folder
     folder = exported_folder(side, precision)
@@ -99,22 +74,12 @@ def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: 
     """Writes a folder like the checkpoint's, with exports in place of weights. It is used as a checkpoint is.
 
     Weights of other formats, and hidden files, are left out, too.
-
-    Args:
-        checkpoint: The checkpoint.
-        source: Its folder.
-        precision: That of the exports.
-        output: The folder to make.
-
-    Raises:
-        EncodingError: As :func:`export_model`.
-        OutputError: The folder exists, or cannot be written.
     """
     if output.exists():
-        raise OutputError(f"{output}: exists already; name another folder")
+        raise OutputError("exists already", where=output, remedy="name another folder")
     source = source.resolve()
     if output.resolve().is_relative_to(source):
-        raise OutputError(f"{output}: lies in the model's folder, {source}; name another folder")
+        raise OutputError(f"lies in the model's folder, {source}", where=output, remedy="name another folder")
     sides = [side for side in dict.fromkeys(checkpoint[1:]) if isinstance(side, NeuralSide)]
     exports = [export_model(side, precision) for side in sides]
     places = [side.folder.resolve().relative_to(source) for side in sides]
@@ -134,11 +99,7 @@ def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: 
 
 
 def read_report(folder: Path) -> dict[str, Any]:
-    """The report of an export: ``width``, the columns of its vectors, and its differences from torch.
-
-    Raises:
-        EncodingError: There is none.
-    """
+    """The report of an export: ``width``, the columns of its vectors, and its differences from torch."""
     try:
         report: dict[str, Any] = json.loads((folder / REPORT_FILE).read_text(encoding="utf-8"))
         whole = type(report["width"]) is int and report["hash"] == _graph_hash(folder)
@@ -146,7 +107,7 @@ def read_report(folder: Path) -> dict[str, Any]:
         whole = False
     if not whole:
         again = "delete the folder, and it is made" if folder.is_relative_to(cache_home()) else "copy the model"
-        raise EncodingError(f"{folder}: the export is damaged; {again} again")
+        raise EncodingError("the export is damaged", where=folder, remedy=f"{again} again")
     return report
 
 
@@ -160,8 +121,7 @@ def _is_whole(folder: Path) -> bool:
 
 def _make(side: NeuralSide, precision: str, folder: Path) -> None:
     """Exports into a temporary folder, which gets its final name when the comparison is passed."""
-    from pyserini_compneg.encode.export.graph import write_graph
-    from pyserini_compneg.encode.models.torch_model import TorchModel
+    from pyserini_compneg.encode.networks import TorchModel, write_graph
 
     _logger.info("exporting %s to ONNX (%s), once; it is kept in %s", side.folder, precision, folder.parent)
     tokenizer = TextTokenizer(side.folder, side.max_length, as_transformers=True)
@@ -171,52 +131,34 @@ def _make(side: NeuralSide, precision: str, folder: Path) -> None:
         write_graph(original.module, precision, made / MODEL_FILE)
         tokenizer.save(made / TOKENIZER_FILE)
         try:
-            comparison = compare(original, OnnxModel(made), tokenizer)
-            comparison.check(precision)
-        except EncodingError as cause:
-            raise EncodingError(f"{side.folder}: {cause}") from None
+            largest_difference, mean_cosine = compare(original, OnnxModel(made), tokenizer)
+            check_likeness(precision, largest_difference, mean_cosine)
+        except EncodingError as error:
+            raise error.at(side.folder) from None
         report = {
             "model": str(side.folder),
             "precision": precision,
             "width": original.module.width,
             "bytes": (made / MODEL_FILE).stat().st_size,
             "hash": _graph_hash(made),
-            **comparison._asdict(),
+            "largest_difference": largest_difference,
+            "mean_cosine": mean_cosine,
         }
         (made / REPORT_FILE).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 
-class Comparison(NamedTuple):
-    """How an export compares with torch on texts.
-
-    Attributes:
-        largest_difference: Of a weight, relative to the larger of 1 and the weight.
-        mean_cosine: Of a text's two vectors.
-    """
-
-    largest_difference: float
-    mean_cosine: float
-
-    def check(self, precision: str) -> None:
-        """Raises an EncodingError if they differ too much."""
-        if precision == "fp32" and not self.largest_difference <= TOLERANCE:
-            raise EncodingError(
-                f"the export's weights differ from torch's by {self.largest_difference:.2g}, more than "
-                f"{TOLERANCE:g}; choose --backend torch"
-            )
-        if precision != "fp32" and not self.mean_cosine >= LEAST_COSINE[precision]:
-            raise EncodingError(
-                f"{precision} changes the vectors too much (mean cosine {self.mean_cosine:.3f}, at least "
-                f"{LEAST_COSINE[precision]:g}); choose --precision fp32"
-            )
+def check_likeness(precision: str, largest_difference: float, mean_cosine: float) -> None:
+    """Refuses an export whose vectors differ too much from torch's."""
+    if precision == "fp32" and not largest_difference <= TOLERANCE:
+        said = f"the export's weights differ from torch's by {largest_difference:.2g}, more than {TOLERANCE:g}"
+        raise EncodingError(said, remedy="choose --backend torch")
+    if precision != "fp32" and not mean_cosine >= LEAST_COSINE[precision]:
+        said = f"mean cosine {mean_cosine:.3f}, at least {LEAST_COSINE[precision]:g}"
+        raise EncodingError(f"{precision} changes the vectors too much ({said})", remedy="choose --precision fp32")
 
 
-def compare(original: SparseModel, export: SparseModel, tokenizer: TextTokenizer) -> Comparison:
-    """Compares the vectors of the samples.
-
-    Raises:
-        EncodingError: There is nothing to compare.
-    """
+def compare(original: SparseModel, export: SparseModel, tokenizer: TextTokenizer) -> tuple[float, float]:
+    """The largest difference of a weight, relative to the larger of 1 and the weight; and the mean cosine of a text."""
     ids, terms = tokenizer(SAMPLES).ids, tokenizer.terms
     pairs = list(zip(encode_tokens(original, ids, terms), encode_tokens(export, ids, terms), strict=True))
     weights = [weight for pair in pairs for vector in pair for weight in vector.values()]
@@ -227,4 +169,4 @@ def compare(original: SparseModel, export: SparseModel, tokenizer: TextTokenizer
     cosines = [
         dot(a, b) / length if length else float(not a and not b) for (a, b), length in zip(pairs, lengths, strict=True)
     ]
-    return Comparison(max(abs(a - b) / max(1.0, abs(a)) for a, b in values), sum(cosines) / len(pairs))
+    return max(abs(a - b) / max(1.0, abs(a)) for a, b in values), sum(cosines) / len(pairs)

@@ -1,0 +1,15 @@
+"""Networks in torch, and the ONNX graphs that are made of them. Importing this package loads torch."""
+
+from pyserini_compneg.encode.networks.graph import dense_graph, write_graph
+from pyserini_compneg.encode.networks.pooling import own_logits, pooled_extremes
+from pyserini_compneg.encode.networks.torch_model import TorchModel, load_for_training, read_own_logits
+
+__all__ = [
+    "TorchModel",
+    "dense_graph",
+    "load_for_training",
+    "own_logits",
+    "pooled_extremes",
+    "read_own_logits",
+    "write_graph",
+]
