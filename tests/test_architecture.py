@@ -134,7 +134,7 @@ def test_only_what_runs_torch_imports_it():
 
 def test_models_know_nothing_of_what_is_done_with_them():
     """Nor of Java: a checkpoint can be exported where no index is."""
-    models = tuple(f"{PACKAGE}.encode.{name}" for name in ("models", "export"))
+    models = tuple(f"{PACKAGE}.encode.{name}" for name in ("models", "networks", "export"))
     below = {name for module, name in OUR_ARROWS if module.startswith(models) and not name.startswith(models)}
     assert {part(name) for name in below} <= {None, *FLOORS[0]}
 
