@@ -33,7 +33,7 @@ from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.search.searcher import SignedImpactSearcher
 from pyserini_compneg.support.arguments import checked_count
 from pyserini_compneg.support.errors import IndexFormatError, QueryError
-from pyserini_compneg.support.gathered import gathered_warnings
+from pyserini_compneg.support.progress import gathered_warnings
 from pyserini_compneg.support.vectors import SparseVector, scale
 
 MOST_PRODUCTS = 1000

@@ -29,8 +29,7 @@ from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.support.arguments import checked_count
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, IndexFormatError
-from pyserini_compneg.support.gathered import warn_of
-from pyserini_compneg.support.progress import progress
+from pyserini_compneg.support.progress import progress, warn_of
 from pyserini_compneg.support.terminal import shown
 
 if TYPE_CHECKING:

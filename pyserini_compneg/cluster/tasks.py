@@ -11,8 +11,7 @@ from typing import Any
 from pyserini_compneg.cluster.connection import RayCluster
 from pyserini_compneg.cluster.worker import Setup, prepare
 from pyserini_compneg.support.errors import ClusterError, CompNegError
-from pyserini_compneg.support.parallel import Done
-from pyserini_compneg.support.progress import DOCUMENTS, progress, reported
+from pyserini_compneg.support.progress import DOCUMENTS, Done, progress, reported
 from pyserini_compneg.support.staging import lock_seconds
 
 RETRIES = 10
@@ -28,7 +27,7 @@ _UNREACHED = (FileNotFoundError, NotADirectoryError, PermissionError)
 
 
 class RayRunner:
-    """Runs parts of work on a cluster. It is a :class:`pyserini_compneg.support.parallel.Runner`.
+    """Runs parts of work on a cluster. It is a :class:`pyserini_compneg.support.progress.Runner`.
 
     Args:
         cluster: The cluster.
@@ -46,7 +45,7 @@ class RayRunner:
         self._options: dict[str, Any] = {"num_cpus": cpus, "num_gpus": gpus, "max_retries": RETRIES}
 
     def __call__(self, work: Callable[..., Done], parts: Sequence[Sequence[Any]], doing: str) -> list[Done]:
-        """See :class:`pyserini_compneg.support.parallel.Runner`."""
+        """See :class:`pyserini_compneg.support.progress.Runner`."""
         ray = self._ray
         here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False

@@ -20,7 +20,7 @@ from pyserini_compneg.reading.decomposition import READINGS
 from pyserini_compneg.support.arguments import finite_number, whole_number
 from pyserini_compneg.support.errors import ArgumentError, OutputError
 from pyserini_compneg.support.options import add_flags, given_options
-from pyserini_compneg.support.parallel import Runner, in_turn
+from pyserini_compneg.support.progress import Runner, in_turn
 from pyserini_compneg.support.staging import of_standard_output
 from pyserini_compneg.support.terminal import shown, suggestion
 

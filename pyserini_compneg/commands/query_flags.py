@@ -16,7 +16,7 @@ from pyserini_compneg.compose.intersection import CPT_TERMS, DISENTANGLED_CPT_WE
 from pyserini_compneg.compose.operators import EXCLUSION_SHARE
 from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.support.errors import ArgumentError, InputError
-from pyserini_compneg.support.gathered import warn_of
+from pyserini_compneg.support.progress import warn_of
 from pyserini_compneg.support.terminal import shown
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pyserini_compneg.compose.scoring import ScoringNode
 from pyserini_compneg.compose.trees import is_empty
 from pyserini_compneg.expression import Expression, atoms, format_expression
 from pyserini_compneg.support.errors import EncodingError
-from pyserini_compneg.support.gathered import warn_of
+from pyserini_compneg.support.progress import warn_of
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import SparseVector, checked, is_pseudo_term
 

@@ -55,7 +55,7 @@ from pyserini_compneg.expression import (
     leaves,
 )
 from pyserini_compneg.support.errors import QueryError
-from pyserini_compneg.support.gathered import gathered_warnings, warn_of
+from pyserini_compneg.support.progress import gathered_warnings, warn_of
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import (
     SparseVector,

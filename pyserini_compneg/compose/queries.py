@@ -18,7 +18,7 @@ from pyserini_compneg.expression import Expression, format_expression, parse
 from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, QueryError
-from pyserini_compneg.support.gathered import gathered_warnings, warn_of
+from pyserini_compneg.support.progress import gathered_warnings, warn_of
 from pyserini_compneg.support.terminal import shown
 
 Query: TypeAlias = str | Expression | Decomposition | ScoringNode

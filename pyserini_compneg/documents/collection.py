@@ -17,9 +17,14 @@ from pyserini_compneg.documents.vector_files import SHARD_NAME, VECTORS_FILE
 from pyserini_compneg.lucene import LONGEST_TERM_BYTES, is_index
 from pyserini_compneg.support.errors import ArgumentError, ClusterError, InputError
 from pyserini_compneg.support.files import decoded_line, reason_of
-from pyserini_compneg.support.json_objects import json_kind, parse_json_object
+from pyserini_compneg.support.json_objects import (
+    DOCUMENT_ID_FIELDS,
+    checked_id,
+    docid_from_title,
+    json_kind,
+    parse_json_object,
+)
 from pyserini_compneg.support.progress import DOCUMENTS, progress
-from pyserini_compneg.support.records import DOCUMENT_ID_FIELDS, checked_id, docid_from_title
 from pyserini_compneg.support.terminal import shown
 
 _logger = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_blocks, iter_chunks
-from pyserini_compneg.support.records import DOCUMENT_ID_FIELDS
+from pyserini_compneg.support.json_objects import DOCUMENT_ID_FIELDS
 
 Format = Literal["jsonl", "json", "csv", "tsv"]
 SUFFIXES: Mapping[Format, tuple[str, ...]] = {

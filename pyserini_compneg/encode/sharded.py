@@ -24,7 +24,7 @@ from pyserini_compneg.encode.corpus import EncodeSettings, count_documents, enco
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions, load_checkpoint
 from pyserini_compneg.support.errors import InputError, OutputError
-from pyserini_compneg.support.parallel import Runner, in_turn
+from pyserini_compneg.support.progress import Runner, in_turn
 from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
 PLAN_FILE = ".vectors.plan"

@@ -9,8 +9,7 @@ from typing import Any
 from pyserini_compneg.support.arguments import whole_number
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_lines, source_name
-from pyserini_compneg.support.json_objects import parse_json_object
-from pyserini_compneg.support.records import checked_id, docid_from_title, query_id
+from pyserini_compneg.support.json_objects import checked_id, docid_from_title, parse_json_object, query_id
 
 Qrels = dict[str, dict[str, int]]
 

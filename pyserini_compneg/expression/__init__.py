@@ -1,6 +1,5 @@
 """Set expressions over texts: the tree, its query language and its other written forms."""
 
-from pyserini_compneg.expression.cisi_syntax import parse_cisi
 from pyserini_compneg.expression.filters import Filter
 from pyserini_compneg.expression.json_tree import JsonExpression, from_json, to_json
 from pyserini_compneg.expression.marks import from_marks, verbalise
@@ -33,7 +32,6 @@ __all__ = [
     "from_marks",
     "leaves",
     "parse",
-    "parse_cisi",
     "to_json",
     "verbalise",
 ]

@@ -39,11 +39,11 @@ def position_of(token: Token) -> int:
 
 @contextmanager
 def blamed_on(token: Token) -> Iterator[None]:
-    """Turns an error of the tree, which has no position, into a fault at the token."""
+    """An error of the tree, which has no position, becomes a fault at the token."""
     try:
         yield
     except QueryError as error:
-        raise Fault(str(error), position_of(token)) from None
+        raise Fault(error.message, position_of(token)) from None
 
 
 def located(fault: Fault, text: str) -> QueryError:
@@ -63,13 +63,7 @@ def unclosed_quote(position: int) -> Fault:
 
 
 def unexpected(token: Token, before: Sequence[Token], text: str) -> Fault:
-    """A token that the grammar does not allow where it stands.
-
-    Args:
-        token: The token; its type is ``$END`` at the end of the text.
-        before: The tokens that precede it.
-        text: The whole text.
-    """
+    """A token that the grammar does not allow where it stands."""
     ends = token.type == "$END"
     position = len(text.rstrip()) if ends else position_of(token)
     if not before or before[-1].type not in ("WORD", "QUOTED", "_RPAR"):
@@ -85,13 +79,7 @@ def is_glued(left: Token, right: Token) -> bool:
 
 
 def missing_operator(left: Token, right: Token, is_single: bool) -> Fault:
-    """Words and a group, or two groups, which nothing joins.
-
-    Args:
-        left: The last token before the place where an operator is missing.
-        right: The first one after it.
-        is_single: Whether one of the groups holds a phrase alone.
-    """
+    """Words and a group, or two groups, which nothing joins."""
     this = '"("' if right.type == "_LPAR" else "this phrase"
     remedy = "expected AND, OR or NOT; words join only alternatives of plain words, as in: (French OR Italian) comedies"
     if is_glued(left, right) and left.endswith(":"):

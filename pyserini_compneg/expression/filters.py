@@ -52,28 +52,21 @@ class Filter:
     depth: ClassVar[int] = 1
 
     def __init__(self, fields: Mapping[str, Values]) -> None:
-        """Checks the fields, and makes texts of their values."""
         if not isinstance(fields, Mapping) or not fields:
             raise ArgumentError(f'a filter must name fields, such as {{"genre": "Comedy"}}, got {shown(fields)}')
         read = {checked_field(name): _texts(name, values) for name, values in fields.items()}
         object.__setattr__(self, "fields", dict(sorted(read.items())))
 
     def __hash__(self) -> int:
-        """By the fields."""
         return hash(tuple(self.fields.items()))
 
     def __str__(self) -> str:
-        """The conditions, for people."""
         return ", ".join(f"{name}={_listed(values)}" for name, values in self.fields.items())
 
     def __and__(self, other: Filter) -> Filter:
-        """The documents of both.
-
-        Raises:
-            ArgumentError: Both name a field, other than that of ids.
-        """
+        """The documents of both."""
         if both := (self.fields.keys() & other.fields.keys()) - {ID}:
-            raise ArgumentError(f"two filters name the field {min(both)!r}; give its values in one of them")
+            raise ArgumentError(f"two filters name the field {min(both)!r}", remedy="give its values in one of them")
         joined = {**self.fields, **other.fields}
         if ID in self.fields and ID in other.fields:
             joined[ID] = frozenset(self.fields[ID]) & frozenset(other.fields[ID])
@@ -101,32 +94,20 @@ def as_filter(given: Filter | Mapping[str, Values] | None) -> Filter | None:
 
 
 def narrowed(*given: Filter | Mapping[str, Values] | None) -> Filter | None:
-    """The documents that all filters let through; None where there is none.
-
-    Raises:
-        ArgumentError: Something that is no filter, or two name a field, other than that of ids.
-    """
+    """The documents that all filters let through; None where there is none."""
     filters = [one for one in map(as_filter, given) if one is not None]
     return reduce(and_, filters) if filters else None
 
 
 def checked_field(name: object) -> str:
-    """The name of a filter field: a letter, then letters, digits, and ``_ . -``.
-
-    Raises:
-        ArgumentError: It is something else.
-    """
+    """The name of a filter field: a letter, then letters, digits, and ``_ . -``."""
     if isinstance(name, str) and _FIELD.fullmatch(name):
         return name
     raise ArgumentError(f"a filter field must be named by a letter, then letters, digits, _ . -, got {shown(name)}")
 
 
 def checked_fields(names: Iterable[str]) -> tuple[str, ...]:
-    """The names of filter fields, each once.
-
-    Raises:
-        ArgumentError: A single text in place of a list, or a name that no filter field can have.
-    """
+    """The names of filter fields, each once."""
     if isinstance(names, str):
         raise ArgumentError(f"filter fields must be a list of names, got the text {shown(names)}")
     return tuple(dict.fromkeys(map(checked_field, names)))
@@ -135,9 +116,6 @@ def checked_fields(names: Iterable[str]) -> tuple[str, ...]:
 def read_conditions(conditions: Iterable[str]) -> dict[str, list[str]]:
     """The fields of conditions ``FIELD=VALUE``; of a field that is repeated, any value will do.
 
-    Raises:
-        ArgumentError: A text of another form.
-
     >>> read_conditions(["genre=War", "year=1990..1999", "genre=Comedy"])
     {'genre': ['War', 'Comedy'], 'year': ['1990..1999']}
     """
@@ -145,27 +123,24 @@ def read_conditions(conditions: Iterable[str]) -> dict[str, list[str]]:
     for condition in conditions:
         name, _, value = condition.partition("=")
         if not value or not _FIELD.fullmatch(name):
-            raise ArgumentError(
-                f"a condition must be FIELD=VALUE, such as genre=Comedy or year=1990..1999, got {shown(condition)}; "
-                "NOT! genre=Comedy in an expression excludes"
-            )
+            form = "a condition must be FIELD=VALUE, such as genre=Comedy or year=1990..1999"
+            remedy = "NOT! genre=Comedy in an expression excludes"
+            raise ArgumentError(f"{form}, got {shown(condition)}", remedy=remedy)
         fields.setdefault(name, []).append(value)
     return fields
 
 
 def read_ids(path: str | Path) -> list[str]:
-    """The ids in a file, one a line.
-
-    Raises:
-        InputError: It cannot be read, has no ids, or a line with white space inside.
-    """
+    """The ids in a file, one a line."""
     ids = []
     for line, text in iter_lines(path):
         if len(text.split()) > 1:
-            raise InputError(f"{source_name(path)}:{line}: expected one document id, got {shown(text.strip())}")
+            place = f"{source_name(path)}:{line}"
+            raise InputError(f"expected one document id, got {shown(text.strip())}", where=place)
         ids.append(text.strip())
     if not ids:
-        raise InputError(f"{source_name(path)}: no document ids, so nothing could be found; expected one a line")
+        what = "no document ids, so nothing could be found"
+        raise InputError(what, where=source_name(path), remedy="expected one a line")
     return ids
 
 
@@ -186,7 +161,8 @@ def _texts(name: str, values: Values) -> frozenset[str]:
             raise ArgumentError(f"a value of the filter field {name!r} must be {what}, got {shown(each)}")
         least, most = _ends(value)
         if least > most and name != ID:
-            raise ArgumentError(f"the range {value} of {name!r} ends before it begins; write {most:g}..{least:g}")
+            what = f"the range {value} of {name!r} ends before it begins"
+            raise ArgumentError(what, remedy=f"write {most:g}..{least:g}")
     return frozenset(texts)
 
 

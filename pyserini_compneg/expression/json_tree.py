@@ -61,33 +61,33 @@ def from_json(value: object, source: str) -> Expression:
     try:
         return _read(value, "$", 1)
     except QueryError as error:
-        raise QueryError(f"{source}: {error}") from None
+        raise error.at(source) from None
 
 
 def _read(value: object, path: str, level: int) -> Expression:
     if isinstance(value, str):
         if not value.strip():
-            raise QueryError(f"{path}: a text must not be blank, got {value!r}")
+            raise QueryError(f"a text must not be blank, got {value!r}", where=path)
         return Atom(value)
     if level == MAX_DEPTH:
-        raise QueryError(f"the value is more than {MAX_DEPTH} levels deep; flatten it")
+        raise QueryError(f"the value is more than {MAX_DEPTH} levels deep", remedy="flatten it")
     if not (isinstance(value, Mapping) and len(value) == 1 and next(iter(value)) in _NODES):
         *others, last = (f'"{kind}"' for kind in _NODES)
         expected = f"expected a text or an object with one key, {', '.join(others)} or {last}"
-        raise QueryError(f"{path}: {expected}, got {reprlib.repr(value)}")
+        raise QueryError(f"{expected}, got {reprlib.repr(value)}", where=path)
     kind, members = next(iter(value.items()))
     path = f"{path}.{kind}"
     if not isinstance(members, list):
-        raise QueryError(f"{path}: expected a list of operands, got {reprlib.repr(members)}")
+        raise QueryError(f"expected a list of operands, got {reprlib.repr(members)}", where=path)
     if kind in ("difference", "exclusion") and len(members) != 2:
-        raise QueryError(f"{path}: expected two operands, [left, right], got {len(members)}")
+        raise QueryError(f"expected two operands, [left, right], got {len(members)}", where=path)
     if len(members) < 2:
-        raise QueryError(f"{path}: expected two or more operands, got {len(members)}")
+        raise QueryError(f"expected two or more operands, got {len(members)}", where=path)
     if kind == "exclusion" and isinstance(members[1], Mapping) and members[1].keys() == {"filter"}:
         left = _read(members[0], f"{path}[0]", level + 1)
         try:
             return Exclusion(left, Filter(members[1]["filter"]))
         except (ArgumentError, QueryError) as error:
-            raise QueryError(f"{path}[1].filter: {error}") from None
+            raise QueryError(error.what, where=f"{path}[1].filter", remedy=error.remedy) from None
     operands = tuple(_read(member, f"{path}[{i}]", level + 1) for i, member in enumerate(members))
     return _NODES[kind](operands)

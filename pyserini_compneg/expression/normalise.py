@@ -24,21 +24,20 @@ _MAX_COPIED_ATOMS = 32
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The set ``inside ∪ ¬outside``; at least one of the two is present, and a missing one adds nothing.
-
-    Attributes:
-        inside: The positive part.
-        outside: The set whose complement is taken; None for a region that a tree can hold.
-        origin: The position in the text where the complement was written, for messages.
-        condition: The field and the value of ``field=value``, which is a condition after NOT! and text elsewhere.
-        phrases: The texts of alternatives that are plain words, which words beside them join; none for anything else.
-    """
+    """The set ``inside ∪ ¬outside``; at least one of the two is present, and a missing one adds nothing."""
 
     inside: Expression | None
     outside: Expression | None = None
+    """The set whose complement is taken; None for a region that a tree can hold."""
+
     origin: int = 0
+    """The position in the text where the complement was written, for messages."""
+
     condition: tuple[str, str] | None = None
+    """The field and the value of ``field=value``, which is a condition after NOT! and text elsewhere."""
+
     phrases: tuple[str, ...] = ()
+    """The texts of alternatives that are plain words, which words beside them join; none for anything else."""
 
     @property
     def expression(self) -> Expression | None:
@@ -56,11 +55,7 @@ def complement(region: Region, origin: int) -> Region:
 
 
 def exclusion(left: Region, right: Region, origin: int) -> Region:
-    """Left without what matches right, a condition or an expression.
-
-    Raises:
-        Fault: A side has no positive part.
-    """
+    """Left without what matches right, a condition or an expression."""
     if left.expression is None:
         raise Fault(NOTHING_BEFORE, origin)
     if right.condition is not None:
@@ -68,7 +63,7 @@ def exclusion(left: Region, right: Region, origin: int) -> Region:
         try:
             return Region(Exclusion(left.expression, Filter({field: value})))
         except ArgumentError as error:
-            raise Fault(str(error), origin) from None
+            raise Fault(error.message, origin) from None
     if right.expression is None:
         raise Fault("NOT! takes away documents that match; after it, a NOT needs a positive part", origin)
     return Region(Exclusion(left.expression, right.expression))
@@ -99,11 +94,7 @@ def intersection(regions: Sequence[Region]) -> Region:
 
 
 def strict_intersection(regions: Sequence[Region], origin: int) -> Region:
-    """The documents that have every region.
-
-    Raises:
-        Fault: A region has no positive part that a document could have.
-    """
+    """The documents that have every region."""
     operands = tuple(region.expression for region in regions if region.expression is not None)
     if len(operands) < len(regions):
         said = "an operand of AND! needs a positive part; write A NOT B to lower documents, A NOT! B to remove them"

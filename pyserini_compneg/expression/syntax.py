@@ -120,21 +120,6 @@ def _format_atom(text: str) -> str:
     return f'"{escaped}"'
 
 
-def load_grammar(name: str, rules: Mapping[str, Callable[..., object]]) -> Lark:
-    """Builds the LALR parser of a grammar file of this package; callers keep it.
-
-    Args:
-        name: The file's name.
-        rules: A function for each rule. The parser calls it with the children of the rule as soon as the rule is
-            complete, so no parse tree is built and deep input costs no recursion.
-    """
-    from lark import Lark  # takes 0.1 s, which importing this package should not
-
-    callbacks = {rule: (lambda children, call=call: call(*children)) for rule, call in rules.items()}
-    text = files(__package__).joinpath(name).read_text(encoding="utf-8")
-    return Lark(text, parser="lalr", lexer="basic", transformer=cast("Any", SimpleNamespace(**callbacks)))
-
-
 def _union(*children: Region | Token) -> Region:
     operands, operators = cast("tuple[Region, ...]", children[::2]), cast("tuple[Token, ...]", children[1::2])
     with blamed_on(operators[0]):
@@ -171,7 +156,7 @@ def _chain(*children: Region | Token) -> Region:
         return normalise.intersection(gathered)
 
 
-def complement(operator: Token, operand: Region) -> Region:
+def _complement(operator: Token, operand: Region) -> Region:
     """The complement of what stands after a NOT."""
     with blamed_on(operator):
         return normalise.complement(operand, position_of(operator))
@@ -258,7 +243,7 @@ def _unquoted(token: Token) -> str:
 _RULES: Mapping[str, Callable[..., object]] = {
     "union": _union,
     "chain": _chain,
-    "complement": complement,
+    "complement": _complement,
     "sequence": _sequence,
     "group": _Group,
 }
@@ -266,7 +251,12 @@ _RULES: Mapping[str, Callable[..., object]] = {
 
 @cache
 def _parser() -> Lark:
-    return load_grammar("grammar.lark", _RULES)
+    """Rules run as soon as they are complete, so no parse tree is built and deep input costs no recursion."""
+    from lark import Lark  # takes 0.1 s, which importing this package should not
+
+    callbacks = {rule: (lambda children, call=call: call(*children)) for rule, call in _RULES.items()}
+    grammar = files(__package__).joinpath("grammar.lark").read_text(encoding="utf-8")
+    return Lark(grammar, parser="lalr", lexer="basic", transformer=cast("Any", SimpleNamespace(**callbacks)))
 
 
 def _expression(text: str) -> Expression:

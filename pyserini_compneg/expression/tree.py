@@ -29,7 +29,6 @@ class Atom:
     depth: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        """Checks and strips the text."""
         if not isinstance(self.text, str) or not self.text.strip():
             raise QueryError(f"the text of an atom must not be blank, got {shown(self.text)}")
         object.__setattr__(self, "text", self.text.strip())
@@ -74,7 +73,6 @@ class Intersection(_Operands):
     strict: bool = field(default=False, kw_only=True)
 
     def __repr__(self) -> str:
-        """Shows ``strict`` only where it holds."""
         strict = ", strict=True" if self.strict else ""
         return f"Intersection(operands={self.operands!r}{strict})"
 
@@ -92,7 +90,6 @@ class Difference:
     depth: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Checks the sides and measures the depth."""
         object.__setattr__(self, "depth", _depth_above("Difference", (self.left, self.right)))
 
 
@@ -111,12 +108,10 @@ class Exclusion:
     depth: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Checks the sides and measures the depth."""
         right = self.right
         if isinstance(right, Filter) and [len(values) for values in right.fields.values()] != [1]:
-            raise QueryError(
-                f"a filter in an Exclusion must have one field and one value, got {right}; exclude others in turn"
-            )
+            what = f"a filter in an Exclusion must have one field and one value, got {right}"
+            raise QueryError(what, remedy="exclude others in turn")
         operands = (self.left,) if isinstance(right, Filter) else (self.left, right)
         object.__setattr__(self, "depth", _depth_above("Exclusion", operands))
 
@@ -156,5 +151,5 @@ def _depth_above(name: str, operands: tuple[Expression, ...]) -> int:
             raise QueryError(f"an operand of {name} must be an expression, got {shown(operand)}")
     depth = 1 + max(operand.depth for operand in operands)
     if depth > MAX_DEPTH:
-        raise QueryError(f"an expression may be {MAX_DEPTH} levels deep, this one is deeper; flatten it")
+        raise QueryError(f"an expression may be {MAX_DEPTH} levels deep, this one is deeper", remedy="flatten it")
     return depth

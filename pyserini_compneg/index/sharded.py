@@ -52,7 +52,7 @@ from pyserini_compneg.lucene.shards import (
 )
 from pyserini_compneg.support.errors import IndexReadError, InputError, OutputError
 from pyserini_compneg.support.files import decoded_line
-from pyserini_compneg.support.parallel import Runner, in_turn
+from pyserini_compneg.support.progress import Runner, in_turn
 
 
 def build_sharded_index(

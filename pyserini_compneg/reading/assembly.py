@@ -43,12 +43,6 @@ def assembled(text: str, words: Sequence[Span], tags: Sequence[int], confidence:
 
     An atom is made of its own words and the shared ones. An exclusion in brackets after an alternative belongs to
     that one: in "jazz (not smooth jazz) or blues" the blues may be smooth.
-
-    Args:
-        text: The text.
-        words: Where its words stand.
-        tags: The place in ``TAGS`` of each word's tag.
-        confidence: The probability that the reading is right.
     """
     request = _collected(text, words, tags)
     parts: dict[tuple[str, bool], Part] = {}

@@ -45,16 +45,7 @@ class Chain:
         return cls(allowed)
 
     def best_path(self, emissions: NDArray[np.float64], tied: Sequence[bool]) -> tuple[list[int], bool]:
-        """The best sequence in which something is wanted (Viterbi).
-
-        Args:
-            emissions: The score of each tag (column) for each word (row); at least one word.
-            tied: Whether each word must have the tag of the word before it.
-
-        Returns:
-            The place in ``TAGS`` of each word's tag; and whether it is also the best of all sequences, so that the text
-            does not only exclude.
-        """
+        """The best sequence in which something is wanted (Viterbi)."""
         count = len(TAGS)
         # A state is a tag, and whether something is wanted so far: the first `count` states are those without.
         wanted = np.arange(2 * count) % count == WANTED

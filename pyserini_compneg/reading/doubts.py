@@ -27,13 +27,6 @@ def doubts(
 ) -> tuple[str, ...]:
     """The reasons why a reading may be wrong.
 
-    Args:
-        text: The text.
-        words: Where its words stand.
-        tags: The place in ``TAGS`` of each word's tag.
-        parts: The parts of the reading.
-        unasked: Words in lower case that people say without asking for them; they need be in no part.
-
     >>> text = "deploy without Docker in October"
     >>> words = [(0, 6), (7, 14), (15, 21), (22, 24), (25, 32)]
     >>> doubts(text, words, [1, 1, 1, 0, 0], [Part.of(text, [(0, 21)], excluded=False)], {"in"})

@@ -83,11 +83,7 @@ class LlmReader:
         self._failures = 0
 
     def __call__(self, text: str) -> Decomposition:
-        """The reading of a text.
-
-        Raises:
-            QueryError: The text is blank.
-        """
+        """The reading of a text."""
         if not text.strip():
             return decompose(text)
         key = json.dumps([self._url, self._model, _INSTRUCTIONS, text])

@@ -34,9 +34,6 @@ _INPUTS = ("input_ids", "token_type_ids", "attention_mask")
 class Tagger:
     """Scores tags. It may be used by several threads.
 
-    Args:
-        folder: A folder with ``reader.json``, ``model.onnx`` and ``tokenizer.json``.
-
     Attributes:
         chain: The scores of sequences of tags.
         slope: A reading is right with the probability 1 / (1 + exp(-slope · logit - offset)), where logit is that of
@@ -46,9 +43,6 @@ class Tagger:
         separators: Words that keep two exclusions apart.
         unasked: Words in lower case that need be in no part.
         max_tokens: The number of tokens, with the two that begin and end a text, that the network reads.
-
-    Raises:
-        QueryError: A file is missing, damaged, or of another format, or a package is not installed.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -62,19 +56,7 @@ class Tagger:
         self._tokenizer, self._session = _loaded(folder)
 
     def emissions(self, texts: Sequence[str], words: Sequence[Sequence[Span]]) -> list[NDArray[np.float64] | None]:
-        """The score of each tag for each word.
-
-        Args:
-            texts: The texts.
-            words: Where the words of each text stand.
-
-        Returns:
-            For each text an array with a row for each word and a column for each tag; None for a text that has more
-            tokens than the network reads.
-
-        Raises:
-            QueryError: The network fails, or is another kind of network.
-        """
+        """The score of each tag for each word."""
         with ThreadPoolExecutor(processors()) as pool:
             return list(pool.map(self._scores, texts, words))
 
@@ -122,11 +104,7 @@ def is_capital(text: str, words: Sequence[Span], offsets: Sequence[Span]) -> lis
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
-    """The checked entries of ``reader.json``. The other two files must be those that it was written with.
-
-    Raises:
-        QueryError: See :class:`Tagger`.
-    """
+    """The checked entries of ``reader.json``. The other two files must be those that it was written with."""
     path = folder / SETTINGS_FILE
     try:
         settings = parse_json_object(path.read_text(encoding="utf-8"), str(path), QueryError)

@@ -19,11 +19,6 @@ def closed(tags: Sequence[int], words: Sequence[str], separators: Collection[str
     A sign in the gap keeps it open. So does a word that separates exclusions ("no fish and no eggs"). "Non-" stays with
     a name that is not excluded, and is no part of one that is.
 
-    Args:
-        tags: The places of the tags in ``TAGS``.
-        words: The words, in lower case.
-        separators: Words that stand between two exclusions in the requests of the training.
-
     >>> closed([3, 0, 3, 0, 3], ["back", "to", "oslo", "and", "rome"], {"and"})
     [3, 3, 3, 0, 3]
     >>> closed([1, 0, 3, 0], ["non", "-", "apple", "phones"], ()), closed([0, 0, 1, 1], ["non", "-", "eu", "fees"], ())

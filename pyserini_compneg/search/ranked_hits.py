@@ -21,7 +21,7 @@ from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.support.arguments import checked_count, checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, QueryError
-from pyserini_compneg.support.gathered import warn_of
+from pyserini_compneg.support.progress import warn_of
 from pyserini_compneg.support.terminal import shown
 
 FilterLike: TypeAlias = Filter | Mapping[str, Values] | None

@@ -39,7 +39,7 @@ from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.search.settings import SearchSettings
 from pyserini_compneg.support.arguments import checked_count, checked_list
 from pyserini_compneg.support.errors import ArgumentError
-from pyserini_compneg.support.gathered import gathered_warnings
+from pyserini_compneg.support.progress import gathered_warnings
 from pyserini_compneg.support.terminal import shown
 
 

@@ -16,22 +16,14 @@ _FINITE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def checked_count(name: str, value: int) -> int:
-    """An argument that is a whole number from 1, as an ``int``.
-
-    Raises:
-        ArgumentError: It is something else; ``True``, 1.0 and "1" are.
-    """
+    """An argument that is a whole number from 1, as an ``int``."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ArgumentError(f"{name} must be a whole number from 1, got {shown(value)}")
     return int(value)
 
 
 def checked_list(name: str, values: object) -> list[Any]:
-    """An argument that is a list, or another iterable of several things.
-
-    Raises:
-        ArgumentError: It is something else; a text, which would be taken letter by letter, is.
-    """
+    """An argument that is a list, or another iterable of several things."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise ArgumentError(f"{name} must be a list, got {shown(values)}")
     return list(values)

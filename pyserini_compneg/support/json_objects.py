@@ -1,12 +1,17 @@
-"""Parses JSON from files more strictly than Python does, with one-line errors."""
+"""Parses JSON from files more strictly than Python does, with one-line errors; reads the ids of JSON Lines records."""
 
 from __future__ import annotations
 
 import json
+import reprlib
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from pyserini_compneg.support.errors import CompNegError, InputError
+
+ID_FIELDS = ("id", "qid", "_id")
+DOCUMENT_ID_FIELDS = ("id", "_id", "docid")
 
 _KINDS = {
     dict: "an object",
@@ -28,15 +33,6 @@ def parse_json_object(
 ) -> dict[str, Any]:
     """Parses one JSON object; refuses NaN, the infinities and halves of surrogate pairs, which are not JSON.
 
-    Args:
-        text: The JSON.
-        source: Where it was read, for the message.
-        error: What to raise.
-        repeated_keys: Take an object that has a key twice, and the last of its values.
-
-    Raises:
-        CompNegError: Of the class ``error``; the message starts with ``source``.
-
     >>> parse_json_object('{"id": "7"}', "topics.jsonl:1")
     {'id': '7'}
     >>> parse_json_object('["7"]', "topics.jsonl:1")
@@ -46,26 +42,19 @@ def parse_json_object(
     """
     value = _parse(text, source, error, repeated_keys)
     if not isinstance(value, dict):
-        raise error(f"{source}: expected a JSON object, got {json_kind(value)}")
+        raise error(f"expected a JSON object, got {json_kind(value)}", where=source)
     return value
 
 
 def parse_json_list(text: str, source: str) -> list[Any]:
     """Parses a file that is one JSON list, as strictly as :func:`parse_json_object` parses a line.
 
-    Args:
-        text: The JSON, of one line or many.
-        source: The path, for the message.
-
-    Raises:
-        InputError: The message starts with ``source``, or with ``source:line``.
-
     >>> parse_json_list('["a bird", "a bat"]', "corpus.json")
     ['a bird', 'a bat']
     """
     value = _parse(text, source, InputError, many_lines=True)
     if not isinstance(value, list):
-        raise InputError(f"{source}: expected a JSON list, got {json_kind(value)}")
+        raise InputError(f"expected a JSON list, got {json_kind(value)}", where=source)
     return value
 
 
@@ -84,22 +73,21 @@ def _parse(
     try:
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=None if repeated_keys else _unique)
     except json.JSONDecodeError as cause:
-        line = f":{cause.lineno}" if many_lines else ""
-        raise error(
-            f"{source}{line}: not valid JSON: {cause.msg.removesuffix(' at')} at column {cause.colno}"
-        ) from None
+        place = f"{source}:{cause.lineno}" if many_lines else source
+        what = f"not valid JSON: {cause.msg.removesuffix(' at')} at column {cause.colno}"
+        raise error(what, where=place) from None
     except RecursionError:
-        raise error(f"{source}: not valid JSON: too many brackets within brackets") from None
+        raise error("not valid JSON: too many brackets within brackets", where=source) from None
     except _RepeatedKey as cause:
-        raise error(f"{source}: the key {cause} is given twice") from None
+        raise error(f"the key {cause} is given twice", where=source) from None
     except ValueError as cause:
         message = "a number of thousands of digits" if "set_int_max_str_digits" in str(cause) else cause
-        raise error(f"{source}: not valid JSON: {message}") from None
+        raise error(f"not valid JSON: {message}", where=source) from None
     if "\\ud" in text or "\\uD" in text:
         try:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
         except UnicodeEncodeError:
-            raise error(f"{source}: not valid JSON text: half of a surrogate pair") from None
+            raise error("not valid JSON text: half of a surrogate pair", where=source) from None
     return value
 
 
@@ -113,3 +101,48 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         [(key, _)] = Counter(key for key, _ in pairs).most_common(1)
         raise _RepeatedKey(repr(key))
     return value
+
+
+def query_id(record: Mapping[str, Any], line: int, source: str, error: type[CompNegError]) -> str:
+    """The query id of a JSON Lines record.
+
+    QUEST's files have no ids. There the line number is the id, both for topics and for judgements.
+
+    >>> query_id({"_id": "q7", "text": "birds"}, 1, "topics.jsonl:1", InputError)
+    'q7'
+    >>> query_id({"original_query": "<mark>birds</mark>"}, 3, "val.jsonl:3", InputError)
+    '3'
+    """
+    for field in ID_FIELDS:
+        if field in record:
+            return checked_id(record[field], "query id", source, error)
+    if "original_query" in record or "docs" in record:
+        return str(line)
+    raise error("no query id", where=source, remedy=f"expected one of the fields {', '.join(ID_FIELDS)}")
+
+
+def checked_id(value: object, what: str, source: str, error: type[CompNegError]) -> str:
+    """The id as a text without white space, because TREC runs and judgements are split at white space.
+
+    >>> checked_id(7, "query id", "topics.jsonl:1", InputError)
+    '7'
+    """
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise error(f"the {what} must be a text or a whole number, got {reprlib.repr(value)}", where=source)
+    text = str(value)
+    if not text.strip():
+        raise error(f"the {what} is blank", where=source)
+    if "\0" in text:
+        raise error(f"the {what} {text!r} has a NUL character", where=source)
+    if any(character.isspace() for character in text):
+        raise error(f"the {what} {text!r} has white space, which a TREC run cannot hold", where=source)
+    return text
+
+
+def docid_from_title(title: str) -> str:
+    """The document id for a QUEST title: each run of white space becomes ``_``, because TREC files are split there.
+
+    >>> docid_from_title("Drive (2007 film)")
+    'Drive_(2007_film)'
+    """
+    return "_".join(title.split())

@@ -14,17 +14,7 @@ _EXACT_INT8 = "session.x64quantprecision", "1"
 
 
 def open_session(model: Path | bytes, threads: int, providers: Sequence[str] = ("CPUExecutionProvider",)) -> Any:
-    """A session that gives the same whole-number products on every processor.
-
-    Args:
-        model: An ONNX file, or its content.
-        threads: The threads of one run.
-        providers: What runs it, the preferred first.
-
-    Raises:
-        ImportError: There is no onnxruntime.
-        Exception: Whatever onnxruntime raises for a file that it cannot run.
-    """
+    """A session that gives the same whole-number products on every processor."""
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -35,11 +25,6 @@ def open_session(model: Path | bytes, threads: int, providers: Sequence[str] = (
 
 
 def import_onnxruntime() -> Any:
-    """The module onnxruntime.
-
-    Raises:
-        ImportError: It is not installed.
-    """
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else the import writes a file of ids beside others' files
     import onnxruntime
 

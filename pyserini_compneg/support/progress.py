@@ -1,15 +1,18 @@
-"""Progress of long work: a bar on a terminal, lines with rate and duration in a log, or numbers for another process."""
+"""Long work: its progress, the warnings that it gathers, and what runs its parts.
+
+Progress is a bar on a terminal, lines with rate and duration in a log, or numbers for another process.
+"""
 
 from __future__ import annotations
 
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
-from typing import Any, Self
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 SECONDS = 30.0
 """The time between two lines."""
@@ -20,15 +23,15 @@ DOCUMENTS = " docs"
 _REPORT_SECONDS = 1.0
 _report: ContextVar[Callable[[int], None] | None] = ContextVar("report", default=None)
 _logger = logging.getLogger(__name__)
+_Kinds: TypeAlias = "dict[tuple[str, str, str], tuple[dict[str, str], set[str]]]"
+_gathered: ContextVar[_Kinds | None] = ContextVar("gathered", default=None)
+
+Done = TypeVar("Done")
 
 
 @contextmanager
 def reported(report: Callable[[int], None]) -> Iterator[None]:
-    """Until its end, the progress of documents in this thread is not shown but reported, about once a second.
-
-    Args:
-        report: Takes the number of documents that are done.
-    """
+    """Until its end, the progress of documents in this thread is not shown but reported, about once a second."""
     token = _report.set(report)
     try:
         yield
@@ -46,21 +49,15 @@ def progress(
 ) -> Any:
     """A tqdm bar if standard error is a terminal, else lines of the logger of this module, one every 30 seconds.
 
-    Args:
-        iterable: The items to go through; ``None`` for a bar that is moved by its ``update(n)``.
-        total: The number of items, ``None`` when it is not known.
-        unit: What one item is, for example ``" docs"``; ``"B"`` is scaled to larger ones.
-        description: The text before the bar.
-        done: The number of items that an earlier run has done; they do not count in the rate.
-        summary: Whether a log gets a last line even if the work is short.
-
-    Returns:
-        The bar: an iterable of the items, and a context manager that closes itself.
+    Without ``iterable``, the caller moves the bar by its ``update(n)``. What an earlier run has ``done`` does not count
+    in the rate. With ``summary``, a log gets a last line even if the work is short.
     """
     if unit == DOCUMENTS and (report := _report.get()) is not None:
-        return _Reported(iterable, total, unit, description, done, report)
+        return _Reported(report, iterable, total, unit, description, done)
     if sys.stderr is None or not sys.stderr.isatty():
-        return _Lines(iterable, total, unit, description, done, summary)
+        lines = _Lines(iterable, total, unit, description, done)
+        lines.is_due_at_end = summary
+        return lines
     from tqdm import tqdm  # a command that shows no bar does not pay for the import
 
     return tqdm(
@@ -71,14 +68,12 @@ def progress(
 class _Lines:
     """What a log gets instead of a bar. Each record has the values of its line as ``record.progress``."""
 
-    def __init__(
-        self, iterable: Iterable[Any] | None, total: int | None, unit: str, description: str, done: int, summary: bool
-    ) -> None:
+    def __init__(self, items: Iterable[Any] | None, total: int | None, unit: str, work: str, done: int) -> None:
         self.n = self.initial = done
-        self._items = iterable
-        self._total, self._unit, self._description = total, unit, description
-        self._summary = summary
+        self._items, self._total, self._unit, self._work = items, total, unit, work
         self._start = self._said = time.monotonic()
+        self._seconds = SECONDS
+        self.is_due_at_end = False
 
     def __iter__(self) -> Iterator[Any]:
         with self:
@@ -94,21 +89,16 @@ class _Lines:
             self.close()
 
     def update(self, n: int = 1) -> None:
-        """Counts items that are done."""
         self.n += n
-        if time.monotonic() - self._said >= self._seconds():
+        if time.monotonic() - self._said >= self._seconds:
             self._said = time.monotonic()
-            self._summary = True
+            self.is_due_at_end = True
             self._say()
-
-    def _seconds(self) -> float:
-        return SECONDS
 
     def close(self) -> None:
-        """Says how it ended, if it was long."""
-        if self._summary:
+        if self.is_due_at_end:
             self._say()
-            self._summary = False
+            self.is_due_at_end = False
 
     def _say(self) -> None:
         seconds = time.monotonic() - self._start
@@ -116,11 +106,11 @@ class _Lines:
         scale, unit = (1e6, " MB") if self._unit == "B" else (1, self._unit)
         count = f"{self.n / scale:,.0f}" + (f" of {self._total / scale:,.0f}" if self._total else "")
         before = f" ({self.initial / scale:,.0f} by an earlier run)" if self.initial else ""
-        values = {"work": self._description, "done": self.n, "total": self._total, "unit": self._unit.strip()}
+        values = {"work": self._work, "done": self.n, "total": self._total, "unit": self._unit.strip()}
         values |= {"done_before": self.initial, "seconds": round(seconds, 3), "per_second": round(rate, 3)}
         _logger.info(
             "%s: %s%s%s in %s, %s a second",
-            self._description,
+            self._work,
             count,
             unit,
             before,
@@ -133,20 +123,61 @@ class _Lines:
 class _Reported(_Lines):
     """What another process gets."""
 
-    def __init__(
-        self,
-        iterable: Iterable[Any] | None,
-        total: int | None,
-        unit: str,
-        description: str,
-        done: int,
-        report: Callable[[int], None],
-    ) -> None:
-        super().__init__(iterable, total, unit, description, done, summary=True)
+    def __init__(self, report: Callable[[int], None], *arguments: Any) -> None:
+        super().__init__(*arguments)
         self._report = report
-
-    def _seconds(self) -> float:
-        return _REPORT_SECONDS
+        self._seconds = _REPORT_SECONDS
+        self.is_due_at_end = True
 
     def _say(self) -> None:
         self._report(self.n)
+
+
+@contextmanager
+def gathered_warnings(where: str = "") -> Iterator[None]:
+    """Collects what :func:`warn_of` warns of. Equal warnings are logged once, at the end of the outermost block.
+
+    The line begins with ``where`` and has the number of things that the warning holds for, and the first of them.
+    """
+    if _gathered.get() is not None:
+        yield
+        return
+    kinds: _Kinds = {}
+    token = _gathered.set(kinds)
+    try:
+        yield
+    finally:
+        _gathered.reset(token)
+        for (one, many, said), (found, among) in kinds.items():
+            if found:
+                number = f"{len(found)} of {len(among)} {many}, such as" if len(found) > 1 else one
+                _logger.warning("%s%s %s: %s", where and f"{where}: ", number, next(iter(found.values())), said)
+
+
+def warn_of(one: str, many: str, said: str, found: Mapping[str, str], among: Collection[str]) -> None:
+    """Warns that something holds for what was ``found`` ``among`` some things, each with its name for the warning.
+
+    ``one`` and ``many`` say what kind of thing it is. The line comes at the end of :func:`gathered_warnings`.
+    """
+    with gathered_warnings():
+        kinds = _gathered.get()
+        assert kinds is not None
+        found_before, among_before = kinds.setdefault((one, many, said), ({}, set()))
+        found_before |= {thing: name for thing, name in found.items() if thing not in found_before}
+        among_before |= set(among)
+
+
+class Runner(Protocol):
+    """Runs the parts of a long job; ``cluster`` has one that runs them on many machines."""
+
+    def __call__(self, work: Callable[..., Done], parts: Sequence[Sequence[Any]], doing: str) -> list[Done]:
+        """What a function of a module returns for each part, in their order.
+
+        Parts run in any order. One that was interrupted runs again, and must continue from its own checkpoint. The
+        first part that fails ends the others.
+        """
+
+
+def in_turn(work: Callable[..., Done], parts: Sequence[Sequence[Any]], doing: str) -> list[Done]:
+    """The :class:`Runner` of one process: the parts run here, one after the other."""
+    return [work(*part) for part in parts]

@@ -23,12 +23,7 @@ def entry(fits: Callable[[Any], bool], default: Any = MISSING, *, optional: bool
 
 
 def read_schema(kind: type[Schema], path: Path, version: int, error: type[CompNegError], remedy: str) -> Schema:
-    """Reads a file with one JSON object, whose ``format_version`` must be ``version``.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        CompNegError: Of the class ``error``: the file cannot be read, or does not fit the schema.
-    """
+    """Reads a file with one JSON object, whose ``format_version`` must be ``version``."""
     try:
         values = parse_json_object(path.read_text(encoding="utf-8"), str(path), error)
     except (FileNotFoundError, CompNegError):

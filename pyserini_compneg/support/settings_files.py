@@ -55,67 +55,36 @@ class Settings(BaseModel):
 
 
 def settings_text(path: str | Path, error: type[CompNegError]) -> str:
-    """The text of a settings file.
-
-    Raises:
-        CompNegError: Of the class ``error``, for a file that cannot be read or is not UTF-8.
-    """
     try:
         return Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise error(f"{path}: cannot be read: not UTF-8 text") from None
+        raise error("cannot be read: not UTF-8 text", where=path) from None
     except OSError as cause:
-        raise error(f"{path}: cannot be read: {reason_of(cause)}") from None
+        raise error(f"cannot be read: {reason_of(cause)}", where=path) from None
 
 
 def read_settings(path: str | Path, model: type[ModelT], error: type[CompNegError]) -> ModelT:
-    """Reads a settings file.
-
-    Args:
-        path: The YAML file.
-        model: What the file describes.
-        error: What to raise.
-
-    Raises:
-        CompNegError: Of the class ``error``; the message is one line that starts with the path.
-    """
     return parse_settings(settings_text(path, error), str(path), model, error)
 
 
 def parse_settings(text: str, source: str, model: type[ModelT], error: type[CompNegError]) -> ModelT:
-    """Parses the text of a settings file.
-
-    Args:
-        text: The YAML.
-        source: Where it stands, for the message.
-        model: What the text describes.
-        error: What to raise.
-
-    Raises:
-        CompNegError: Of the class ``error``; the message is one line that starts with ``source``.
-    """
     try:
         # JSON refuses what YAML allows: sets, endless numbers, halves of characters, lists that contain themselves.
         content = json.dumps(yaml.load(text, _Loader), ensure_ascii=False).encode()  # noqa: S506  # it is a SafeLoader
     except yaml.MarkedYAMLError as cause:
         line = f":{cause.problem_mark.line + 1}" if cause.problem_mark else ""
-        raise error(f"{source}{line}: not valid YAML: {cause.problem}") from None
+        raise error(f"not valid YAML: {cause.problem}", where=f"{source}{line}") from None
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as cause:
         reason = "nested too deeply" if isinstance(cause, RecursionError) else " ".join(str(cause).split())[:200]
-        raise error(f"{source}: not valid YAML: {reason}") from None
+        raise error(f"not valid YAML: {reason}", where=source) from None
     try:
         return model.model_validate_json(content)
     except ValidationError as cause:
-        raise error(f"{source}: {first_fault(cause.errors(include_url=False), model)}") from None
+        raise error(first_fault(cause.errors(include_url=False), model), where=source) from None
 
 
 def first_fault(faults: Sequence[Mapping[str, Any]], model: type[BaseModel] | None = None) -> str:
-    """The first fault in one sentence, such as ``sections[0].rows[1].name: expected a text, got 7``.
-
-    Args:
-        faults: What pydantic found, ``ValidationError.errors()``. Of unknown keys one comes first.
-        model: What was validated, to say which keys it has.
-    """
+    """The first fault in one sentence, such as ``sections[0].rows[1].name: expected a text, got 7``."""
     fault = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
     keys = [part for part in fault["loc"] if not str(part).startswith("function-")]  # how pydantic tried to read it
     *parents, last = keys or [""]

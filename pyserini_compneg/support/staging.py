@@ -181,14 +181,7 @@ def lock_file(target: Path) -> Path:
 
 @contextmanager
 def locked(target: Path, busy: str, remedy: str = "wait for it", *, waits: bool = False) -> Iterator[None]:
-    """Keeps other processes away from a result. If one has it, this waits, or refuses it after ``lock_seconds``.
-
-    Args:
-        target: The file or the folder.
-        busy: What another process does, for the message: ``another process is building it``.
-        remedy: What the refusal advises.
-        waits: Wait as long as it takes.
-    """
+    """Keeps other processes away from a result. If one has it, this waits, or refuses it after ``lock_seconds``."""
     path = lock_file(target)
     lock = FileLock(path)
     try:

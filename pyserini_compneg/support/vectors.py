@@ -32,13 +32,6 @@ _ROUNDING = 2.0**-48  # sixteen units in the last place: the rounding error of a
 def checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
     """Checks a vector, and returns it without its zeros.
 
-    Args:
-        vector: Terms and weights as they came from a file or an encoder.
-        source: Where they came from, for the message.
-
-    Raises:
-        EncodingError: A term that is empty, is no text or has white space, or a weight that is no finite number.
-
     >>> checked({"bird": 1, "fly": 0}, "query 1")
     {'bird': 1.0}
     """

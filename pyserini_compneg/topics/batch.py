@@ -14,8 +14,7 @@ from pyserini_compneg.compose.trees import is_empty
 from pyserini_compneg.expression import Expression
 from pyserini_compneg.reading.decomposition import Decomposition, to_object
 from pyserini_compneg.support.errors import EncodingError, QueryError
-from pyserini_compneg.support.gathered import gathered_warnings
-from pyserini_compneg.support.progress import progress
+from pyserini_compneg.support.progress import gathered_warnings, progress
 from pyserini_compneg.support.staging import atomic_writer
 from pyserini_compneg.topics.token_form import token_line
 from pyserini_compneg.topics.topics import Topic
@@ -45,18 +44,6 @@ def compose_topics(
     ``jsonl`` has a line ``{"id", "contents", "vector" or "score"}``, and its ``filter`` if it has one, for each topic;
     ``search`` takes it as a topic.
     ``tsv`` has the lines of ``token_line``, without the queries that have no terms.
-
-    Args:
-        topics: The topics.
-        compose: Composes them.
-        output: The file, or None for standard output.
-        batch_size: Queries encoded together.
-        output_format: ``jsonl`` or ``tsv``.
-        explain: Add to each line of ``jsonl`` how a plain text was decomposed.
-        skip: Leave out queries that cannot be encoded or composed, and list them in a warning at the end.
-
-    Raises:
-        CompNegError: As ``search_topics``, or a query that the format cannot hold.
     """
     contents = {topic.qid: query_text(topic.expression) if topic.expression else topic.text for topic in topics}
     extra: dict[str, dict[str, Any]] = {t.qid: {"filter": t.filter.to_json()} if t.filter else {} for t in topics}
@@ -64,8 +51,8 @@ def compose_topics(
         if explain and topic.decomposition:
             extra[topic.qid]["decomposition"] = to_object(topic.decomposition)
         if topic.filter and output_format != "jsonl":
-            said = f"{output_format} cannot hold a filter; use --output-format jsonl"
-            raise QueryError(f"query {topic.qid}: {said}")
+            remedy = "use --output-format jsonl"
+            raise QueryError(f"{output_format} cannot hold a filter", where=f"query {topic.qid}", remedy=remedy)
     skipped: dict[str, str] = {}
 
     def composed(batch: Sequence[Topic]) -> dict[str, ScoringNode]:
@@ -89,16 +76,7 @@ def compose_topics(
 def answers(
     batch: Sequence[Topic], answer: Callable[[Sequence[Topic]], dict[str, Answer]], skipped: dict[str, str] | None
 ) -> dict[str, Answer]:
-    """The answers to topics, by their ids; if one topic cannot be composed, all are answered one by one to find it.
-
-    Args:
-        batch: The topics.
-        answer: Answers topics.
-        skipped: Takes the reasons why topics are left out, by their ids; None if an error ends the work.
-
-    Raises:
-        CompNegError: A query that cannot be encoded or composed, with its id, if none is left out.
-    """
+    """The answers to topics, by their ids; if one topic cannot be composed, all are answered one by one to find it."""
     try:
         return answer(batch)
     except (EncodingError, QueryError) as error:
@@ -106,19 +84,17 @@ def answers(
             return {qid: found for topic in batch for qid, found in answers([topic], answer, skipped).items()}
         (topic,) = batch
         text = query_text(topic.expression) if topic.expression else topic.text
-        reason = error.message.removeprefix(f"{topic.source}: ").removeprefix(f"query {text!r}: ")
+        if error.where in (topic.source, f"query {text!r}"):  # the topic's own place says more
+            error.where = ""
         if skipped is None:
-            raise type(error)(f"{f'{topic.source}: ' if topic.source else ''}query {topic.qid}: {reason}") from None
-        skipped[topic.qid] = reason
+            placed = error.at(f"query {topic.qid}")
+            raise (placed.at(topic.source) if topic.source else placed) from None
+        skipped[topic.qid] = error.message
         return {}
 
 
 def report_skipped(skipped: Mapping[str, str], count: int) -> None:
-    """Warns of each query that was left out of ``count``, and of their number.
-
-    Raises:
-        EncodingError: All of them were.
-    """
+    """Warns of each query that was left out of ``count``, and of their number."""
     if not skipped:
         return
     for qid, reason in skipped.items():
@@ -129,11 +105,7 @@ def report_skipped(skipped: Mapping[str, str], count: int) -> None:
 
 
 def topic_query(topic: Topic) -> Expression | Decomposition | ScoringNode:
-    """The query of a topic: how its text was read, its expression, or the scoring tree that it came with.
-
-    Raises:
-        QueryError: A composed query that is no scoring tree.
-    """
+    """The query of a topic: how its text was read, its expression, or the scoring tree that it came with."""
     if topic.composed is not None:
         return from_json(topic.composed, topic.source or f"topic {topic.qid}")
     if topic.decomposition is not None:

@@ -21,13 +21,6 @@ def token_line(qid: str, node: ScoringNode) -> str:
 
     ``io.anserini.search.SearchCollection`` reads it with ``-topicReader TsvString -impact -pretokenized``.
 
-    Args:
-        qid: The query's id.
-        node: A linear query with positive whole weights.
-
-    Raises:
-        QueryError: Any other query; the message has the remedy.
-
     >>> token_line("7", Linear({"birds": 2.0, "andes": 1.0}))
     '7\tbirds birds andes'
     """
@@ -42,9 +35,6 @@ def token_line(qid: str, node: ScoringNode) -> str:
 
 def stock_obstacle(node: ScoringNode) -> tuple[type[Product | Max] | None, str] | None:
     """The first reason why stock Anserini cannot run a query; None if it can.
-
-    Returns:
-        ``Product`` or ``Max`` if another operator would avoid the obstacle, otherwise None; and the obstacle in words.
 
     >>> stock_obstacle(Linear({"birds": 2.0, "parrots": -1.0}))
     (None, "a negative weight, -1 of 'parrots'")
@@ -92,4 +82,4 @@ def _check_tokens(qid: str, weights: SparseVector) -> None:
 
 
 def _refusal(qid: str, what: str, remedy: str) -> QueryError:
-    return QueryError(f"query {qid}: tsv cannot hold {what}; {remedy}")
+    return QueryError(f"tsv cannot hold {what}", where=f"query {qid}", remedy=remedy)

@@ -8,8 +8,7 @@ from pathlib import Path
 from pyserini_compneg.reading.decomposition import to_object
 from pyserini_compneg.search.run_writer import Hit, write_run
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
-from pyserini_compneg.support.gathered import gathered_warnings
-from pyserini_compneg.support.progress import progress
+from pyserini_compneg.support.progress import gathered_warnings, progress
 from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 from pyserini_compneg.topics.batch import answers, report_skipped, topic_query
 from pyserini_compneg.topics.topics import Topic
@@ -29,26 +28,7 @@ def search_topics(
     skip: bool = False,
     method: Method | None = None,
 ) -> None:
-    """Searches all topics and writes their run, which appears complete or not at all.
-
-    Args:
-        searcher: An open searcher.
-        topics: The topics.
-        output: The run, or None for standard output.
-        explain: Add to the ``json`` format how plain texts were decomposed.
-        hits: Hits a query.
-        threads: As for :meth:`SignedImpactSearcher.batch_search`.
-        batch_size: Queries encoded and searched together.
-        output_format: ``trec``, ``msmarco`` or ``json``, in which hits that lack operands of AND say so.
-        tag: The run's name. Rankings without the documents of a shard that is gone have ``-partial`` after it,
-            and ``"partial": true`` in the ``json`` format.
-        skip: Leave out queries that cannot be encoded or composed, and list them in a warning at the end.
-        method: Another way to answer queries than by the searcher's operators.
-
-    Raises:
-        CompNegError: A query that cannot be encoded or composed, with its id; with ``skip`` only if that holds for all
-            of them. Or an output that cannot be written.
-    """
+    """Searches all topics and writes their run, which appears complete or not at all."""
     notes = {t.qid: {"decomposition": to_object(t.decomposition)} for t in topics if explain and t.decomposition}
     keep_inputs(output, searcher.reader.folder)
     skipped: dict[str, str] = {}

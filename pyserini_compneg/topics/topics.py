@@ -14,8 +14,7 @@ from pyserini_compneg.expression import Atom, Expression, Filter, format_express
 from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.support.errors import ArgumentError, InputError, QueryError
 from pyserini_compneg.support.files import iter_lines, source_name
-from pyserini_compneg.support.json_objects import json_kind, parse_json_object
-from pyserini_compneg.support.records import ID_FIELDS, checked_id, query_id
+from pyserini_compneg.support.json_objects import ID_FIELDS, checked_id, json_kind, parse_json_object, query_id
 from pyserini_compneg.support.terminal import shown
 
 _logger = logging.getLogger(__name__)
@@ -56,27 +55,12 @@ class Topic:
     filter: Filter | None = None
 
     def __post_init__(self) -> None:
-        """Makes sure that there is exactly one way to answer the topic.
-
-        Raises:
-            ValueError: Both or neither of ``expression`` and ``composed``.
-        """
         if (self.expression is None) == (self.composed is None):
             raise ValueError(f"topic {self.qid!r} needs either an expression or a composed query")
 
 
 def read_text(qid: str, text: str, read: str, **details: Any) -> Topic:
-    """The topic of a text.
-
-    Args:
-        qid: The query id.
-        text: The text.
-        read: ``expression``: the text is parsed; ``plain``: it is one atom, whatever brackets or capitals it holds.
-        details: Further attributes of the topic.
-
-    Raises:
-        QueryError: An expression that cannot be parsed, or a blank text.
-    """
+    """The topic of a text."""
     parsed = read == "expression"
     expression = parse(text) if parsed else Atom(text)
     return Topic(qid, text, expression, plain=not parsed, parsed=parsed, **details)
@@ -106,24 +90,18 @@ def read_topics(path: str | Path, read: str | None = None, *, skip: bool = False
     first_line: dict[str, int] = {}
     for line, topic in _iter_topics(path, read, skip):
         if topic.qid in first_line:
-            first = first_line[topic.qid]
-            raise InputError(
-                f"{source_name(path)}:{line}: query id {shown(topic.qid)} was given on line {first} already"
-            )
+            what = f"query id {shown(topic.qid)} was given on line {first_line[topic.qid]} already"
+            raise InputError(what, where=f"{source_name(path)}:{line}")
         first_line[topic.qid] = line
         topics.append(topic)
     if not topics:
-        raise InputError(f"{source_name(path)}: no topics; expected lines of qid<TAB>expression, or JSON objects")
+        remedy = "expected lines of qid<TAB>expression, or JSON objects"
+        raise InputError("no topics", where=source_name(path), remedy=remedy)
     return topics
 
 
 def decompose_topics(topics: Sequence[Topic], read: Callable[[Sequence[str]], Sequence[Decomposition]]) -> list[Topic]:
-    """Replaces the atom of every plain topic by what its text means; expressions stay as they are.
-
-    Args:
-        topics: The topics.
-        read: Reads texts, as ``pyserini_compneg.reading.ModelReader.read`` does.
-    """
+    """Replaces the atom of every plain topic by what its text means; expressions stay as they are."""
     plain = [place for place, topic in enumerate(topics) if topic.plain]
     decomposed = list(topics)
     for place, decomposition in zip(plain, read([topics[place].text for place in plain]), strict=True):
@@ -139,50 +117,51 @@ def _iter_topics(path: str | Path, read: str | None, skip: bool) -> Iterator[tup
             is_json = content.lstrip().startswith("{")
         try:
             if is_json:
-                yield line, _from_record(parse_json_object(content, source), line, source, read)
+                topic = _from_record(parse_json_object(content, ""), line, read)
             else:
-                yield line, _from_tsv(content, source, read or "expression")
+                topic = _from_tsv(content, source, read or "expression")
         except (InputError, QueryError) as error:
-            placed = error if isinstance(error, InputError) else error.at(source)
             if not skip:
-                raise placed from None
-            _logger.warning("%s; left out", placed.message)
+                raise error.at(source) from None
+            _logger.warning("%s; left out", error.at(source).message)
+        else:
+            yield line, replace(topic, source=source)
 
 
 def _from_tsv(content: str, source: str, read: str) -> Topic:
     columns = content.split("\t")
     if len(columns) != 2:
         found = "a JSON list" if content.lstrip().startswith("[") else f"{len(columns) - 1 or 'no'} tabs"
-        raise InputError(f"{source}: expected qid<TAB>expression, or a JSON object a line; found {found}")
-    qid = checked_id(columns[0], "query id", source, InputError)
+        raise InputError(f"expected qid<TAB>expression, or a JSON object a line; found {found}")
+    qid = checked_id(columns[0], "query id", "", InputError)
     if qid.lower() in ID_FIELDS and columns[1].strip().lower() in _PLAIN_FIELDS:
         _logger.warning("%s: looks like a header, and is searched as a query; remove the line if it is one", source)
-    return read_text(qid, _text(columns[1], "expression", source), read, source=source)
+    return read_text(qid, _text(columns[1], "expression"), read)
 
 
-def _from_record(record: Mapping[str, Any], line: int, source: str, read: str | None) -> Topic:
+def _from_record(record: Mapping[str, Any], line: int, read: str | None) -> Topic:
     metadata = _metadata(record)
-    details: dict[str, Any] = {"group": metadata.pop("template", None), "source": source, "metadata": metadata}
+    details: dict[str, Any] = {"group": metadata.pop("template", None), "metadata": metadata}
     if "filters" in record:
-        raise InputError(f"{source}: `filters` is no field; the documents that may be found are its `filter`")
+        raise InputError("`filters` is no field", remedy="the documents that may be found are its `filter`")
     if "filter" in record:
         try:
             details["filter"] = Filter(record["filter"])
         except ArgumentError as error:
-            raise InputError(f"{source}: {error}") from None
-    qid = query_id(record, line, source, InputError)
-    if (composed := _composed(record, source)) is not None:
+            raise InputError(error.what, remedy=error.remedy) from None
+    qid = query_id(record, line, "", InputError)
+    if (composed := _composed(record)) is not None:
         return Topic(qid, _display_text(record), composed=composed, **details)
     if read == "plain":
-        return read_text(qid, _plain_text(record, source), read, **details)
+        return read_text(qid, _plain_text(record), read, **details)
     if (tree := _tree(record)) is not None:
         marked = _MARK.sub("", record.get("original_query", "") if "expression" not in record else "")
         return Topic(qid, _display_text(record) or marked or format_expression(tree), tree, **details)
     for field in ("expression", "query", "text"):
         if field in record:
             how = read or ("expression" if field == "expression" else "plain")
-            return read_text(qid, _text(record[field], field, source), how, **details)
-    raise InputError(f"{source}: no query; expected one of the fields {_FIELDS}")
+            return read_text(qid, _text(record[field], field), how, **details)
+    raise InputError("no query", remedy=f"expected one of the fields {_FIELDS}")
 
 
 def _tree(record: Mapping[str, Any]) -> Expression | None:
@@ -194,30 +173,30 @@ def _tree(record: Mapping[str, Any]) -> Expression | None:
     return from_marks(marked) if isinstance(marked, str) and "<mark>" in marked else None
 
 
-def _plain_text(record: Mapping[str, Any], source: str) -> str:
+def _plain_text(record: Mapping[str, Any]) -> str:
     for field in _PLAIN_FIELDS:
         if isinstance(record.get(field), str):
-            return _text(record[field], field, source)
-    raise InputError(f"{source}: no plain text; expected one of the fields {', '.join(_PLAIN_FIELDS)}")
+            return _text(record[field], field)
+    raise InputError("no plain text", remedy=f"expected one of the fields {', '.join(_PLAIN_FIELDS)}")
 
 
-def _composed(record: Mapping[str, Any], source: str) -> dict[str, Any] | None:
+def _composed(record: Mapping[str, Any]) -> dict[str, Any] | None:
     given = [field for field in ("vector", "score") if field in record]
     if len(given) == 2:
-        raise InputError(f"{source}: `vector` and `score` are two composed queries; leave out one")
+        raise InputError("`vector` and `score` are two composed queries", remedy="leave out one")
     for field in given:
         value = record[field]
         if not isinstance(value, dict):
-            raise InputError(f"{source}: `{field}` must be a JSON object, got {json_kind(value)}")
+            raise InputError(f"`{field}` must be a JSON object, got {json_kind(value)}")
         return {"vector": value} if field == "vector" else value
     return None
 
 
-def _text(value: object, field: str, source: str) -> str:
+def _text(value: object, field: str) -> str:
     if not isinstance(value, str):
-        raise InputError(f"{source}: `{field}` must be a text, got {json_kind(value)}")
+        raise InputError(f"`{field}` must be a text, got {json_kind(value)}")
     if not value.strip():
-        raise InputError(f"{source}: the {field} is blank")
+        raise InputError(f"the {field} is blank")
     return value.strip()
 
 

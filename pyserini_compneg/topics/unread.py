@@ -45,14 +45,6 @@ _NOTES = {
 def unread_operators(text: str, parsed: bool) -> list[str]:
     """The kinds of such words that a text has.
 
-    Args:
-        text: The text.
-        parsed: Whether it is parsed as an expression. Then quotes protect words, and capital letters make operators.
-
-    Returns:
-        Some of the kinds in ``_NOTES``, such as ``case`` for an operator word that is not in capitals. In a text that
-        is not parsed only ``capitals`` and ``minus`` are looked for.
-
     >>> unread_operators("spy films not comedies", parsed=True), unread_operators("spy -comedies", parsed=True)
     (['case'], ['minus'])
     >>> unread_operators('"war and peace" NOT films', parsed=True), unread_operators("spy NOT comedies", parsed=False)

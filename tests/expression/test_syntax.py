@@ -279,22 +279,19 @@ def test_nesting_is_limited(text):
     assert shown[caret.index("^") :].startswith(("NOT", "AND", "OR"))
 
 
-@pytest.mark.parametrize(
-    "text", ["(" * 20_000, ")" * 20_000, "(" * 20_000 + "a", '"' * 20_001, "\\" * 20_000, "OR" * 20_000 + "("]
-)
+@pytest.mark.parametrize("text", ["(" * 2000, ")" * 2000, "(" * 2000 + "a", '"' * 2001, "\\" * 2000, "OR" * 2000 + "("])
 def test_long_nonsense_gives_a_short_message(text):
     with pytest.raises(QueryError) as error:
         parse(text)
     assert len(str(error.value)) < 400
 
 
-@pytest.mark.slow
 def test_long_texts_are_read():
-    words = [f"w{i}" for i in range(10_000)]
+    words = [f"w{i}" for i in range(2000)]
     assert parse(" ".join(words)) == Atom(" ".join(words))
     assert atoms(parse(" AND ".join(words))) == words
-    assert parse("(" * 20_000 + "a" + ")" * 20_000) == A
-    assert parse("NOT " * 20_000 + "a") == A
+    assert parse("(" * 2000 + "a" + ")" * 2000) == A
+    assert parse("NOT " * 2000 + "a") == A
 
 
 def test_the_page_and_the_table_of_the_syntax_show_expressions():
@@ -305,10 +302,10 @@ def test_the_page_and_the_table_of_the_syntax_show_expressions():
     assert len(shown) > 6 and all(map(parse, shown))
 
 
-@pytest.mark.parametrize("group", ["(a OR b)", f"({' OR '.join('a' * 100)})"])
-def test_very_many_groups_are_refused(group):
+@pytest.mark.parametrize(("group", "count"), [("(a OR b)", 1000), (f"({' OR '.join('a' * 100)})", 100)])
+def test_very_many_groups_are_refused(group, count):
     with pytest.raises(QueryError, match="^groups beside each other make more than 1,000 phrases; "):
-        parse(" ".join([group] * 5000))
+        parse(" ".join([group] * count))
 
 
 def test_groups_in_groups_are_bounded():

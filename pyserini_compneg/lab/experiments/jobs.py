@@ -28,8 +28,7 @@ from pyserini_compneg.reading import reader
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 from pyserini_compneg.search.searcher import Method
 from pyserini_compneg.support.errors import InputError
-from pyserini_compneg.support.gathered import gathered_warnings
-from pyserini_compneg.support.progress import progress
+from pyserini_compneg.support.progress import gathered_warnings, progress
 from pyserini_compneg.topics.batch import answers, topic_query
 from pyserini_compneg.topics.topic_runs import search_batch
 from pyserini_compneg.topics.topics import Topic, decompose_topics

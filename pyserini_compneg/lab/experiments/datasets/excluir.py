@@ -29,8 +29,7 @@ from pyserini_compneg.lab.experiments.datasets.dataset import (
 )
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_jsonl
-from pyserini_compneg.support.json_objects import json_kind, parse_json_list
-from pyserini_compneg.support.records import checked_id, query_id
+from pyserini_compneg.support.json_objects import checked_id, json_kind, parse_json_list, query_id
 from pyserini_compneg.topics.topics import Topic, read_topics
 
 _CORPUS, _QUERIES = "corpus.json", "test_manual_final.json"

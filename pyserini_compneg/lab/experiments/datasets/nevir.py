@@ -27,7 +27,7 @@ from pyserini_compneg.lab.experiments.datasets.dataset import (
 )
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_jsonl
-from pyserini_compneg.support.records import checked_id
+from pyserini_compneg.support.json_objects import checked_id
 from pyserini_compneg.topics.topics import Topic
 
 _NAMES = ("train", "validation", "val", "dev", "test")

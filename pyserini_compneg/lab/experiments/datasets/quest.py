@@ -24,7 +24,7 @@ from pyserini_compneg.lab.experiments.datasets.dataset import (
     require_file,
 )
 from pyserini_compneg.support.errors import InputError
-from pyserini_compneg.support.records import ID_FIELDS
+from pyserini_compneg.support.json_objects import ID_FIELDS
 from pyserini_compneg.topics.topics import Topic, read_topics
 
 _NAMES = ("train", "train_aug", "val", "dev", "test", "queries")
