@@ -21,7 +21,7 @@ from pyserini_compneg.support.errors import ArgumentError, ClusterError, install
 from pyserini_compneg.support.terminal import captured_output, shown
 
 LOCAL = "local"
-"""The address of a cluster that is started on this machine, and ends with the command."""
+"""The address of a cluster that starts on this machine, and ends with the command."""
 
 HEAP_PERCENT = 50.0
 """Of a node's memory, for the Java machines of all its workers together; the rest is for the files of indexes."""
@@ -47,8 +47,8 @@ _ENVIRONMENT = {
 class RayCluster:
     """A connection to a Ray cluster. Use it as a context manager.
 
-    A process has one connection. If there is one already, it is used. It ends when the last user closes it. One that
-    was not made here stays.
+    A process has one connection, shared by all users. The last user closes it. A connection that other code opened
+    stays open.
 
     Args:
         address: ``host:port``, ``auto`` for the cluster that this machine belongs to, or ``local``.
@@ -65,7 +65,7 @@ class RayCluster:
         with _lock:
             if _users and (other := _users[0].address) != address:
                 said = f"this process is connected to the cluster {other}, and can have one connection only"
-                raise ClusterError(f"{address}: {said}; close that one first")
+                raise ClusterError(said, where=address, remedy="close that one first")
             is_there = self.ray.is_initialized()
             if not is_there:
                 self._connect()
@@ -76,8 +76,8 @@ class RayCluster:
     def _connect(self) -> None:
         if machine_runs():
             raise ClusterError(
-                "Java runs in this process already, and then Ray's handling of signals would end the process: connect "
-                "to the cluster before the first index is opened"
+                "Java runs in this process already, and then Ray's handling of signals would end the process",
+                remedy="connect to the cluster before the first index is opened",
             )
         if self.address not in (LOCAL, "auto"):
             _check_address(self.address)
@@ -92,21 +92,19 @@ class RayCluster:
                     with suppress(Exception):
                         self.ray.shutdown()
                     said = f"no Ray cluster can be used there: {' '.join(str(cause).split())[:200]}"
-                    raise ClusterError(f"{self.address}: {_TOKEN if _NO_TOKEN in printed() else said}") from None
+                    raise ClusterError(_TOKEN if _NO_TOKEN in printed() else said, where=self.address) from None
         finally:
-            for number, handler in handlers.items():  # Ray has others, which end a command without a word
+            for number, handler in handlers.items():  # those of Ray end a command without a message
                 signal.signal(number, handler)
 
     def __enter__(self) -> Self:
-        """Returns the connection itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leaves the cluster."""
         self.close()
 
     def close(self) -> None:
-        """Leaves the cluster if nobody else here uses it, and ends it if it is local; may be called twice."""
+        """Leaves the cluster if this is the last user, and ends a local cluster. It may be called twice."""
         atexit.unregister(self.close)
         with _lock:
             if self not in _users:
@@ -117,27 +115,27 @@ class RayCluster:
                     self.ray.shutdown()
 
     def setup(self, cpus: float = 1.0) -> Setup:
-        """What its workers need to know, where each of them has so many processors."""
+        """What workers with so many processors each need to know."""
         workers = Counter[str]()
         for node in self._nodes():
             workers[node["NodeManagerHostname"]] += max(1, int(node["Resources"].get("CPU", 0) // cpus))
-        return Setup(versions(), os.getcwd(), HEAP_PERCENT / max(workers.values()))
+        return Setup(versions(), os.getcwd(), socket.gethostname(), HEAP_PERCENT / max(workers.values()))
 
     def check_room(self, cpus: float, gpus: float = 0.0) -> None:
-        """Makes sure that a node has as many processors, so that work for it would not wait for ever.
+        """Refuses work that no node has the processors for, because the work would wait for ever.
 
-        A cluster without any processor is one whose nodes start on demand. There the work waits, with a warning.
+        The nodes of a cluster without any processor start on demand. There the work waits, with a warning.
 
         Raises:
-            ClusterError: None has.
+            ClusterError: No node has as many processors.
         """
         if not self.cpus:
             _logger.warning("%s: no node has a processor; the work waits until the cluster adds one", self.address)
         elif lacking := self.lacks(cpus, gpus):
-            raise ClusterError(f"{self.address}: {lacking}; ask for less, or add a node")
+            raise ClusterError(lacking, where=self.address, remedy="ask for less, or add a node")
 
     def lacks(self, cpus: float, gpus: float = 0.0) -> str:
-        """What no node has now that a part of the work needs; empty if a node has it all."""
+        """What a part of the work needs and no node has now; empty if a node has it all."""
         for kind, wanted in (("CPU", cpus), ("GPU", gpus)):
             most = max((node["Resources"].get(kind, 0) for node in self._nodes()), default=0)
             if most < wanted:
@@ -149,7 +147,6 @@ class RayCluster:
 
     @property
     def cpus(self) -> float:
-        """All processors of the cluster."""
         return float(sum(node["Resources"].get("CPU", 0) for node in self._nodes()))
 
 
@@ -164,21 +161,22 @@ def _ray() -> Any:
 
 
 def _check_address(address: str) -> None:
-    """Tries the address: Ray itself would try for a minute, and say much."""
+    """Tries the address, because Ray itself would try for a minute, with many messages."""
     host, colon, port = address.rpartition(":")
     if not colon or not host or "/" in host or (number := whole_number(port)) is None:
-        expected = "expected local, auto, or HOST:PORT such as head:6379"
-        raise ArgumentError(f"{shown(address)}: no address of a Ray cluster; {expected}")
+        remedy = "expected local, auto, or HOST:PORT such as head:6379"
+        raise ArgumentError("no address of a Ray cluster", where=shown(address), remedy=remedy)
     try:
         socket.create_connection((host.strip("[]"), number), _CONNECT_SECONDS).close()
     except (OSError, OverflowError) as cause:
         reason = str(getattr(cause, "strerror", None) or cause).lower()
-        raise ClusterError(f"{address}: there is no Ray cluster: {reason}; start one with ray start --head") from None
+        said, remedy = f"there is no Ray cluster: {reason}", "start one with ray start --head"
+        raise ClusterError(said, where=address, remedy=remedy) from None
 
 
 @contextmanager
 def _faults_kept() -> Iterator[None]:
-    """Keeps the handlers of faults. Ray sets them to the system's when it ends, and Java needs its own to work."""
+    """Keeps the handlers of faults, which Java needs and Ray resets when it ends. Python alone cannot set C handlers."""
     library = ctypes.CDLL(None)
     kept = [(number, ctypes.create_string_buffer(_HANDLER_BYTES)) for number in _FAULTS]
     for number, handler in kept:
@@ -191,7 +189,7 @@ def _faults_kept() -> Iterator[None]:
 
 
 def _handlers() -> dict[int, Any]:
-    """The handlers of signals; only the main thread can set them again."""
+    """The handlers of signals; only the main thread can restore them."""
     if threading.current_thread() is not threading.main_thread():
         return {}
     return {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}

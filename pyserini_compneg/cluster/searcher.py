@@ -12,23 +12,22 @@ from pyserini_compneg.search import SignedImpactSearcher
 
 
 class ShardedImpactSearcher(SignedImpactSearcher):
-    """A :class:`SignedImpactSearcher` whose shards are searched by a Ray cluster, all at the same time.
+    """A :class:`SignedImpactSearcher` whose shards a Ray cluster searches, all at the same time.
 
-    Queries are composed here, once. What is found is what one index of all documents finds, with the same scores to the
-    last bit. Without a cluster, ``SignedImpactSearcher`` takes an index in shards, too.
+    Queries are composed here, once. The hits and scores are those of one index of all documents, to the last bit.
+    ``SignedImpactSearcher`` takes an index in shards without a cluster.
 
     Args:
         index_dir: The folder of an index in shards.
         *arguments: As for :class:`SignedImpactSearcher`.
         ray: The address of the cluster, see :class:`RayCluster`.
         replicas: How many processes hold each shard.
-        allow_partial: Go on without shards that are gone, with a warning; ``reader.lost`` names them.
+        allow_partial: Go on without lost shards, with a warning; ``reader.lost`` names them.
         **options: As for :class:`SignedImpactSearcher`.
 
     Raises:
         ClusterError: There is no such cluster, or Java was started before it.
         IndexReadError: A shard cannot be opened.
-        IndexFormatError: As for :class:`SignedImpactSearcher`.
 
     Example:
         >>> with ShardedImpactSearcher("indexes/films", ray="local") as searcher:  # doctest: +SKIP
@@ -55,6 +54,5 @@ class ShardedImpactSearcher(SignedImpactSearcher):
             raise
 
     def close(self) -> None:
-        """Closes the shards, and leaves the cluster."""
         super().close()
         self._cluster.close()

@@ -1,34 +1,34 @@
-"""Shards that are searched by actors of a cluster, each by one or several; an actor that is lost is replaced."""
+"""Shards that actors of a cluster search, one or several actors a shard. A lost actor is replaced."""
 
 from __future__ import annotations
 
 import logging
 import math
 import os
-import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate
 
 from pyserini_compneg.cluster.connection import RayCluster
-from pyserini_compneg.cluster.worker import Setup, prepare
+from pyserini_compneg.cluster.worker import Setup, blame_node, prepare
 from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, ShardedReader, resolve_index
 from pyserini_compneg.lucene.cancellation import Cancellation, check_cancelled, remaining_seconds
 from pyserini_compneg.lucene.shards import Answer, Asked, Shard, ShardEntry, read_shards
 from pyserini_compneg.support.errors import ArgumentError, ClusterError, CompNegError, IndexFormatError, IndexReadError
 
 ATTEMPTS = 3
-"""So often a question is asked again of actors that were started anew, before its shard counts as gone."""
+"""How often a question is asked again of replaced actors before its shard counts as gone."""
 
 MOST_REPLICAS = 100
 """Each is a process with a Java machine."""
 
 START_SECONDS = 120.0
-"""An actor starts in about 4 seconds where there is room for it."""
+"""An actor starts in about 4 seconds if the cluster has room for it."""
 
 _logger = logging.getLogger(__name__)
 _SLICE_SECONDS = 0.1
@@ -37,27 +37,28 @@ _CPU_PARTS = 1000  # of a processor: Ray divides one no further
 
 
 class ShardActor:
-    """What holds a shard in a process of the cluster."""
+    """Holds a shard in a process of the cluster."""
 
     def __init__(self) -> None:
         self._reader: ImpactReader | None = None
 
-    def open(self, setup: Setup, folder: str, entry: ShardEntry) -> tuple[str, CompNegError | None]:
-        """Opens the shard; returns the name of the node, and what is wrong."""
+    def open(self, setup: Setup, folder: str, entry: ShardEntry) -> CompNegError | None:
+        """Opens the shard; returns what is wrong."""
         try:
             prepare(setup)
             self._reader = Shard(Path(folder), entry).reader
+        except ClusterError as error:
+            return error
         except CompNegError as error:
-            return socket.gethostname(), error
-        return socket.gethostname(), None
+            unreadable = IndexReadError(error.what, where=error.where)
+            blame_node(unreadable)
+            return unreadable
+        return None
 
     def ask(
         self, question: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], seconds: float = math.inf
-    ) -> tuple[Any, Any]:
-        """The answer to a question, see :class:`pyserini_compneg.lucene.shards.Shard`, and the error in its place.
-
-        A search ends after so many seconds.
-        """
+    ) -> tuple[Any, CompNegError | None]:
+        """The answer to a question about the reader, and the error in its place. A search ends after ``seconds``."""
         try:
             with Cancellation(seconds).applied():
                 return question(self._reader, *args, **kwargs), None
@@ -65,24 +66,19 @@ class ShardActor:
             return None, error
 
 
+@dataclass(eq=False, slots=True)
 class _Replica:
     """An actor that holds a shard, or will soon."""
 
-    def __init__(self, actor: Any, opening: Any) -> None:
-        self.actor, self.opening = actor, opening
-        self.is_open = False
+    actor: Any
+    opening: Any
+    is_open: bool = False
 
 
 class RayShard(Shard):
-    """A shard in a cluster. It is a :class:`pyserini_compneg.lucene.shards.Shard`.
+    """A shard in a cluster. Several actors hold it, and take turns.
 
-    Args:
-        cluster: The cluster.
-        setup: What an actor needs to know.
-        folder: The folder of the shard; all nodes must reach it by this path.
-        entry: What the list of the shards says of it.
-        replicas: How many actors hold the shard. They take turns.
-        cpus: The processors of an actor.
+    All nodes must reach the folder by the same path. Each actor has ``cpus`` processors.
     """
 
     def __init__(
@@ -103,7 +99,6 @@ class RayShard(Shard):
     def ask(
         self, question: Callable[Concatenate[ImpactReader, Asked], Answer], *args: Asked.args, **kwargs: Asked.kwargs
     ) -> Callable[[], Answer]:
-        """See :class:`pyserini_compneg.lucene.shards.Shard`."""
         replica = self._next()
         asked = replica.actor.ask.remote(question, args, kwargs, remaining_seconds()) if replica.is_open else None
         return lambda: self._answer(replica, asked, question, args, kwargs)
@@ -112,19 +107,19 @@ class RayShard(Shard):
         """The replica whose turn it is, of those that are open."""
         with self._lock:
             if not self._replicas:
-                raise ArgumentError(f"{self.folder}: the searcher is closed; open another one")
+                raise ArgumentError("the searcher is closed", where=self.folder, remedy="open another one")
             self._turn += 1
             for place, replica in enumerate(self._replicas):
                 if not replica.is_open and self._ray.wait([replica.opening], timeout=0)[0]:
                     try:
-                        replica.is_open = self._ray.get(replica.opening)[1] is None
+                        replica.is_open = self._ray.get(replica.opening) is None
                     except self._ray.exceptions.RayError:  # it was lost before it was open
                         self._replicas[place] = self._started_anew()
             open_ones = [replica for replica in self._replicas if replica.is_open] or self._replicas
             return open_ones[self._turn % len(open_ones)]
 
     def _answer(self, replica: _Replica, asked: Any, question: Any, args: Any, kwargs: Any) -> Any:
-        """The answer to what a replica was asked; another one is asked if that was lost."""
+        """The answer to a question; another replica is asked if the first one was lost."""
         most = len(self._replicas) + ATTEMPTS  # all of them may be lost at once, and nobody was told
         for _ in range(most):
             try:
@@ -142,10 +137,11 @@ class RayShard(Shard):
                 check_cancelled()  # whose message knows the whole time
                 raise error
             return answer
-        raise IndexReadError(f"{self.folder}: the shard is gone: {most} actors that searched it were lost in turn")
+        gone = f"the shard is gone: {most} actors that searched it were lost in turn"
+        raise IndexReadError(gone, where=self.folder)
 
     def _get(self, asked: Any, seconds: float = math.inf) -> Any:
-        """What an actor answers; in between, a search can be cancelled."""
+        """What an actor answers. A search can be cancelled meanwhile."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -154,25 +150,17 @@ class RayShard(Shard):
                 check_cancelled()
                 if time.monotonic() > deadline:
                     said = f"the cluster has started no actor for the shard in {START_SECONDS:g} s"
-                    raise IndexReadError(f"{self.folder}: {said}; it may lack processors or nodes") from None
+                    raise IndexReadError(said, where=self.folder, remedy="it may lack processors or nodes") from None
 
     def _wait_for_opening(self, replica: _Replica) -> None:
-        """Waits until a replica is open.
-
-        Raises:
-            IndexReadError: It cannot open its shard, or the cluster has no room for it.
-        """
         if replica.is_open:
             return
-        host, error = self._get(replica.opening, START_SECONDS)
-        if isinstance(error, ClusterError):
+        if (error := self._get(replica.opening, START_SECONDS)) is not None:
             raise error
-        if error is not None:
-            raise IndexReadError(f"{error} (on the node {host}; all nodes must reach the same paths)")
         replica.is_open = True
 
     def _replace(self, lost: _Replica) -> None:
-        """Starts another actor in the place of one that was lost; only one thread does so."""
+        """Starts another actor in place of a lost one; only one thread does so."""
         with self._lock:
             if lost in self._replicas:
                 self._replicas[self._replicas.index(lost)] = self._started_anew()
@@ -190,22 +178,10 @@ class RayShard(Shard):
 
 
 def ray_reader(cluster: RayCluster, index: str | Path, replicas: int = 1, allow_partial: bool = False) -> ShardedReader:
-    """Opens an index in shards on a cluster.
-
-    Args:
-        cluster: The cluster. Its nodes must reach the index by the same path.
-        index: The folder.
-        replicas: How many actors hold each shard.
-        allow_partial: As for :class:`pyserini_compneg.lucene.ShardedReader`.
-
-    Raises:
-        ArgumentError: Replicas below 1 or above ``MOST_REPLICAS``.
-        IndexFormatError: The folder is no index in shards.
-        IndexReadError: A shard cannot be opened.
-    """
+    """Opens an index in shards on a cluster, whose nodes must reach the index by the same path."""
     if not 1 <= replicas <= MOST_REPLICAS:
         raise ArgumentError(f"a shard has from 1 to {MOST_REPLICAS} replicas, got {replicas}")
-    folder = Path(os.path.abspath(resolve_index(index)))  # as actors name it in what they say
+    folder = Path(os.path.abspath(resolve_index(index)))  # as actors name it in messages
     check_sharded(folder)
     actors = replicas * len(read_shards(folder))
     # All fit when half of the nodes are lost, or beside those of an index that is replaced; and no node need be filled.
@@ -216,11 +192,7 @@ def ray_reader(cluster: RayCluster, index: str | Path, replicas: int = 1, allow_
 
 
 def check_sharded(folder: Path) -> None:
-    """Makes sure that an index is in shards.
-
-    Raises:
-        IndexFormatError: It is not.
-    """
+    """Refuses an index that is not in shards."""
     if not (folder / SHARDS_NAME).is_file():
         said = f"has no {SHARDS_NAME}, so there are no shards for a cluster"
-        raise IndexFormatError(f"{folder}: {said}; build it with index --shards N, or leave out --ray")
+        raise IndexFormatError(said, where=folder, remedy="build it with index --shards N, or leave out --ray")

@@ -1,4 +1,4 @@
-"""Parts of long work as tasks of a cluster: tried again where a worker or a node was lost, with one bar for all."""
+"""Parts of a long job as tasks of a cluster, with one progress bar. A part whose worker is lost is tried again."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from pyserini_compneg.cluster.connection import RayCluster
-from pyserini_compneg.cluster.worker import Setup, prepare
+from pyserini_compneg.cluster.worker import Setup, blame_node, prepare
 from pyserini_compneg.support.errors import ClusterError, CompNegError
 from pyserini_compneg.support.progress import DOCUMENTS, Done, progress, reported
 from pyserini_compneg.support.staging import lock_seconds
 
 RETRIES = 10
-"""So many losses of a worker a part survives; each time it goes on where it was."""
+"""How many losses of a worker a part survives. Each time it goes on where it was."""
 
 _SECONDS = 0.5
 _logger = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ _END_SECONDS = 30.0
 _LOCK_SECONDS = 60.0
 _LOST = ("WorkerCrashedError", "NodeDiedError", "LocalRayletDiedError")
 _UNREACHED = (FileNotFoundError, NotADirectoryError, PermissionError)
-"""What a node meets that does not reach the paths of the others."""
+"""What happens on a node that does not reach the paths of the other nodes."""
 
 
 class RayRunner:
@@ -45,7 +45,6 @@ class RayRunner:
         self._options: dict[str, Any] = {"num_cpus": cpus, "num_gpus": gpus, "max_retries": RETRIES}
 
     def __call__(self, work: Callable[..., Done], parts: Sequence[Sequence[Any]], doing: str) -> list[Done]:
-        """See :class:`pyserini_compneg.support.progress.Runner`."""
         ray = self._ray
         here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False
@@ -76,10 +75,10 @@ class RayRunner:
         return [results[one] for one in running]
 
     def _result(self, done: Any) -> Any:
-        """What a part gives; its warnings are told, and its error is raised."""
+        """What a part gives. Its warnings are logged, and its error is raised."""
         errors = self._ray.exceptions
         try:
-            result, error, host, warnings = self._ray.get(done)
+            result, error, warnings = self._ray.get(done)
         except errors.RayTaskError as lost:
             if isinstance(lost.cause, CompNegError):
                 raise lost.cause from None
@@ -91,13 +90,11 @@ class RayRunner:
         for warning in warnings:
             _logger.warning("%s", warning)
         if error is not None:
-            if host not in ("", socket.gethostname()):
-                error.what += f" (on the node {host}; all nodes must reach the same paths)"
             raise error
         return result
 
     def _end(self, running: Sequence[Any], counter: Any) -> None:
-        """Sees to it that no part goes on."""
+        """Ends all parts."""
         _, left = self._ray.wait(list(running), num_returns=len(running), timeout=0)
         for one in left:
             self._ray.cancel(one, force=True)
@@ -141,14 +138,15 @@ class _Counter:
 
 def _part(
     setup: Setup, counter: Any, number: int, work: Callable[..., Done], part: Sequence[Any]
-) -> tuple[Done | None, CompNegError | None, str, list[str]]:
-    """A task: what a part gives, the error in its place, the node if it lacks a path, and the warnings."""
+) -> tuple[Done | None, CompNegError | None, list[str]]:
+    """A task: what a part gives, the error in its place, and the warnings."""
     warnings = _Warnings()
     lock_seconds.set(_LOCK_SECONDS)
     try:
         prepare(setup)
         with warnings.kept(), reported(lambda done: counter.set.remote(number, done)):
-            return work(*part), None, "", warnings.messages
+            return work(*part), None, warnings.messages
     except CompNegError as error:
-        unreached = isinstance(error.__cause__ or error.__context__, _UNREACHED)  # it does not travel with the error
-        return None, error, socket.gethostname() if unreached else "", warnings.messages
+        if isinstance(error.__cause__ or error.__context__, _UNREACHED) and socket.gethostname() != setup.host:
+            blame_node(error)
+        return None, error, warnings.messages

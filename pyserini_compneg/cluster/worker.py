@@ -1,4 +1,4 @@
-"""What every process of a cluster does before it works: it looks at its versions, and leaves memory to the others."""
+"""What every process of a cluster does first: it checks its versions, and leaves memory to other processes."""
 
 from __future__ import annotations
 
@@ -13,28 +13,26 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pyserini_compneg.lucene.gate import anserini_jar, companion_jar
-from pyserini_compneg.support.errors import ClusterError
+from pyserini_compneg.support.errors import ClusterError, CompNegError
 
 JAVA_OPTIONS = "JAVA_TOOL_OPTIONS"
 
 
 class Setup(NamedTuple):
-    """What all processes have in common.
+    """What all processes have in common with the command: its versions, its working directory, and its node.
 
-    Attributes:
-        versions: What they must have installed.
-        folder: The working directory of the command, to which relative paths refer.
-        heap_percent: How much of its node's memory the Java machine of a process may take.
+    The Java machine of a process may take ``heap_percent`` of the memory of its node.
     """
 
     versions: Mapping[str, str]
     folder: str
+    host: str
     heap_percent: float
 
 
 @cache
 def versions() -> Mapping[str, str]:
-    """What decides what is computed here: this package, known by its content, Python, and Anserini with its Lucene."""
+    """What decides results: this package, known by its content, Python, and Anserini with its Lucene."""
     sources = sorted(Path(__file__).parents[1].rglob("*.py"))
     content = b"".join(path.read_bytes() for path in [*sources, companion_jar()])
     return {
@@ -45,17 +43,18 @@ def versions() -> Mapping[str, str]:
 
 
 def prepare(setup: Setup) -> None:
-    """Prepares the process of a worker; may be called again.
-
-    Raises:
-        ClusterError: It has other versions than the process that runs the command.
-    """
+    """Prepares the process of a worker. It may be called again. It refuses other versions than those of the command."""
     for name, ours in versions().items():
         if ours != (theirs := setup.versions[name]):
-            said = f"has {name} {ours}, and the command runs with {theirs}; install the same on all nodes"
-            raise ClusterError(f"the node {socket.gethostname()} {said}")
+            said = f"the node {socket.gethostname()} has {name} {ours}, and the command runs with {theirs}"
+            raise ClusterError(said, remedy="install the same on all nodes")
     with suppress(OSError):  # paths that are not relative can still be read
         os.chdir(setup.folder)
     given = os.environ.get(JAVA_OPTIONS, "")
     if "-Xmx" not in given and "MaxRAM" not in given:
         os.environ[JAVA_OPTIONS] = f"{given} -XX:MaxRAMPercentage={setup.heap_percent:.3f}".lstrip()
+
+
+def blame_node(error: CompNegError) -> None:
+    """Says that this node, on which the error occurred, may not reach the paths of the other nodes."""
+    error.remedy = f"the node {socket.gethostname()} must reach the same paths as all others"

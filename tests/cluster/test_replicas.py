@@ -42,7 +42,7 @@ class StandIn:
             return lambda: self.answer(actor, (actor.number, None))
 
         actor.ask = SimpleNamespace(remote=ask)
-        actor.open = SimpleNamespace(remote=lambda *_: lambda: ("node", None))
+        actor.open = SimpleNamespace(remote=lambda *_: lambda: None)
         self.actors.append(actor)
         return actor
 
