@@ -230,6 +230,6 @@ def test_java_before_ray_is_refused():
     with pytest.raises(ClusterError) as refused:
         RayCluster("local")
     assert str(refused.value) == (
-        "Java runs in this process already, and then Ray's handling of signals would end the process: connect to the "
+        "Java runs in this process already, and then Ray's handling of signals would end the process; connect to the "
         "cluster before the first index is opened"
     )

@@ -45,56 +45,40 @@ def call(server, name, **arguments):
     return anyio.run(main)
 
 
-def test_search_and_get_document(server):
-    answer = call(server, "search", query="spy NOT comedy", hits=1)
-    assert [candidate["docid"] for candidate in answer["candidates"]] == ["d2"]
-    document = call(server, "get_document", docid="d2", index="films")
-    assert document["doc"]["title"] == "Spy Drama"
-
-
-def test_hits_of_and_say_what_they_lack(server):
-    candidates = call(server, "search", query="drama AND western", hits=5)["candidates"]
-    lacks = {candidate["docid"]: candidate["lacks"] for candidate in candidates}
-    assert lacks == {"d2": ["western"], "d4": ["drama"], "d5": ["drama"]}
-
-
-def test_filters_and_what_not_excludes(server):
-    found = call(server, "search", query="spy NOT! comedy", exclusion="any", filter=["id=d1", "id=d2", "id=d4"])
-    assert [candidate["docid"] for candidate in found["candidates"]] == ["d2"]
-
-
-def test_indexes_explain_and_decompose(server):
+def test_tools_answer_as_routes_do(server, new_client):
+    asked = {"query": "spy AND comedy NOT! animated", "exclusion": "any", "explain": True, "filter": ["id=d1", "id=d2"]}
+    with new_client() as client:
+        assert call(server, "search", **asked) == client.post("/v1/films/search", json=asked).json()
+        for tool, path, parameters in (
+            ("get_document", "films/doc", {"docid": "d2"}),
+            ("explain", "films/explain", {"query": "spy NOT comedy", "docid": "d1"}),
+            ("decompose", "decompose", {"query": "spy films other than comedies"}),
+        ):
+            assert call(server, tool, **parameters) == client.get(f"/v1/{path}", params=parameters).json()
     assert call(server, "list_indexes")["result"] == ["films"]
-    (document,) = call(server, "explain", query="spy NOT comedy", docid="d1")["documents"]
-    assert min(document["contributions"], key=lambda part: part["amount"])["term"] == "comedi"
-    assert call(server, "decompose", query="spy films other than comedies")["expression"] == "spy films NOT comedies"
+    assert call(server, "get_document", docid="d2", index="films")["doc"]["title"] == "Spy Drama"
 
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "error"),
     [
-        ("search", {"query": "(spy"}, '"(" is not closed'),
-        ("search", {"query": "spy", "hits": 0}, "hits: expected a number from 1, got 0"),
+        ("search", {"query": "(spy"}, '"(" is not closed; expected ")"\n  (spy\n  ^'),
         (
             "search",
-            {"query": "spy", "filter": ["genre=spy"]},
-            "films: cannot be filtered: it has no filter fields",
+            {"query": "spy", "filter": ["a=b"]},
+            "query spy: films: cannot be filtered: it has no filter fields",
         ),
-        ("search", {"query": "spy", "exclusion": "some"}, "exclusion must be one of any, all, or a number above 0"),
         ("search", {"query": "spy", "index": "books"}, "Unable to open index: books; there are films"),
-        ("get_document", {"docid": "d9"}, "Document not found: d9"),
-        ("search", {"query": "spy", "filters": {"id": "d1"}}, "unknown key 'filters'; did you mean filter?"),
         ("search", {"query": "spy", "top_k": 3}, "unknown key 'top_k'; known are filter, parse, "),
         ("search", {"query": "spy", "hits": "3"}, "hits: expected a whole number, got '3'"),
-        ("search", {"query": "spy", "hits": True}, "hits: expected a whole number, got True"),
         ("search", {"query": "spy", "parse": "no"}, "parse: expected true or false, got 'no'"),
         ("search", {"query": "spy", "filter": 3}, "filter: must be FIELD=VALUE, a list of these, or an object"),
         ("search", {"hits": 3}, "the key 'query' is missing"),
         ("search", {"query": "spy", "index": 1}, "index: expected a text, got 1"),
+        ("get_document", {"docid": "d9"}, "Document not found: d9"),
         ("get_document", {"docid": "d1", "doc": "d1"}, "unknown key 'doc'; did you mean docid?"),
         ("get_document", {"docid": 1}, "docid: expected a text, got 1"),
         ("explain", {"query": "spy"}, "the key 'docid' is missing"),
-        ("explain", {"query": "spy", "docid": "d1", "doc_id": "d1"}, "unknown key 'doc_id'; did you mean docid?"),
         ("decompose", {"query": "spy", "model": "x"}, "unknown key 'model'; known are query, tags"),
         ("decompose", {"query": ""}, "query: expected a text, got ''"),
         ("list_indexes", {"all": True}, "unknown key 'all'; there are none"),
@@ -102,10 +86,7 @@ def test_indexes_explain_and_decompose(server):
     ],
 )
 def test_errors_are_told_in_a_sentence(server, tool, arguments, error):
-    said = call(server, tool, **arguments)
-    assert said.startswith(error) or error in said.partition(": ")[2]
-    assert "pydantic" not in said
-    assert "\n" not in said or said.endswith("^")  # where the fault of an expression is shown
+    assert call(server, tool, **arguments).startswith(error)
 
 
 def test_every_argument_is_described(server):
@@ -126,7 +107,7 @@ def test_every_argument_is_described(server):
 @pytest.mark.parametrize(
     "filter", [{"id": ["d1", "d2"]}, ["id=d1", "id=d2"], '{"id": ["d1", "d2"]}', '["id=d1", "id=d2"]', "id=d2"]
 )
-def test_a_filter_may_be_an_object(server, filter):
+def test_a_filter_has_many_forms(server, filter):
     found = call(server, "search", query="spy NOT comedy", hits=1, filter=filter)
     assert [candidate["docid"] for candidate in found["candidates"]] == ["d2"]
 
@@ -166,6 +147,7 @@ sys.exit(serve.main(sys.argv[1:]))
 """The signal of a search arrives when the event loop has taken what it runs next from its queue."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("number", "code", "while_busy"), [(signal.SIGTERM, 143, True), (signal.SIGINT, 130, False)])
 def test_a_signal_ends_it_while_the_input_is_open(films, number, code, while_busy):
     program = {"code": SIGNAL_WITHIN_THE_EVENT_LOOP.format(number=int(number))} if while_busy else {}
@@ -191,13 +173,12 @@ def ask(process, method, params=None, **ids):
 
 
 @pytest.mark.once
+@pytest.mark.long
 def test_warnings_are_notes_on_standard_input(films):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     arguments = ["-m", "pyserini_compneg.serve", "--index", f"films={films}", "--mcp", "stdio"]
     process = stdio_client(StdioServerParameters(command=sys.executable, args=arguments, env=environment))
     assert "no result for query zebra" in call(process, "search", query="zebra")["notes"][0]
-    process = stdio_client(StdioServerParameters(command=sys.executable, args=arguments, env=environment))
-    assert call(process, "search", query="spy", filters="id=d1") == "unknown key 'filters'; did you mean filter?"
 
 
 NO_MESSAGES = [
@@ -211,6 +192,7 @@ NO_MESSAGES = [
 
 
 @pytest.mark.once
+@pytest.mark.long
 def test_every_line_of_standard_input_is_answered(films):
     process = film_index.start("--index", f"films={films}", "--mcp", "stdio", module="pyserini_compneg.serve")
     try:
@@ -237,14 +219,16 @@ def test_every_message_of_http_is_answered_and_no_stream_is_opened(new_client):
 
 
 @pytest.mark.once
+@pytest.mark.long
 def test_http_with_a_key(films, tmp_path):
     config = tmp_path / "server.yaml"
     config.write_text(f"indexes: {{films: {films}}}\napi_keys: [a-long-key]\n")
     with served.serving("--config", config, "--mcp", "http") as server:
         assert httpx2.post(f"{server.url}/mcp", json={}, timeout=60).status_code == 401
-        client = httpx2.AsyncClient(headers={"Authorization": "Bearer a-long-key"}, timeout=60)
-        transport = streamable_http_client(f"{server.url}/mcp", http_client=client)
-        assert call(transport, "list_indexes")["result"] == ["films"]
-        client = httpx2.AsyncClient(headers={"Authorization": "Bearer a-long-key"}, timeout=60)
-        transport = streamable_http_client(f"{server.url}/mcp", http_client=client)
-        assert call(transport, "search", query="spy", top_k=1).startswith("unknown key 'top_k'; known are filter, ")
+
+        def asked(tool, **arguments):
+            client = httpx2.AsyncClient(headers={"Authorization": "Bearer a-long-key"}, timeout=60)
+            return call(streamable_http_client(f"{server.url}/mcp", http_client=client), tool, **arguments)
+
+        assert asked("list_indexes")["result"] == ["films"]
+        assert asked("search", query="spy", top_k=1).startswith("unknown key 'top_k'; known are filter, ")

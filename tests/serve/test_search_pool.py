@@ -35,12 +35,9 @@ def run_in(pool, *works, abandoned=never):
     return asyncio.run(main())
 
 
-def test_results_come_back_in_their_places():
-    assert run_in(SearchPool(2, 8, 10), lambda: 1, lambda: 2, lambda: 3) == [1, 2, 3]
-
-
-def test_what_a_work_raises_comes_back():
-    (error,) = run_in(SearchPool(1, 1, 10), lambda: 1 // 0)
+def test_results_and_errors_come_back_in_their_places():
+    *results, error = run_in(SearchPool(2, 8, 10), lambda: 1, lambda: 2, lambda: 1 // 0)
+    assert results == [1, 2]
     assert isinstance(error, ZeroDivisionError)
 
 
@@ -93,33 +90,24 @@ def test_a_search_ends_when_its_client_goes():
     assert not isinstance(error, SearchTimeout)
 
 
-def test_a_search_ends_when_its_task_is_cancelled():
+@pytest.mark.parametrize(("how", "error"), [("task", asyncio.CancelledError), ("pool", SearchCancelled)])
+def test_a_search_ends_when_its_task_is_cancelled_or_its_pool_is_closed(how, error):
     pool = SearchPool(1, 1, 60)
 
     async def main():
         task = asyncio.create_task(pool.run(search_for_ever, never))
         await asyncio.sleep(0.02)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
+        if how == "task":
+            task.cancel()
+        else:
+            await asyncio.to_thread(pool.close)
+        with pytest.raises(error):
             await task
         while pool.running:
             await asyncio.sleep(0.005)
 
     asyncio.run(main())
     pool.close()
-
-
-def test_closing_ends_what_runs():
-    pool = SearchPool(1, 1, 60)
-
-    async def main():
-        task = asyncio.create_task(pool.run(search_for_ever, never))
-        await asyncio.sleep(0.02)
-        await asyncio.to_thread(pool.close)
-        with pytest.raises(SearchCancelled):
-            await task
-
-    asyncio.run(main())
 
 
 def test_a_cancellation_holds_for_its_thread_alone():

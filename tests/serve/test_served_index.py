@@ -19,8 +19,16 @@ from pyserini_compneg.support.errors import ArgumentError, CompNegError, IndexRe
 
 
 @pytest.fixture
-def folder(tmp_path):
-    return film_index.build(tmp_path)
+def folder(films, tmp_path):
+    """A copy of the index of films, which a test may replace."""
+    return shutil.copytree(films, tmp_path / "index")
+
+
+@pytest.fixture
+def index(folder):
+    index = ServedIndex("films", IndexSettings(path=str(folder)))
+    yield index
+    index.close()
 
 
 def replace(folder, *docids):
@@ -32,8 +40,7 @@ def docids(searcher):
     return [hit.docid for hit in searcher.search("spy")]
 
 
-def test_a_search_that_has_begun_keeps_its_index(folder):
-    index = ServedIndex("films", IndexSettings(path=str(folder)))
+def test_a_search_that_has_begun_keeps_its_index(folder, index):
     with index.searcher() as before:
         replace(folder, "n1", "n2")
         assert not set(docids(before)) & {"n1", "n2"}
@@ -45,19 +52,16 @@ def test_a_search_that_has_begun_keeps_its_index(folder):
         before.search("spy")
     assert not index.reload()
     assert index.documents == 2
-    index.close()
 
 
-def test_the_last_of_several_users_closes_it_once(folder, monkeypatch):
-    index, closed = ServedIndex("films", IndexSettings(path=str(folder))), []
-    before = index._current
+def test_the_last_of_several_users_closes_it_once(folder, index, monkeypatch):
+    closed, before = [], index._current
     monkeypatch.setattr(before.searcher, "close", lambda: closed.append(before))
     with index.searcher(), index.searcher():
         replace(folder, "n1")
         assert index.reload()
     index._leave(before, 0)  # as a thread would that asked at the same moment
     assert closed == [before]
-    index.close()
 
 
 def test_clients_are_told_names_and_no_paths(folder, monkeypatch, caplog):
@@ -140,8 +144,7 @@ def test_an_index_that_is_being_opened_is_well(folder):
     served[0].close()
 
 
-def test_what_cannot_be_opened_changes_nothing(folder):
-    index = ServedIndex("films", IndexSettings(path=str(folder)))
+def test_what_cannot_be_opened_changes_nothing(folder, index):
     replace(folder, "n1")
     manifest = (folder / "compneg.json").read_text()
     (folder / "compneg.json").write_text("{")
@@ -152,11 +155,9 @@ def test_what_cannot_be_opened_changes_nothing(folder):
     (folder / "compneg.json").write_text(manifest)
     assert index.reload()
     assert (index.documents, index.degraded) == (1, None)
-    index.close()
 
 
-def test_no_search_fails_while_indexes_come_and_go(folder):
-    index = ServedIndex("films", IndexSettings(path=str(folder)))
+def test_no_search_fails_while_indexes_come_and_go(folder, index):
     done, failures, counts = threading.Event(), [], set()
 
     def search():
@@ -176,6 +177,5 @@ def test_no_search_fails_while_indexes_come_and_go(folder):
     done.set()
     for thread in threads:
         thread.join()
-    index.close()
     assert failures == []
     assert counts <= {1, 2, 3}

@@ -1,9 +1,9 @@
 """The file of a server, and the names of indexes."""
 
 import pytest
+from refusals import refusal
 
 from pyserini_compneg.serve.settings import IndexSettings, named_indexes, read_server_settings
-from pyserini_compneg.support.errors import InputError
 
 
 def test_pyserinis_keys(tmp_path):
@@ -40,9 +40,7 @@ def test_pyserinis_keys(tmp_path):
 def test_wrong_files(tmp_path, text, error):
     path = tmp_path / "server.yaml"
     path.write_text(text)
-    with pytest.raises(InputError) as raised:
-        read_server_settings(path)
-    assert str(raised.value) == f"{path}: {error}"
+    assert refusal(read_server_settings, path) == f"{path}: {error}"
 
 
 def test_indexes_of_the_command_line():
@@ -50,11 +48,17 @@ def test_indexes_of_the_command_line():
         "films": IndexSettings(path="indexes/films"),
         "papers": IndexSettings(path="indexes/other"),
     }
-    with pytest.raises(InputError, match="two indexes are named films"):
-        named_indexes(["a/films", "b/films"])
 
 
-@pytest.mark.parametrize("name", ["a/b", "a b", "é", "..", "-a", "x" * 65])
-def test_names_that_cannot_stand_in_a_url(name):
-    with pytest.raises(InputError, match="^an index is named by up to 64 letters, digits and the signs"):
-        named_indexes([f"{name}=indexes/films"])
+@pytest.mark.parametrize(
+    ("indexes", "error"),
+    [
+        (["a/films", "b/films"], "--index: two indexes are named films; give one another name, --index NAME=DIR"),
+        *(
+            ([f"{name}=indexes/films"], "an index is named by up to 64 letters, digits and the signs")
+            for name in ("a/b", "a b", "é", "..", "-a", "x" * 65)
+        ),
+    ],
+)
+def test_wrong_indexes_of_the_command_line(indexes, error):
+    assert refusal(named_indexes, indexes).startswith(error)
