@@ -176,7 +176,7 @@ def _check_address(address: str) -> None:
 
 @contextmanager
 def _faults_kept() -> Iterator[None]:
-    """Keeps the handlers of faults, which Java needs and Ray resets when it ends. Only C can set them."""
+    """Keeps the handlers of faults. Java needs them, Ray resets them when it ends, and only C can set them."""
     library = ctypes.CDLL(None)
     kept = [(number, ctypes.create_string_buffer(_HANDLER_BYTES)) for number in _FAULTS]
     for number, handler in kept:
