@@ -6,12 +6,20 @@ import argparse
 import logging
 import os
 import shlex
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.lab.experiments.provided import ALL_MINILM, MS_MARCO_MINILM, protocol_names, protocol_title
+from pyserini_compneg.lab.experiments.provided import (
+    ALL_MINILM,
+    MS_MARCO_MINILM,
+    protocol_names,
+    protocol_title,
+    quick_dataset,
+)
+from pyserini_compneg.support.errors import CompNegError, InputError
 
 _ALL, _BM25, _HYBRID = "all", "bm25", "bm25+mini"
 _logger = logging.getLogger("pyserini_compneg.lab.experiments")
@@ -59,17 +67,25 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
 
 def _reproduce_all(args: argparse.Namespace) -> None:
-    from pyserini_compneg.lab.experiments.all_protocols import reproduce_all
+    """Runs every protocol that the dataset's kind is for. One that fails does not keep the others from being run."""
     from pyserini_compneg.lab.experiments.datasets import open_dataset
-    from pyserini_compneg.lab.experiments.protocol import Protocol
+    from pyserini_compneg.lab.experiments.protocol import read_protocol
 
-    def run(protocol: Protocol) -> None:
+    kind, failed = open_dataset(args.dataset).kind if args.dataset else None, []
+    for name in protocol_names():
+        protocol, started = read_protocol(name), time.monotonic()
+        if kind is not None and kind not in protocol.datasets:
+            continue
         is_default = protocol.weighs_model and args.encoder == [_BM25]
-        _reproduce(args, protocol.name, [_HYBRID] if is_default else args.encoder, args.report / protocol.name)
-
-    kind = open_dataset(args.dataset).kind if args.dataset else None
-    for name, seconds in reproduce_all(kind, run):
-        print(f"{name}\t{seconds:.1f} s", flush=True)
+        try:
+            _reproduce(args, name, [_HYBRID] if is_default else args.encoder, args.report / name)
+        except CompNegError as error:
+            failed.append(name)
+            _logger.error("%s: %s", name, error)
+        else:
+            print(f"{name}\t{time.monotonic() - started:.1f} s", flush=True)
+    if failed:
+        raise InputError(f"{len(failed)} protocols were not reproduced: {', '.join(failed)}; see the lines above")
 
 
 def _reproduce(args: argparse.Namespace, name: str, encoders: Sequence[str], report: Path) -> None:
@@ -77,7 +93,6 @@ def _reproduce(args: argparse.Namespace, name: str, encoders: Sequence[str], rep
     from pyserini_compneg.lab.experiments.datasets import open_dataset
     from pyserini_compneg.lab.experiments.experiment import reproduce
     from pyserini_compneg.lab.experiments.protocol import read_protocol
-    from pyserini_compneg.lab.experiments.quick import quick_dataset
     from pyserini_compneg.lab.experiments.report import write_report
     from pyserini_compneg.lab.experiments.results import warn_of_lost_rows, write_results
     from pyserini_compneg.lab.experiments.workplace import Engine
@@ -85,12 +100,13 @@ def _reproduce(args: argparse.Namespace, name: str, encoders: Sequence[str], rep
     protocol = read_protocol(name)
     if args.rows:
         protocol = protocol.only(args.rows)
-        warn_of_lost_rows(report, {row.title for section in protocol.sections for row in section.rows})
-    if args.quick:
-        protocol, folder = protocol.quick(), quick_dataset(protocol.datasets, args.report / "data")
-    dataset = open_dataset(args.dataset or folder)
+        warn_of_lost_rows(report, {row.title for row in protocol.rows})
+    if args.quick and protocol.interference:  # few queries have few bins
+        curve = protocol.interference.model_copy(update={"bins": min(2, protocol.interference.bins)})
+        protocol = protocol.model_copy(update={"interference": curve})
+    dataset = open_dataset(args.dataset or quick_dataset(protocol.datasets, args.report / "data"))
     models = {}
-    if any(row.model for section in protocol.sections for row in section.rows):
+    if any(row.model for row in protocol.rows):
         from pyserini_compneg.lab.training.protocol_models import find_models, train_models
 
         place = args.models or args.report / "models"  # one place for all protocols

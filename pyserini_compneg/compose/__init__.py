@@ -14,6 +14,7 @@ from pyserini_compneg.compose.operators import (
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
 from pyserini_compneg.compose.queries import Query, compose_queries, compose_query, query_text
 from pyserini_compneg.compose.query_terms import QueryTerm, query_terms
+from pyserini_compneg.compose.rewrite import alternatives, conjunction, verbalised
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.compose.trees import evaluate, is_empty
 
@@ -36,6 +37,9 @@ __all__ = [
     "Sum",
     "TopScores",
     "WEIGHT_SCALE",
+    "verbalised",
+    "conjunction",
+    "alternatives",
     "compose_queries",
     "compose_query",
     "composed_line",

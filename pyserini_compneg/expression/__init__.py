@@ -1,8 +1,8 @@
 """Set expressions over texts: the tree, its query language and its other written forms."""
 
-from pyserini_compneg.expression.filters import Filter
+from pyserini_compneg.expression.filters import ID, Filter
 from pyserini_compneg.expression.json_tree import JsonExpression, from_json, to_json
-from pyserini_compneg.expression.marks import from_marks, verbalise
+from pyserini_compneg.expression.marks import TEMPLATES, from_marks, verbalise
 from pyserini_compneg.expression.syntax import format_expression, parse
 from pyserini_compneg.expression.tree import (
     MAX_DEPTH,
@@ -17,7 +17,9 @@ from pyserini_compneg.expression.tree import (
 )
 
 __all__ = [
+    "ID",
     "MAX_DEPTH",
+    "TEMPLATES",
     "Atom",
     "Difference",
     "Exclusion",

@@ -1,5 +1,7 @@
 """Files of queries: topics in, composed queries and runs out."""
 
-from pyserini_compneg.topics.topics import Topic, read_topics
+from pyserini_compneg.topics.batch import answers, topic_query
+from pyserini_compneg.topics.topic_runs import search_batch
+from pyserini_compneg.topics.topics import Topic, decompose_topics, read_topics
 
-__all__ = ["Topic", "read_topics"]
+__all__ = ["Topic", "answers", "decompose_topics", "read_topics", "search_batch", "topic_query"]

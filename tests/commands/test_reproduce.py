@@ -7,11 +7,12 @@ from checkpoints import needs_sentence_transformers, write_cross_encoder, write_
 from film_set import write_film_set
 from wordnet_files import write_wordnet
 
+from pyserini_compneg.commands import reproduce
 from pyserini_compneg.commands.eval import main as evaluate
 from pyserini_compneg.commands.index import main as index
 from pyserini_compneg.commands.reproduce import main
-from pyserini_compneg.lab.experiments import all_protocols, plots, quick
-from pyserini_compneg.lab.experiments.provided import protocol_names
+from pyserini_compneg.lab.experiments import plots, provided
+from pyserini_compneg.lab.experiments.provided import protocol_names, quick_dataset
 
 pytestmark = pytest.mark.slow
 
@@ -117,6 +118,7 @@ def test_a_package_that_the_report_needs_is_missed_before_anything_is_run(films,
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.long
 def test_all_protocols_are_reproduced_quickly(tmp_path, capsys, monkeypatch, caplog):
     """Every protocol of the package, on datasets that are made of the sample."""
     pytest.importorskip("torch", reason="dense and trained models are run by torch")
@@ -124,7 +126,7 @@ def test_all_protocols_are_reproduced_quickly(tmp_path, capsys, monkeypatch, cap
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(plots, "_png", lambda figure: b"")  # drawn, but not rendered, which takes longest
     for name, value in (("_DOCUMENTS", 100), ("_RELEVANT", 2), ("_PAIRS", 8)):
-        monkeypatch.setattr(quick, name, value)
+        monkeypatch.setattr(provided, name, value)
     command = ["--quick", "--report", "out", "--wordnet", str(write_wordnet(tmp_path / "wn"))]
     command += ["--dense-encoder", str(write_dense(tmp_path / "dense", "cls"))]
     command += ["--rerank", str(write_cross_encoder(tmp_path / "reranker"))]
@@ -149,7 +151,7 @@ def test_rows_of_trained_models(tmp_path, caplog, protocol, recipe, row, model):
     """The rows of a protocol of the package, run with a stand-in for the model that its recipe makes."""
     pytest.importorskip("torch", reason="dense and trained models are run by torch")
     needs_sentence_transformers()
-    data, place = quick.quick_datasets(tmp_path / "data")["nevir"], tmp_path / "models" / recipe
+    data, place = quick_dataset(["nevir"], tmp_path / "data"), tmp_path / "models" / recipe
     (write_dense if model == "dense" else write_masked_lm)(place)
     command = [protocol, "--dataset", str(data), "--models", str(place.parent), "--report", str(tmp_path / "out")]
     assert main([*command, "--rows", row]) == 0
@@ -180,7 +182,7 @@ def test_what_does_not_go_together(films, tmp_path, capsys, monkeypatch):
 
 def test_all_that_a_dataset_is_for_and_what_fails(films, tmp_path, capsys, caplog, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(all_protocols, "protocol_names", lambda: ["dense", "nevir", "table3"])
+    monkeypatch.setattr(reproduce, "protocol_names", lambda: ["dense", "nevir", "table3"])
     assert main(["all", "--dataset", "films", "--report", "out"]) == 2
     printed = capsys.readouterr()
     assert [line.split("\t")[0] for line in printed.out.splitlines()] == ["table3"]

@@ -21,13 +21,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_compneg.baselines import DOT, DenseEncoder
-from pyserini_compneg.compose.rewrite import alternatives, conjunction, verbalised
+from pyserini_compneg.compose import alternatives, conjunction, verbalised
 from pyserini_compneg.documents import SourceDocument
 from pyserini_compneg.encode.models import cache_home
 from pyserini_compneg.expression import Atom, Expression, Union, atoms
@@ -35,10 +35,13 @@ from pyserini_compneg.search import Hit
 from pyserini_compneg.support.errors import InputError, QueryError
 from pyserini_compneg.support.progress import progress
 from pyserini_compneg.support.staging import atomic_writer
-from pyserini_compneg.topics.topics import Topic
+from pyserini_compneg.topics import Topic
 
 Vectors: TypeAlias = NDArray[np.float64]
 """Rows, (count, dimensions)."""
+
+Encode: TypeAlias = Callable[[Sequence[str]], NDArray[Any]]
+"""Gives the vectors of query texts, (texts, dimensions)."""
 
 _DEPENDENT = 1e-5
 """Relative length below which a direction is the rounding of encoders, whose numbers have 32 bits."""
@@ -54,11 +57,6 @@ def addition(spaces: Sequence[Vectors]) -> Vectors:
     array([[1., 1.]])
     """
     return np.asarray(np.concatenate(spaces).sum(axis=0, keepdims=True))
-
-
-def disjunction(spaces: Sequence[Vectors]) -> Vectors:
-    """The linear sum of the operands' spaces, {λ₁b₁ + … + λₙbₙ}: the smallest space that holds all of them."""
-    return np.concatenate(spaces)
 
 
 def orthogonal(a: Vectors, negatives: Vectors) -> Vectors:
@@ -114,7 +112,10 @@ def _basis(vectors: Vectors) -> Vectors:
     return np.asarray(directions[sizes > _DEPENDENT * sizes[0]])
 
 
-_UNIONS = {"disjunction": disjunction, "addition": addition}
+_UNIONS: Mapping[str, Callable[[Sequence[Vectors]], Vectors]] = {
+    "disjunction": np.concatenate,  # the linear sum {λ₁b₁ + … + λₙbₙ}: the smallest space that holds all operands'
+    "addition": addition,
+}
 _DIFFERENCES = {"orthogonal": orthogonal, "subtraction": subtraction, "constant": constant, "ignore": ignore}
 
 DENSE_OPERATORS: Mapping[str, tuple[str, ...]] = {
@@ -125,77 +126,47 @@ DENSE_OPERATORS: Mapping[str, tuple[str, ...]] = {
 """The operators by kind of node, the defaults first."""
 
 
-class QueryVectors(Protocol):
-    """Whatever encodes queries.
-
-    Attributes:
-        similarity: How their vectors are compared, ``dot`` or ``cosine``.
-    """
-
-    similarity: str
-
-    def encode_queries(self, texts: Sequence[str]) -> NDArray[Any]:
-        """The vectors of queries, (texts, dimensions)."""
-        ...
-
-
 def similarities(encoder: DenseEncoder, pairs: Sequence[tuple[str, str]]) -> list[float]:
     """The cosine, from -1 to 1, of the two texts of each pair, both encoded as queries.
 
     Between what a query wants and what it excludes, this is the interference of Krasakis et al., Section 5.1.1 and
     Figure 3, which they measure with all-MiniLM-L6-v2.
     """
-    spaces = _encoded_queries([text for pair in pairs for text in pair], encoder)
+    spaces = _encoded([text for pair in pairs for text in pair], encoder.encode_queries)
     lines = {text: orthonormal(space) for text, space in spaces.items()}
     return [float(np.clip((lines[a] @ lines[b].T)[0, 0], -1.0, 1.0)) for a, b in pairs]
 
 
-def _encoded_queries(texts: Sequence[str], encoder: QueryVectors) -> dict[str, Vectors]:
+def _encoded(texts: Sequence[str], encode: Encode) -> dict[str, Vectors]:
     """The line, one row, of each text; every distinct text is encoded once, all in one batch."""
     if not texts:
         return {}
     distinct = list(dict.fromkeys(texts))
-    vectors = encoder.encode_queries(distinct).astype(np.float64)
+    vectors = encode(distinct).astype(np.float64)
     return dict(zip(distinct, vectors[:, None, :], strict=True))
 
 
 class VectorIndex:
-    """The vectors of all documents in memory, 8 bytes a number.
+    """The vectors of all documents in memory, 8 bytes a number, and how queries are encoded and compared with them."""
 
-    Args:
-        docids: The ids of the documents.
-        vectors: Their vectors, of length 1, (documents, dimensions).
-        encoder: Encodes queries.
-
-    Attributes:
-        encoder: The same.
-    """
-
-    def __init__(self, docids: Sequence[str], vectors: Vectors, encoder: QueryVectors) -> None:
-        self._docids, self._vectors, self.encoder = docids, vectors, encoder
+    def __init__(self, docids: Sequence[str], vectors: Vectors, encode: Encode, similarity: str) -> None:
+        self._docids, self._vectors, self.encode, self._similarity = docids, vectors, encode, similarity
         self._docid_ranks = np.argsort(sorted(range(len(docids)), key=docids.__getitem__))
 
     def search(self, subspaces: Sequence[Vectors], k: int) -> list[list[Hit]]:
-        """Scores all documents for each subspace, and ranks the best.
+        """Scores all documents for each orthonormal basis, and ranks the best; a basis without rows finds nothing.
 
         For a line, c is its dot product with the document; for a plane, the length of the document's projection on it.
         A document of length 1 scores (1 + c) / 2 from 0 to 1, as in Lucene. With a model that compares by the dot
         product, documents have lengths of their own, and score c. Scores are computed in 64 bits and rounded to 32, so
-        that documents of one vector are tied.
-
-        Args:
-            subspaces: Orthonormal bases, (rows, dimensions); one without rows finds nothing.
-            k: The most documents to return for each.
-
-        Returns:
-            Rankings, in the order of the subspaces: higher scores first, equal ones by ascending docid.
+        that documents of one vector are tied; they rank by ascending docid.
         """
         return [self._ranking(basis, k) if len(basis) else [] for basis in subspaces]
 
     def _ranking(self, basis: Vectors, k: int) -> list[Hit]:
         products = self._vectors @ basis.T
         similarity = products[:, 0] if len(basis) == 1 else np.linalg.norm(products, axis=1)
-        is_dot = self.encoder.similarity == DOT
+        is_dot = self._similarity == DOT
         scores = (similarity if is_dot else np.maximum((1 + similarity) / 2, 0)).astype(np.float32)
         best = np.lexsort((self._docid_ranks, -scores))[:k]
         return [Hit(self._docids[document], float(scores[document])) for document in best]
@@ -204,18 +175,9 @@ class VectorIndex:
 class DenseIndex(VectorIndex):
     """The vectors of all documents by a model, also in the cache, where they are encoded once.
 
-    The cache has a folder for each model and collection, and there a ``.npy`` file of float32 (documents, dimensions)
-    for every 4,096 documents, in their order. Each file appears complete or not at all. So a killed process loses
-    one of them at most.
-
-    Args:
-        documents: Gives all documents, in the same order whenever it is called; called twice.
-        encoder: Makes their vectors.
-
-    Raises:
-        InputError: No documents, one without a text, or an id given twice.
-        EncodingError: The model gives no usable vectors.
-        OutputError: The cache cannot be written.
+    ``documents`` is called twice and gives the same order each time. The cache has a folder for each model and
+    collection, and there a ``.npy`` file of float32 (documents, dimensions) for every 4,096 documents. Each file is
+    written atomically, so a killed process loses one of them at most.
     """
 
     def __init__(self, documents: Callable[[], Iterable[SourceDocument]], encoder: DenseEncoder) -> None:
@@ -224,7 +186,8 @@ class DenseIndex(VectorIndex):
         parts = [folder / f"{start:09d}.npy" for start in range(0, len(docids), _PART_DOCUMENTS)]
         if not all(part.exists() for part in parts):
             _encode_parts((document.text or "" for document in documents()), parts, len(docids), encoder)
-        super().__init__(docids, np.concatenate([np.load(part) for part in parts]).astype(np.float64), encoder)
+        vectors = np.concatenate([np.load(part) for part in parts]).astype(np.float64)
+        super().__init__(docids, vectors, encoder.encode_queries, encoder.similarity)
 
 
 def _docids_and_digest(documents: Iterable[SourceDocument]) -> tuple[list[str], str]:
@@ -233,9 +196,9 @@ def _docids_and_digest(documents: Iterable[SourceDocument]) -> tuple[list[str], 
     docids: dict[str, None] = {}
     for document in documents:
         if document.text is None:
-            raise InputError(f"{document.source}: only a `vector`, where texts are encoded")
+            raise InputError("only a `vector`, where texts are encoded", where=document.source)
         if document.docid in docids:
-            raise InputError(f"{document.source}: document id {document.docid!r} was given already")
+            raise InputError(f"document id {document.docid!r} was given already", where=document.source)
         docids[document.docid] = None
         digest.update(json.dumps([document.docid, document.text]).encode())
     if not docids:
@@ -257,45 +220,30 @@ def _encode_parts(texts: Iterator[str], parts: Sequence[Path], documents: int, e
 
 @dataclass(frozen=True, slots=True)
 class DenseMethod:
-    """Ranks all documents by their similarity to composed dense vectors, with an operator for each kind of node.
-
-    Raises:
-        QueryError: An operator that is none of ``DENSE_OPERATORS``.
-    """
+    """Ranks all documents by their similarity to composed dense vectors, with an operator for each kind of node."""
 
     union: str = "disjunction"
     intersection: str = "addition"
     difference: str = "orthogonal"
 
     def __post_init__(self) -> None:
-        """Checks every name."""
         for kind, choices in DENSE_OPERATORS.items():
             if (name := getattr(self, kind)) not in choices:
                 raise QueryError(f"{kind} of dense vectors must be one of {', '.join(choices)}, got {name!r}")
 
     def search(self, index: Callable[[], VectorIndex], topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
-        """Composes the vectors of topics, and searches.
-
-        Args:
-            index: Gives the vectors of documents, which are encoded first if need be.
-            topics: The queries.
-            k: The most documents to return for each.
-
-        Raises:
-            InputError: A composed query.
-            EncodingError: A text that cannot be encoded.
-        """
+        """Composes the vectors of topics, and searches the index, which is opened, or made, after the topics' check."""
         for topic in topics:
             if topic.expression is None:
                 raise InputError(f"query {topic.qid} is composed of terms already; dense vectors have no terms")
         opened = index()
-        bases = self.composed([topic.expression for topic in topics if topic.expression], opened.encoder)
+        bases = self.composed([topic.expression for topic in topics if topic.expression], opened.encode)
         return dict(zip([topic.qid for topic in topics], opened.search(bases, k), strict=True))
 
-    def composed(self, expressions: Sequence[Expression], encoder: QueryVectors) -> list[Vectors]:
+    def composed(self, expressions: Sequence[Expression], encode: Encode) -> list[Vectors]:
         """An orthonormal basis of the subspace of each expression."""
         worded = [verbalised(expression, self) for expression in expressions]
-        spaces = _encoded_queries([text for expression in worded for text in atoms(expression)], encoder)
+        spaces = _encoded([text for expression in worded for text in atoms(expression)], encode)
         return [orthonormal(self._composed(expression, spaces)) for expression in worded]
 
     def _composed(self, expression: Expression, spaces: Mapping[str, Vectors]) -> Vectors:

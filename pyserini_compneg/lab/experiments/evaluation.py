@@ -1,106 +1,145 @@
-"""From runs to the figures of a table: values, intervals and comparisons, beside what was published."""
+"""From runs to the figures of a section: values, intervals and comparisons, curves, and queries as examples."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from pyserini_compneg.compose import ScoringNode
-from pyserini_compneg.eval import Measure, evaluate, parse_measures
-from pyserini_compneg.eval.rows import Row as EvaluatedRow
-from pyserini_compneg.eval.rows import make_rows
-from pyserini_compneg.eval.runs import Run
-from pyserini_compneg.lab.experiments.protocol import RowPlan, SectionPlan
-from pyserini_compneg.lab.experiments.results import LOWER_IS_BETTER, SYNONYMS, TERM_MEASURES, Cell, Row, Section
-from pyserini_compneg.lab.experiments.term_measures import Neighbours, TermMeasures
+import numpy as np
+
+from pyserini_compneg.compose import query_terms
+from pyserini_compneg.eval import Measure, confidence_interval, evaluate, make_rows, parse_measures
+from pyserini_compneg.expression import Difference, format_expression, verbalise
+from pyserini_compneg.lab.experiments.protocol import Interference
+from pyserini_compneg.lab.experiments.provided import TERM_MEASURES
+from pyserini_compneg.lab.experiments.results import Curve, Example, Point, RowRun, Section
+from pyserini_compneg.lab.experiments.term_measures import TermMeasures
 from pyserini_compneg.lab.experiments.workplace import Workplace
 from pyserini_compneg.support.errors import InputError
-from pyserini_compneg.topics.topics import Topic
+from pyserini_compneg.topics import Topic
+
+_SHOWN_TERMS = 12
+_TOP = 10
+
+Similarities = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
+"""The similarity of the two texts of each pair."""
 
 
-class RowRun(NamedTuple):
-    """A row that was run.
+def score(section: Section, names: Sequence[str], workplace: Workplace, terms: TermMeasures | None) -> None:
+    """Gives the rows of a section their figures; ``terms`` counts those of ``TERM_MEASURES``, if there are any."""
+    counted = [name for name in names if name in TERM_MEASURES]
+    judged = parse_measures(name for name in names if name not in TERM_MEASURES)
+    by_name = {measure.name: measure for measure in judged}
+    measures = [by_name.get(name) or Measure(name, None) for name in names]
+    qids = [topic.qid for topic in section.topics if terms is None or terms.measured(topic.qid)]
+    qrels = {qid: workplace.qrels[qid] for qid in qids if qid in workplace.qrels}
+    if not qrels:
+        rare = " and has words of few documents" if terms else ""
+        said = f"no query of {section.plan.title!r} is judged{rare} in split {workplace.split}"
+        raise InputError(said, where=workplace.dataset.folder)
+    results = {}
+    for row in section.ran:
+        values = evaluate(qrels, row.run, judged)
+        shares = terms.values(row.run, list(qrels), counted) if terms else {}
+        results[row.name] = {qid: values[qid] | shares.get(qid, {}) for qid in qrels}
+    for row, evaluated in zip(section.ran, make_rows(results, measures, qrels=qrels), strict=True):
+        row.figures, row.per_query = evaluated.figures, evaluated.per_query
+    section.queries = len(qrels)
+    section.qrels = workplace.qrels_file(section.plan.title, qrels)
 
-    Attributes:
-        plan: The row.
-        name: Its name, with the encoder where there are several.
-        path: The run file, relative to the report's folder.
-        run: What the file has.
-        topics: The queries by their ids, as the row reads their texts.
-        compose: Composes a query of terms; None where the method's queries have none.
+
+def interference_curve(section: Section, bins: int, measure: str, similarities: Similarities) -> Curve:
+    r"""Performance at different levels of interference between A and B in A \ B, as in Figure 3.
+
+    The queries are sorted by the similarity of the texts of A and B, and cut into bins of equal size; where that is not
+    possible, the first bins have one query more.
     """
+    sides = {topic.qid: _sides(topic) for topic in section.topics}
+    similarity = dict(zip(sides, similarities(list(sides.values())), strict=True))
+    judged = [qid for qid in sides if all(qid in row.per_query for row in section.ran)]
+    parts = [list(qids) for qids in np.array_split(sorted(judged, key=similarity.__getitem__), bins)]
+    xs = [[similarity[qid] for qid in qids] for qids in parts]
+    series = {
+        row.name: tuple(
+            _point([row.per_query[qid][measure] for qid in qids], x) for qids, x in zip(parts, xs, strict=True)
+        )
+        for row in section.ran
+    }
+    return Curve(f"{measure} by interference", "similarity of the positive and the negative text", measure, series)
 
-    plan: RowPlan
-    name: str
-    path: str
-    run: Run
-    topics: Mapping[str, Topic]
-    compose: Callable[[Topic], ScoringNode] | None = None
+
+def check_interference(plan: Interference, topics: Sequence[Topic], judged: Collection[str]) -> None:
+    """Refuses, before anything is run, a query that is no difference, and fewer than two judged queries a bin."""
+    for topic in topics:
+        _sides(topic)
+    queries = sum(topic.qid in judged for topic in topics)
+    if queries < 2 * plan.bins:
+        raise InputError(f"{queries} judged queries are too few for {plan.bins} bins", where=plan.section)
 
 
-class Evaluator:
-    """Scores the runs of sections.
+def sweep_curve(section: Section, measure: str) -> Curve:
+    """A measure against the setting that rows of a section vary; rows without it become level lines."""
+    ran = [row for row in section.ran if not row.plan.tuned]
+    xs = sorted({row.plan.sweep.values[0] for row in ran if row.plan.sweep})
+    series: dict[str, list[Point]] = {}
+    for row in ran:
+        values = [one[measure] for one in row.per_query.values()]
+        name = f"{row.plan.name}{row.name.removeprefix(row.plan.title)}"  # with the encoder where there are several
+        for x in row.plan.sweep.values if row.plan.sweep else xs:
+            series.setdefault(name, []).append(_point(values, [float(x)]))
+    points = {name: tuple(points) for name, points in series.items()}
+    return Curve(f"{section.plan.title}: {measure}", section.plan.sweep_symbol, measure, points)
 
-    Args:
-        names: The measures: those of ``eval -m``, and ``TERM_MEASURES``.
-        workplace: Has the judgements, and the documents, which are read for ``TERM_MEASURES``.
-        wordnet: The folder of WordNet's files, which are read for synonyms.
-        neighbours: Where words have their neighbours; None for the documents in which they occur together.
+
+def _sides(topic: Topic) -> tuple[str, str]:
+    """The text of what a difference wants, and of what it excludes."""
+    if not isinstance(topic.expression, Difference):
+        raise InputError(f"query {topic.qid!r} is no difference, so it has no interference")
+    return verbalise(topic.expression.left), verbalise(topic.expression.right)
+
+
+def _point(values: Sequence[float], xs: Sequence[float]) -> Point:
+    mean = sum(values) / len(values)
+    low, high = confidence_interval(values) if len(values) > 1 else (mean, mean)
+    return Point(sum(xs) / len(xs), mean, low, high, len(values))
+
+
+def examples(
+    section: Section, measure: str, count: int, qrels: Mapping[str, Mapping[str, int]], title: Callable[[str], str]
+) -> Iterator[Example]:
+    """For each method but the baseline, the queries of its largest positive and negative differences from the baseline.
+
+    There are ``count`` of each sign at most. ``title`` gives a document's title by its id.
     """
+    baseline, *others = section.ran
+    base = baseline.per_query
+    for row in others:
+        values = row.per_query
+        changes = sorted((values[qid][measure] - base[qid][measure], qid) for qid in values)
+        largest = [qid for change, qid in changes[::-1][:count] if change > 0]
+        smallest = [qid for change, qid in changes[:count] if change < 0]
+        for qid in largest + smallest:
+            topic = row.topics[qid]
+            ours, theirs = (_relevant_at_top(one, qid, qrels[qid]) for one in (row, baseline))
+            weights = query_terms(row.compose(topic)) if row.compose else []
+            negative = sorted((weight for weight in weights if weight[1] < 0), key=lambda weight: weight[1])
+            yield Example(
+                section=section.plan.title,
+                method=row.name,
+                baseline=baseline.name,
+                qid=qid,
+                text=topic.text,
+                expression=format_expression(topic.expression) if topic.expression is not None else "",
+                measure=measure,
+                value=values[qid][measure],
+                baseline_value=base[qid][measure],
+                positive=[weight for weight in weights if weight[1] > 0][:_SHOWN_TERMS],
+                negative=negative[:_SHOWN_TERMS],
+                gained=[title(docid) for docid in ours if docid not in theirs],
+                lost=[title(docid) for docid in theirs if docid not in ours],
+            )
 
-    def __init__(
-        self, names: Sequence[str], workplace: Workplace, wordnet: Path, neighbours: Neighbours | None = None
-    ) -> None:
-        self._workplace = workplace
-        self._judged = parse_measures(name for name in names if name not in TERM_MEASURES)
-        by_name = {measure.name: measure for measure in self._judged}
-        self._measures = [by_name.get(name) or Measure(name, None) for name in names]
-        self._counted = [name for name in names if name in TERM_MEASURES]
-        if self._counted:
-            texts = {document.docid: document.text or "" for document in workplace.documents()}
-            folder = wordnet if SYNONYMS in names else None
-            self._terms = TermMeasures(texts, workplace.topics, neighbours, folder)
 
-    def section(self, plan: SectionPlan, topics: Sequence[Topic], ran: Sequence[RowRun]) -> Section:
-        """The figures of a section.
-
-        Raises:
-            InputError: None of its queries is judged.
-        """
-        workplace = self._workplace
-        qrels = {topic.qid: workplace.qrels[topic.qid] for topic in topics if topic.qid in workplace.qrels}
-        if self._counted:
-            qrels = {qid: judged for qid, judged in qrels.items() if self._terms.measured(qid)}
-        if not qrels:
-            rare = " and has words of few documents" if self._counted else ""
-            where = f"{workplace.dataset.folder}: no query of {plan.title!r}"
-            raise InputError(f"{where} is judged{rare} in split {workplace.split}")
-        results = {}
-        for row in ran:
-            counted = self._terms.values(row.run, list(qrels), self._counted) if self._counted else {}
-            values = evaluate(qrels, row.run, self._judged)
-            results[row.name] = {qid: values[qid] | counted.get(qid, {}) for qid in qrels}
-        compared = make_rows(results, self._measures, qrels=qrels)
-        rows = []
-        for row_plan in plan.rows:
-            if row_plan.method is None:
-                rows.append(Row(row_plan.title, row_plan.formula, self._cells(row_plan), None, row_plan.note))
-            for row, evaluated in zip(ran, compared, strict=True):
-                if row.plan is row_plan:
-                    cells = self._cells(row_plan, evaluated)
-                    rows.append(Row(row.name, row_plan.formula, cells, row.path, row_plan.note))
-        file = workplace.qrels_file(plan.title, qrels)
-        return Section(plan.title, len(qrels), tuple(rows), ran[0].name, results, file)
-
-    def _cells(self, plan: RowPlan, evaluated: EvaluatedRow | None = None) -> dict[str, Cell]:
-        names = [measure.name for measure in self._measures]
-        published = dict(zip(names, plan.published, strict=False))
-        if evaluated is None:
-            return {name: Cell(published=published.get(name)) for name in names}
-        cells = {}
-        for name in names:
-            figure = evaluated.figures[name]
-            better = figure.better_than(name in LOWER_IS_BETTER)
-            cells[name] = Cell(figure.value, figure.interval, better, published.get(name))
-        return cells
+def _relevant_at_top(row: RowRun, qid: str, judged: Mapping[str, int]) -> list[str]:
+    """The relevant documents among the top 10, in the order of the run's scores, which fall strictly."""
+    ranking = row.run.get(qid, {})
+    return [docid for docid in sorted(ranking, key=lambda docid: -ranking[docid])[:_TOP] if judged.get(docid, 0) > 0]

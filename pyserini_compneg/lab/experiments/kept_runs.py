@@ -9,13 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.lab.experiments.results import REMEDY
+from pyserini_compneg.lab.experiments.provided import REMEDY
 from pyserini_compneg.search import Hit, write_run
 from pyserini_compneg.support.files import slug
 from pyserini_compneg.support.staging import atomic_writer
-from pyserini_compneg.topics.topics import Topic
-
-RUNS, CHECKSUMS = "runs", "checksums"
+from pyserini_compneg.topics import Topic
 
 RUN_FORMAT = 3
 """Part of what a kept run depends on. Raise it with every change to the code after which a method of the same settings
@@ -34,29 +32,19 @@ def kept_run(
     search: Callable[[Sequence[Topic], int], Mapping[str, Sequence[Hit]]],
     hits: int,
 ) -> tuple[Path, bool]:
-    """The run file of a method, which is made if it is not there or was changed.
+    """The run file of a method, which is made if it is not there or was changed, and whether it was there.
 
-    Its name holds a hash of all that it depends on: index, encoder, queries, method, settings and ``RUN_FORMAT``. Its
-    checksum is kept in a folder beside that of the runs, as ``sha256sum`` writes it.
-
-    Args:
-        folder: The report's folder.
-        name: What the file's name starts with.
-        depends_on: All that the ranking depends on besides the topics, in JSON.
-        topics: The queries.
-        search: Called with topics and number of hits.
-        hits: Documents a query.
-
-    Returns:
-        The file, and whether it was there.
+    The file's name holds a hash of all that its ranking depends on: the topics, the hits, ``RUN_FORMAT``, and whatever
+    else ``depends_on`` says in JSON. Its checksum is kept in a folder beside that of the runs, as ``sha256sum`` writes
+    it.
     """
     asked = [
         [topic.qid, str(topic.expression), topic.composed, topic.text if topic.decomposition else None]
         for topic in topics
     ]
     key = digest_of(json.dumps([RUN_FORMAT, depends_on, hits, asked], sort_keys=True, ensure_ascii=False))
-    path = folder / RUNS / f"{slug(name)}-{key}.txt"
-    proof = folder / CHECKSUMS / f"{path.stem}.sha256"
+    path = folder / "runs" / f"{slug(name)}-{key}.txt"
+    proof = folder / "checksums" / f"{path.stem}.sha256"
     if path.exists() and proof.exists():
         if proof.read_text(encoding="utf-8", errors="replace") == _checksum(path):
             return path, True

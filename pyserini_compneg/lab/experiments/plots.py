@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-from pyserini_compneg.lab.experiments.results import Curve, Results, Row, Section, scaled, shown, unit
+from pyserini_compneg.lab.experiments.results import Curve, Results, RowRun, Section, scaled, shown, unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,11 +43,7 @@ _STYLE: dict[str, Any] = {
 def draw_bars(section: Section, results: Results) -> bytes | None:
     """A bar for each row, with its interval and the paper's figure, of the first measure; None without any figure."""
     measure = results.measures[0]
-    rows = [
-        row
-        for row in section.rows
-        if measure in row.cells and (row.cells[measure].value is not None or row.cells[measure].published is not None)
-    ]
+    rows = [row for row in section.rows if measure in row.figures or row.published(0) is not None]
     if not rows:
         return None
     with _new_figure(1.1 + 0.34 * len(rows)) as figure:
@@ -59,26 +55,27 @@ def draw_bars(section: Section, results: Results) -> bytes | None:
         axis.grid(axis="x")
         axis.margins(x=0.1)
         axis.set_xlabel(f"{measure}{unit(measure)}")
-        axis.set_title(section.title)
+        axis.set_title(section.plan.title)
         handles, labels = axis.get_legend_handles_labels()
         if named := dict(zip(labels, handles, strict=True)):
             figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=len(named))
         return _png(figure)
 
 
-def _draw_bar(axis: Axes, height: int, row: Row, measure: str) -> None:
-    cell = row.cells[measure]
-    value = cell.published if cell.value is None else cell.value
+def _draw_bar(axis: Axes, height: int, row: RowRun, measure: str) -> None:
+    figure, published = row.figures.get(measure), row.published(0)
+    value = figure.value if figure else published
     assert value is not None
-    ends = [scaled(end, measure) for end in (value, *(cell.interval or ()), cell.published or 0.0, 0.0)]
-    if cell.value is None:
+    interval = figure.interval if figure else None
+    ends = [scaled(end, measure) for end in (value, *(interval or ()), published or 0.0, 0.0)]
+    if figure is None:
         axis.barh(height, ends[0], 0.6, facecolor="none", edgecolor=_MUTED, hatch="////", label="published only")
     else:
         axis.barh(height, ends[0], 0.6, color=_BAR)
-        if cell.interval is not None:
+        if interval is not None:
             axis.plot(ends[1:3], [height, height], "-|", color=_INK, label="95 % interval")
-        if cell.published is not None:
-            axis.plot(scaled(cell.published, measure), height, "D", color="white", mec=_INK, ms=5, label="paper")
+        if published is not None:
+            axis.plot(scaled(published, measure), height, "D", color="white", mec=_INK, ms=5, label="paper")
     axis.annotate(shown(value, measure), (max(ends), height), (6, 0), textcoords="offset points", va="center")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -13,17 +13,16 @@ from pyserini_compneg.baselines import METHODS, RERANKED, Makers, make_method
 from pyserini_compneg.encode import checked_weight
 from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.eval import parse_measures
-from pyserini_compneg.lab.experiments.datasets.opening import KINDS
+from pyserini_compneg.lab.experiments.datasets import KINDS
 from pyserini_compneg.lab.experiments.dense import DENSE_OPERATORS, DenseMethod
-from pyserini_compneg.lab.experiments.provided import FOLDER, protocol_names
-from pyserini_compneg.lab.experiments.results import TERM_MEASURES
+from pyserini_compneg.lab.experiments.provided import FOLDER, TERM_MEASURES, protocol_names
 from pyserini_compneg.lab.experiments.word_space import WordSpaceMethod
-from pyserini_compneg.search.searcher import Method
+from pyserini_compneg.search import Method
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import slug
 from pyserini_compneg.support.settings_files import Settings, parse_settings, read_settings
 from pyserini_compneg.support.terminal import shown, suggestion
-from pyserini_compneg.topics.topics import Topic
+from pyserini_compneg.topics import Topic
 
 Reading: TypeAlias = Literal["expression", "plain", "model", "llm"]
 Line = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
@@ -39,16 +38,10 @@ ROW_METHODS: Makers[Method | DenseMethod | WordSpaceMethod] = {
 
 
 class Sweep(Settings):
-    """A setting that a row varies. The row stands for several rows, one for each value.
-
-    Attributes:
-        setting: Its name, a setting of the method or ``model_weight``.
-        symbol: Its symbol in formulas and plots.
-        values: Its values.
-    """
+    """A setting of the method, or ``model_weight``, that a row varies. The row stands for a row for each value."""
 
     setting: str
-    symbol: str
+    symbol: str  # in formulas and plots
     values: tuple[int | float, ...] = Field(min_length=1)
 
 
@@ -56,20 +49,16 @@ class RowPlan(Settings):
     """A method, as a row of a table.
 
     Attributes:
-        name: What the row is called.
-        formula: What it computes, in mathematical notation.
         method: A name in ``ROW_METHODS``; None for a row that is only published.
-        settings: The method's settings.
-        ablation: What is left out of query vectors, one of ``ABLATIONS``; None for nothing.
+        ablation: What is left out of query vectors, one of ``ABLATIONS``.
         model_weight: The share of the model of ``bm25+MODEL``; None for what the command says. A sweep may vary it.
         reads: What is made of a query's text: ``expression``, what the dataset says that it means; ``plain``, one atom;
             ``model`` or ``llm``, what the small model of the package or a language model reads, as with ``--read``.
         published: The paper's figures, in the order of the protocol's measures; None where there is none.
-        note: What the reader has to know.
         rerank: What a model reads to rank the first documents again, as ``--rerank-by``; None for no reranking.
-        rerank_hits: How many documents it ranks again. The others are left out.
-        rerank_judged: Whether it ranks the judged documents of each query, and no others.
-        sweep: The setting that it varies. In a section that was read it has one value, which is in ``settings``, too.
+        rerank_hits: How many documents are ranked again. The others are left out.
+        rerank_judged: Whether the judged documents of each query are ranked again, and no others.
+        sweep: In a section that was read, a sweep has one value, which is in ``settings``, too.
         tuned: Whether the row is run at the best value of its sweep alone, which is chosen on another split.
         model: A name in the protocol's ``models``: the row is run with that trained model, not with the encoders of the
             command. Where there is none, the row is only published.
@@ -107,11 +96,7 @@ class RowPlan(Settings):
         return f"{self.name}, {self.sweep.symbol} = {self.sweep.values[0]:g}" if self.sweep else self.name
 
     def at_each_value(self) -> list[RowPlan]:
-        """The row at each value of its sweep; the row itself where it has none.
-
-        Raises:
-            ValueError: An unknown method, setting, operator or ablation; the message names the row.
-        """
+        """The row at each value of its sweep, checked; the row itself where it has none."""
         rows, sweep = [self], self.sweep
         if sweep is not None:
             is_weight = sweep.setting == "model_weight"
@@ -139,13 +124,7 @@ class RowPlan(Settings):
 
 
 class SectionPlan(Settings):
-    """The rows for some of the queries.
-
-    Attributes:
-        title: The heading.
-        rows: The methods; the first that is run is the baseline.
-        templates: The templates of its queries; empty for all queries.
-    """
+    """The rows for queries of some templates, or of all. The first row that is run is the baseline."""
 
     title: str
     rows: tuple[RowPlan, ...] = Field(min_length=1)
@@ -173,32 +152,22 @@ class SectionPlan(Settings):
 
 
 class Interference(Settings):
-    """A curve over the similarity of what is wanted and what is not, as the paper's Figure 3.
-
-    Attributes:
-        section: The title of the section whose queries are binned.
-        bins: How many bins; all have the same number of queries, as far as it divides.
-    """
+    """A curve over the similarity of what is wanted and what is not, in bins of equal size, as the paper's Figure 3."""
 
     section: str
     bins: int = Field(4, ge=1)
 
 
-class Protocol(Settings):
+class ProtocolPlan(Settings):
     """A table or figure.
 
     Attributes:
-        name: Its name; that of its file, if it does not say.
-        title: The heading.
         about: What it is, for the reader of the report.
-        datasets: The kinds of datasets that it can be run on.
         papers: The splits, by kind of dataset, that the published figures are of.
         splits: The splits by preference; the first that the dataset has is taken.
-        measures: The measures, the main one first.
-        sections: The tables.
+        measures: The main one first.
         hits: Documents a query.
         examples: How many of the best and of the worst queries are shown for each row.
-        interference: The curve over similarities, if there is one.
         queries: ``dataset``, or ``words``: those that Widdows made of the words of the documents.
         tuned_on: The splits by preference on which rows are tuned; the first that the dataset has, and that is not the
             split of the report.
@@ -241,14 +210,14 @@ class Protocol(Settings):
         return tuple(usual)
 
     @model_validator(mode="after")
-    def _checked(self) -> Protocol:
+    def _checked(self) -> ProtocolPlan:
         _check_distinct("section", [slug(section.title) for section in self.sections])
         if unknown := self.papers.keys() - {*self.datasets}:
             raise ValueError(f"papers: {min(unknown)!r} is none of the datasets: {', '.join(map(repr, self.datasets))}")
         if self.queries == "words" and (judged := [name for name in self.measures if name not in TERM_MEASURES]):
             listed = ", ".join(TERM_MEASURES)
             raise ValueError(f"queries of words are not judged, so there is no {judged[0]}; choose of {listed}")
-        for row in (row for section in self.sections for row in section.rows):
+        for row in self.rows:
             if len(row.published) > len(self.measures):
                 raise ValueError(f"the row {row.name!r} has more published figures than there are measures")
             if row.model is not None and row.model not in self.models:
@@ -262,110 +231,65 @@ class Protocol(Settings):
         return self
 
     @property
-    def methods(self) -> set[str]:
-        """The names of all methods of its rows."""
-        return {row.method for section in self.sections for row in section.rows if row.method}
+    def rows(self) -> list[RowPlan]:
+        """The rows of all sections."""
+        return [row for section in self.sections for row in section.rows]
 
     @property
-    def runs_encoders(self) -> bool:
-        """Whether any row is run with the encoders of the command, rather than with a model of its own."""
-        methods = {row.method for section in self.sections for row in section.rows if row.method and not row.model}
-        return bool(methods - {DENSE, WORD_SPACE})
+    def methods(self) -> set[str]:
+        """The names of all methods of its rows."""
+        return {row.method for row in self.rows if row.method}
 
     @property
     def weighs_model(self) -> bool:
         """Whether any row says the share of the model of ``bm25+MODEL``."""
-        return any(row.model_weight is not None for section in self.sections for row in section.rows)
+        return any(row.model_weight is not None for row in self.rows)
 
-    def reading(self, reads: Reading) -> Protocol:
-        """The protocol with plain texts, read so, where its rows take the dataset's expressions."""
-        return self._changed(lambda row: {"reads": reads} if row.reads == "expression" else {})
-
-    def only(self, names: Sequence[str]) -> Protocol:
+    def only(self, names: Sequence[str]) -> ProtocolPlan:
         """The protocol with some of its rows, and the sections that have any of them.
 
-        Args:
-            names: Names of rows, with a value of a sweep or without. ``*`` stands for any letters.
-
-        Raises:
-            InputError: There is no such row that is run, or the curve's section is left without rows.
+        A row may be named with a value of its sweep or without; ``*`` stands for any letters.
         """
 
         def is_one(row: RowPlan, name: str) -> bool:
             return fnmatchcase(row.title, name) or fnmatchcase(row.name, name)
 
-        there = {row.title: row for section in self.sections for row in section.rows if row.method}
+        there = {row.title: row for row in self.rows if row.method}
         for name in names:
             if not any(is_one(row, name) for row in there.values()):
                 close = suggestion(name, there)
                 known = f"{close} There are" if close else "; there are"
                 listed = ", ".join(map(repr, there))
                 raise InputError(f"protocol {self.name}: no row {name!r}{known}: {listed}")
-        return self._changed(lambda row: {} if any(is_one(row, name) for name in names) else None)
+        return self.changed(lambda row: {} if any(is_one(row, name) for name in names) else None)
 
-    @property
-    def reranks(self) -> bool:
-        """Whether a model ranks documents again in any row."""
-        return any(row.rerank for section in self.sections for row in section.rows)
+    def changed(self, change: Callable[[RowPlan], dict[str, Any] | None], some_run: bool = False) -> ProtocolPlan:
+        """The protocol with changed rows: ``change`` gives the new values of a row, or None to leave it out.
 
-    def quick(self) -> Protocol:
-        """The protocol for few queries: its curve over similarities has two bins."""
-        curve = self.interference and self.interference.model_copy(update={"bins": min(2, self.interference.bins)})
-        return self.model_copy(update={"interference": curve})
-
-    def without(self, left_out: Callable[[RowPlan], object]) -> Protocol:
-        """The protocol without some rows, and without sections in which nothing else is run."""
-        return self._changed(lambda row: None if left_out(row) else {}, some_run=True)
-
-    def with_models(self, names: Collection[str]) -> Protocol:
-        """The protocol with the rows of other models only published; sections in which nothing is run are left out."""
-
-        def change(row: RowPlan) -> dict[str, Any] | None:
-            there = row.method is not None and (row.model is None or row.model in names)
-            return {} if there else {"method": None} if row.published else None
-
-        return self._changed(change, some_run=True)
-
-    def without_measure(self, name: str) -> Protocol:
-        """The protocol without a measure, and without the published figures of it."""
-        at = self.measures.index(name)
-        changed = self._changed(lambda row: {"published": row.published[:at] + row.published[at + 1 :]})
-        return changed.model_copy(update={"measures": self.measures[:at] + self.measures[at + 1 :]})
-
-    def noting(self, note: str) -> Protocol:
-        """The protocol with a note on its tuned rows, behind their own."""
-        return self._changed(lambda row: {"note": f"{row.note} {note}".strip()} if row.tuned else {})
-
-    def _changed(self, change: Callable[[RowPlan], dict[str, Any] | None], some_run: bool = False) -> Protocol:
-        """The protocol with changed rows, None for none; with ``some_run`` only of sections in which any is run."""
-        changed = []
+        Sections without rows are left out; with ``some_run`` also those in which nothing is run.
+        """
+        kept = []
         for section in self.sections:
             updates = [(row, change(row)) for row in section.rows]
             rows = tuple(row.model_copy(update=update) for row, update in updates if update is not None)
-            changed.append((section, rows if not some_run or any(row.method for row in rows) else ()))
-        kept = tuple(section.model_copy(update={"rows": rows}) for section, rows in changed if rows)
+            if any(row.method or not some_run for row in rows):
+                kept.append(section.model_copy(update={"rows": rows}))
         titles = {section.title for section in kept}
         curve = self.interference if self.interference and self.interference.section in titles else None
-        return self.model_copy(update={"sections": kept, "interference": curve})
+        return self.model_copy(update={"sections": tuple(kept), "interference": curve})
 
 
-def read_protocol(name: str) -> Protocol:
-    """Reads a protocol.
-
-    Args:
-        name: One that comes with the package, or the path of a YAML file.
-
-    Raises:
-        InputError: No such protocol, or a file that is none; the message names file and key.
-    """
+def read_protocol(name: str) -> ProtocolPlan:
+    """Reads a protocol of the package by its name, or one from the path of a YAML file."""
     if name in protocol_names():
         text = FOLDER.joinpath(f"{name}.yaml").read_text(encoding="utf-8")
-        protocol = parse_settings(text, name, Protocol, InputError)
+        protocol = parse_settings(text, name, ProtocolPlan, InputError)
     elif Path(name).suffix in (".yaml", ".yml"):
-        protocol = read_settings(name, Protocol, InputError)
+        protocol = read_settings(name, ProtocolPlan, InputError)
     else:
         known = ", ".join(protocol_names())
-        raise InputError(f"no protocol {name!r}; expected one of {known}, or the path of a .yaml file")
+        remedy = f"expected one of {known}, or the path of a .yaml file"
+        raise InputError(f"no protocol {name!r}", remedy=remedy)
     return protocol if protocol.name else protocol.model_copy(update={"name": Path(name).stem})
 
 

@@ -8,22 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from pyserini_compneg.eval.significance import LEVEL
-from pyserini_compneg.eval.table import row_letters, superscript
+from pyserini_compneg.eval import LEVEL, row_letters, superscript
 from pyserini_compneg.lab.experiments.datasets.opening import TITLES
 from pyserini_compneg.lab.experiments.plots import draw_bars, draw_curve
-from pyserini_compneg.lab.experiments.results import (
-    REMEDY,
-    TERM_MEASURES,
-    Cell,
-    Curve,
-    Example,
-    Results,
-    Row,
-    Section,
-    shown,
-    unit,
-)
+from pyserini_compneg.lab.experiments.provided import LOWER_IS_BETTER, REMEDY, TERM_MEASURES
+from pyserini_compneg.lab.experiments.results import Curve, Example, Results, RowRun, Section, shown, unit
 from pyserini_compneg.support.errors import OutputError, install_hint
 from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.staging import atomic_writer
@@ -40,28 +29,18 @@ _SPECIAL = re.compile(r"([\\`*_\[\]|~#$])")
 
 
 def check_packages() -> None:
-    """Makes sure that plots can be drawn, before hours of runs.
-
-    Raises:
-        OutputError: Matplotlib is missing.
-    """
+    """Refuses to start without matplotlib, before hours of runs."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as cause:
-        raise OutputError(f"a report needs the package matplotlib ({cause}); {install_hint('report')}") from None
+        remedy = install_hint("report")
+        raise OutputError(f"a report needs the package matplotlib ({cause})", remedy=remedy) from None
 
 
 def write_report(results: Results, folder: Path) -> None:
-    """Writes ``report.md`` and ``figures/*.png``: of the same results the same bytes.
+    """Writes ``report.md`` and ``figures/*.png``, for the same results the same bytes, beside the runs.
 
     Everything is made before the first file is written. Plots of an earlier report that this one lacks are removed.
-
-    Args:
-        results: What the experiment found.
-        folder: Where the run files and judgements are that the results name; made if it is not there.
-
-    Raises:
-        OutputError: As :func:`check_packages`, or a file cannot be written.
     """
     check_packages()
     plots = {f"{name}.png": png for name, png in _plots(results) if png is not None}
@@ -70,7 +49,7 @@ def write_report(results: Results, folder: Path) -> None:
     try:
         figures.mkdir(parents=True, exist_ok=True)
     except OSError as cause:
-        raise OutputError(f"{cause.filename}: cannot be made: {reason_of(cause)}; {REMEDY}") from None
+        raise OutputError(f"cannot be made: {reason_of(cause)}", where=cause.filename, remedy=REMEDY) from None
     for name, png in plots.items():
         with atomic_writer(figures / name, REMEDY) as handle:
             handle.buffer.write(png)
@@ -129,16 +108,17 @@ def _page(results: Results, plots: Mapping[str, bytes]) -> Iterator[str]:
                 yield f"#### {escape(example.text)}\n\n{_table(_example(example))}"
             yield "</details>\n"
     yield f"## Settings\n\n{_pairs(results.settings)}"
-    runs = sum(row.run is not None for section in results.sections for row in section.rows)
+    runs = sum(len(section.ran) for section in results.sections)
     yield f"{results.runs_made} of {runs} runs were made for this report, in {results.seconds:,.1f} s."
 
 
 def _section(section: Section, results: Results) -> Iterator[str]:
     """The table of a section, with what explains it."""
-    ran = [row for row in section.rows if row.run is not None]
+    ran = section.ran
     letters = row_letters(row.name for row in ran) if len(ran) > 1 and section.queries > 1 else {}
-    notes = list(dict.fromkeys(row.note for row in section.rows if row.note))
-    with_paper = [any(_cell(row, name).published is not None for row in section.rows) for name in results.measures]
+    notes = list(dict.fromkeys(row.plan.note for row in section.rows if row.plan.note))
+    numbers = range(len(results.measures))
+    with_paper = [any(row.published(number) is not None for row in section.rows) for number in numbers]
     header = ["", "method", "formula"]
     rule = ["---", "---", "---"]
     for measure, has_paper in zip(results.measures, with_paper, strict=True):
@@ -147,38 +127,37 @@ def _section(section: Section, results: Results) -> Iterator[str]:
         rule += ["---:"] * (2 if has_paper else 1)
     lines = []
     for row in section.rows:
-        name = escape(row.name) + (f"<sup>{notes.index(row.note) + 1}</sup>" if row.note else "")
-        formula = re.sub(r"\\_(\w+)", r"<sub>\1</sub>", escape(row.formula))
-        line = [letters.get(row.name, ""), name if row.run else f"{name} (published)", formula]
-        for measure, has_paper in zip(results.measures, with_paper, strict=True):
-            cell = _cell(row, measure)
-            line.append(_value(cell, measure, letters, _best(ran, measure, results)))
-            line += [_shown(cell.published, measure)] if has_paper else []
+        note = row.plan.note
+        name = escape(row.name) + (f"<sup>{notes.index(note) + 1}</sup>" if note else "")
+        formula = re.sub(r"\\_(\w+)", r"<sub>\1</sub>", escape(row.plan.formula))
+        line = [letters.get(row.name, ""), name if row.path else f"{name} (published)", formula]
+        for number, measure in enumerate(results.measures):
+            line.append(_value(row, measure, letters, _best(ran, measure, results)))
+            line += [_shown(row.published(number), measure)] if with_paper[number] else []
         lines.append(line)
-    yield f"## {escape(section.title)} ({section.queries:,} {'query' if section.queries == 1 else 'queries'})\n"
+    yield f"## {escape(section.plan.title)} ({section.queries:,} {'query' if section.queries == 1 else 'queries'})\n"
     yield _table([header, rule, *lines])
     yield f"{' '.join(_legend(bool(letters), any(with_paper), results))}\n"
     if notes:
         yield "\n".join(f"{number}. {escape(note)}" for number, note in enumerate(notes, 1)) + "\n"
 
 
-def _cell(row: Row, measure: str) -> Cell:
-    return row.cells.get(measure, Cell())
-
-
-def _best(rows: Sequence[Row], measure: str, results: Results) -> str | None:
+def _best(rows: Sequence[RowRun], measure: str, results: Results) -> str | None:
     """The best value of ours as it is shown; None where there is only one."""
-    values = [value for row in rows if (value := _cell(row, measure).value) is not None]
+    values = [row.figures[measure].value for row in rows]
     best = min if measure in results.lower_is_better else max
     return _shown(best(values), measure) if len(values) > 1 else None
 
 
-def _value(cell: Cell, measure: str, letters: Mapping[str, str], best: str | None) -> str:
-    value = _shown(cell.value, measure)
-    better = superscript(letters, cell.better_than)
+def _value(row: RowRun, measure: str, letters: Mapping[str, str], best: str | None) -> str:
+    if measure not in row.figures:
+        return _shown(None, measure)
+    figure = row.figures[measure]
+    value = shown(figure.value, measure)
+    better = superscript(letters, figure.better_than(measure in LOWER_IS_BETTER))
     parts = [f"**{value}**" if value == best else value, f"<sup>{better}</sup>" if better else ""]
-    if cell.interval is not None:
-        parts.append(f"<br><sub>{' to '.join(shown(end, measure) for end in cell.interval)}</sub>")
+    if figure.interval:
+        parts.append(f"<br><sub>{' to '.join(shown(end, measure) for end in figure.interval)}</sub>")
     return "".join(parts)
 
 
@@ -200,18 +179,19 @@ def _legend(has_letters: bool, has_paper: bool, results: Results) -> Iterator[st
 def _counts(section: Section, results: Results) -> str:
     """For how many queries each row is better or worse than the baseline; empty without a baseline."""
     measure, sign = results.measures[0], -1 if results.measures[0] in results.lower_is_better else 1
-    baseline, counts = section.per_query.get(section.baseline, {}), []
-    for name, values in section.per_query.items():
-        changes = [sign * (values[qid][measure] - base[measure]) for qid, base in baseline.items() if qid in values]
+    baseline, *others = section.ran
+    counts = []
+    for row in others:
+        changes = [sign * (row.per_query[qid][measure] - base[measure]) for qid, base in baseline.per_query.items()]
         better, worse = sum(change > _EQUAL for change in changes), sum(change < -_EQUAL for change in changes)
-        if changes and name != section.baseline:
-            counts.append(f"{name} {better:,} better, {len(changes) - better - worse:,} equal, {worse:,} worse")
-    return escape(f"{measure} of single queries beside {section.baseline}: {'; '.join(counts)}.") if counts else ""
+        if changes:
+            counts.append(f"{row.name} {better:,} better, {len(changes) - better - worse:,} equal, {worse:,} worse")
+    return escape(f"{measure} of single queries beside {baseline.name}: {'; '.join(counts)}.") if counts else ""
 
 
 def _recomputing(section: Section, measures: Sequence[str]) -> Iterator[str]:
     """The command that computes the table again from its run files, in the folder of the report."""
-    runs = [row.run for row in section.rows if row.run is not None]
+    runs = [row.path for row in section.ran if row.path]
     options = [word for measure in measures if measure not in TERM_MEASURES for word in ("-m", measure)]
     if left_out := [measure for measure in measures if measure in TERM_MEASURES]:
         yield f"{escape(', '.join(left_out))} need the texts of documents: only the command above computes them.\n"

@@ -4,99 +4,78 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from pyserini_compneg.lab.experiments.provided import LOWER_IS_BETTER, REMEDY, TERM_MEASURES
 from pyserini_compneg.support.staging import atomic_writer
 
+if TYPE_CHECKING:
+    from pyserini_compneg.compose import ScoringNode
+    from pyserini_compneg.eval import Figure, PerQuery, Run
+    from pyserini_compneg.lab.experiments.protocol import RowPlan, SectionPlan
+    from pyserini_compneg.topics import Topic
+
 _logger = logging.getLogger(__name__)
-
-SYNONYMS = "negated_synonyms"
-TERM_MEASURES = ("positive_terms", "negated_terms", "negated_neighbours", SYNONYMS)
-"""The measures that count words of the first documents; all others are those of ``eval``."""
-
-LOWER_IS_BETTER = ("negated_terms", "negated_neighbours", SYNONYMS)
-
-REMEDY = "choose another place with --report"
-"""What messages advise where a file of a report cannot be written."""
 
 _PERCENT = ("right_rank", "paired_", "delta_", *TERM_MEASURES)
 """The beginnings of the names of measures that the papers print in percent, and shares of words, which are small."""
 
-Weight = tuple[str, float]
-"""A term and its weight in the composed query."""
 
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One measure of one row.
+@dataclass(slots=True)
+class RowRun:
+    """A row of a protocol with an encoder: its run, and then its figures. A row that is only published has neither.
 
     Attributes:
-        value: The mean over the queries; None where the row is only published, not run here.
-        interval: The 95 % confidence interval of the mean.
-        better_than: The names of the rows of the section that it is significantly better than (paired t-test, Holm).
-        published: The figure in the paper, in the same unit.
+        name: The row's title, with the encoder where there are several.
+        path: The run file, relative to the report's folder.
+        topics: The queries by their ids, as the row reads their texts.
+        compose: Composes a query of terms; None where the method's queries have none.
+        figures: ``{measure name: the figure}``.
+        per_query: ``{query id: {measure name: value}}``, of the queries that are judged.
     """
 
-    value: float | None = None
-    interval: tuple[float, float] | None = None
-    better_than: tuple[str, ...] = ()
-    published: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One method in one section of a table.
-
-    Attributes:
-        name: The method.
-        formula: What it computes, in mathematical notation with Unicode signs, such as ``A − B*``.
-        cells: By the names of the measures.
-        run: The run file, relative to the report's folder; None where the row is only published.
-        note: What the reader has to know about this row; empty for nothing.
-    """
-
+    plan: RowPlan
     name: str
-    formula: str
-    cells: Mapping[str, Cell]
-    run: str | None = None
-    note: str = ""
+    path: str | None = None
+    run: Run = field(default_factory=dict)
+    topics: Mapping[str, Topic] = field(default_factory=dict)
+    compose: Callable[[Topic], ScoringNode] | None = field(default=None, compare=False)
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    per_query: PerQuery = field(default_factory=dict)
+
+    def published(self, number: int) -> float | None:
+        """The figure in the paper for the measure at a place in the protocol."""
+        return self.plan.published[number] if number < len(self.plan.published) else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Section:
-    """The rows for one class of queries.
+    """The rows for one class of queries, in the order of the protocol.
 
     Attributes:
-        title: Such as ``Set difference``.
-        queries: How many there are.
-        rows: In the order of the protocol.
-        baseline: The row that differences are shown against.
-        per_query: ``{row name: {query id: {measure: value}}}``.
-        qrels: The judgements of just these queries, relative to the report's folder: ``eval`` takes means over all
-            queries of a file.
+        queries: How many are judged.
+        qrels: The file with the judgements of just these queries, because ``eval`` takes means over all queries of a
+            file; relative to the report's folder.
     """
 
-    title: str
-    queries: int
-    rows: tuple[Row, ...]
-    baseline: str
-    per_query: Mapping[str, Mapping[str, Mapping[str, float]]] = field(repr=False)
-    qrels: str
+    plan: SectionPlan
+    topics: Sequence[Topic]
+    rows: list[RowRun] = field(default_factory=list)
+    queries: int = 0
+    qrels: str = ""
+
+    @property
+    def ran(self) -> list[RowRun]:
+        """The rows that were run; the first is the baseline."""
+        return [row for row in self.rows if row.path is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The mean of a method over some queries.
-
-    Attributes:
-        x: The mean similarity of the queries, or the value of the setting.
-        y: The mean of the measure.
-        low: Lower end of its 95 % confidence interval.
-        high: Upper end.
-        queries: How many queries there are.
-    """
+    """The mean of a measure over some queries, with its 95 % confidence interval, at a similarity or a setting."""
 
     x: float
     y: float
@@ -107,14 +86,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A measure against a property of the queries.
-
-    Attributes:
-        title: What is shown.
-        x_label: The property.
-        y_label: The measure.
-        series: ``{method: its points, by x}``.
-    """
+    """A measure against a property of the queries, or against a setting: the points of each method, by x."""
 
     title: str
     x_label: str
@@ -127,16 +99,7 @@ class Example:
     """A query that a method answers much better or much worse than the baseline.
 
     Attributes:
-        section: The title of its section.
-        method: The row.
-        baseline: The row that it is compared with.
-        qid: The query.
-        text: Its text.
-        expression: What was composed.
-        measure: The measure.
-        value: The method's value.
-        baseline_value: The baseline's value.
-        positive: The heaviest terms that raise a score, pairs as ``a∩b``.
+        positive: The heaviest terms that raise a score, with their weights; pairs as ``a∩b``.
         negative: The heaviest terms that lower it, with weights below 0.
         gained: Titles, or ids, of relevant documents that only the method has in its top 10.
         lost: Titles, or ids, of relevant documents that only the baseline has in its top 10.
@@ -151,31 +114,25 @@ class Example:
     measure: str
     value: float
     baseline_value: float
-    positive: tuple[Weight, ...]
-    negative: tuple[Weight, ...]
-    gained: tuple[str, ...] = ()
-    lost: tuple[str, ...] = ()
+    positive: Sequence[tuple[str, float]]
+    negative: Sequence[tuple[str, float]]
+    gained: Sequence[str] = ()
+    lost: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Results:
     """The results of one protocol on one dataset.
 
     Attributes:
-        protocol: Its name, such as ``table1``.
-        title: Its title.
         about: What it shows, where it is from, and how it differs from its source, in a few sentences.
         dataset: ``name``, ``kind``, ``split``, ``provenance``, ``documents``, ``queries``.
         settings: Encoder, index, depth, operators' settings, versions: name to value, in the order to be shown.
-        command: The command that made it.
-        measures: The names of the measures; plots show the first.
+        command: The command that made the results.
+        measures: Plots show the first.
         is_papers: Whether the dataset is the paper's own, so that figures can be compared as they are.
-        sections: The tables.
-        curves: The curves, if the protocol has any.
-        examples: The best and the worst queries.
         seconds: How long it took to make runs.
         runs_made: How many runs were made; the others were there already.
-        lower_is_better: The measures whose lower values are better.
         papers_dataset: The dataset of the paper, such as ``QUEST``; empty where there are no figures of a paper.
     """
 
@@ -187,9 +144,9 @@ class Results:
     command: str
     measures: tuple[str, ...]
     is_papers: bool
-    sections: tuple[Section, ...]
-    curves: tuple[Curve, ...] = ()
-    examples: tuple[Example, ...] = ()
+    sections: Sequence[Section]
+    curves: Sequence[Curve] = ()
+    examples: Sequence[Example] = ()
     seconds: float = 0.0
     runs_made: int = 0
     lower_is_better: tuple[str, ...] = ()
@@ -198,9 +155,39 @@ class Results:
 
 def write_results(results: Results, path: Path) -> None:
     """Writes the results as JSON, all numbers unrounded."""
+    sections = [_section(section, results.measures) for section in results.sections]
     with atomic_writer(path, REMEDY) as handle:
-        json.dump(asdict(results), handle, ensure_ascii=False, indent=1)
+        json.dump({**vars(results), "sections": sections}, handle, default=asdict, ensure_ascii=False, indent=1)
         handle.write("\n")
+
+
+def _section(section: Section, measures: Sequence[str]) -> dict[str, Any]:
+    rows = [
+        {
+            "name": row.name,
+            "formula": row.plan.formula,
+            "cells": {name: _cell(row, name, row.published(number)) for number, name in enumerate(measures)},
+            "run": row.path,
+            "note": row.plan.note,
+        }
+        for row in section.rows
+    ]
+    return {
+        "title": section.plan.title,
+        "queries": section.queries,
+        "rows": rows,
+        "baseline": section.ran[0].name,
+        "per_query": {row.name: row.per_query for row in section.ran},
+        "qrels": section.qrels,
+    }
+
+
+def _cell(row: RowRun, measure: str, published: float | None) -> dict[str, Any]:
+    figure = row.figures.get(measure)
+    if figure is None:
+        return {"value": None, "interval": None, "better_than": (), "published": published}
+    better = figure.better_than(measure in LOWER_IS_BETTER)
+    return {"value": figure.value, "interval": figure.interval, "better_than": better, "published": published}
 
 
 def warn_of_lost_rows(folder: Path, chosen: Collection[str]) -> None:

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from pyserini_compneg.lab.experiments.datasets.dataset import Dataset
-from pyserini_compneg.lab.experiments.protocol import Protocol
+from pyserini_compneg.lab.experiments.datasets import Dataset
+from pyserini_compneg.lab.experiments.protocol import ProtocolPlan
 from pyserini_compneg.support.errors import InputError
 
 
-def reported_split(protocol: Protocol, dataset: Dataset, chosen: str | None = None) -> str:
-    """The split that a protocol reports.
-
-    Args:
-        protocol: The protocol.
-        dataset: The dataset.
-        chosen: The split that the user names; None for the protocol's first that the dataset has.
-
-    Raises:
-        InputError: A dataset that the protocol is not for, or one that has none of its splits.
-        InputError: There is no such split.
-    """
+def reported_split(protocol: ProtocolPlan, dataset: Dataset, chosen: str | None = None) -> str:
+    """The split that the user chose, or else the protocol's first that the dataset has."""
     if dataset.kind not in protocol.datasets:
         kinds = ", ".join(protocol.datasets)
         raise InputError(f"{dataset.folder} is of the kind {dataset.kind}; protocol {protocol.name} is for: {kinds}")
@@ -27,27 +17,21 @@ def reported_split(protocol: Protocol, dataset: Dataset, chosen: str | None = No
         return chosen
     if there := [split for split in protocol.splits if split in dataset.splits]:
         return there[0]
-    raise InputError(
-        f"{dataset.folder}: none of the protocol's splits ({', '.join(protocol.splits)}); "
-        f"choose one with --split: {', '.join(dataset.splits)}"
-    )
+    said = f"none of the protocol's splits ({', '.join(protocol.splits)})"
+    remedy = f"choose one with --split: {', '.join(dataset.splits)}"
+    raise InputError(said, where=dataset.folder, remedy=remedy)
 
 
-def tuning_split(protocol: Protocol, dataset: Dataset, reported: str) -> str | None:
-    """The split on which rows are tuned, the first that shares no query with the reported one; None if none is tuned.
-
-    Raises:
-        InputError: There is no such split.
-    """
-    if not any(row.tuned and row.method for section in protocol.sections for row in section.rows):
+def tuning_split(protocol: ProtocolPlan, dataset: Dataset, reported: str) -> str | None:
+    """The first split for tuning that shares no query with the reported one; None if no row is tuned."""
+    if not any(row.tuned and row.method for row in protocol.rows):
         return None
     for split in protocol.tuned_on:
         if split in dataset.splits and not shared_queries(dataset, split, reported):
             return split
-    raise InputError(
-        f"{dataset.folder}: protocol {protocol.name} is tuned on a split that shares no query with {reported}, on one "
-        f"of {', '.join(protocol.tuned_on)}; there are: {', '.join(dataset.splits)}"
-    )
+    said = f"protocol {protocol.name} is tuned on a split that shares no query with {reported}, on one of "
+    said += f"{', '.join(protocol.tuned_on)}; there are: {', '.join(dataset.splits)}"
+    raise InputError(said, where=dataset.folder)
 
 
 def shared_queries(dataset: Dataset, one: str, other: str) -> int:

@@ -1,60 +1,39 @@
-"""How often the first results hold what was asked for, and what was not, as Widdows 2003 measures negation."""
+"""How often the first results hold what was asked for, and what was not, as Widdows 2003 measures negation.
+
+``positive_terms`` are the words of what is wanted, ``negated_terms`` those of what is not, without words of what is
+wanted. ``negated_neighbours`` are the ten nearest neighbours of the negated terms among the words that are closer to
+them than to what is wanted. ``negated_synonyms`` are synonyms of what is not wanted, and of nothing that is.
+A measure is the share of these words among all words of the first 20 documents. Words of more than a tenth of the
+documents, such as "of", do not count. A query must have words of all kinds but the last, whose share may be 0.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
-from pyserini_compneg.eval import term_frequencies
-from pyserini_compneg.eval.runs import Run
-from pyserini_compneg.eval.term_frequencies import words_of
+from pyserini_compneg.eval import Run, term_frequencies, words_of
 from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Filter
-from pyserini_compneg.lab.experiments.neighbours import WordNeighbours
-from pyserini_compneg.lab.experiments.results import SYNONYMS
-from pyserini_compneg.lab.experiments.synonyms import synonyms_of
-from pyserini_compneg.topics.topics import Topic
+from pyserini_compneg.lab.experiments.provided import SYNONYMS
+from pyserini_compneg.lab.experiments.word_space import WordNeighbours, WordSpace
+from pyserini_compneg.support.errors import InputError, in_one_line
+from pyserini_compneg.topics import Topic
+
+WORDNET = Path("/usr/share/wordnet")
+"""Where Debian's package wordnet-base has the files."""
 
 _COUNTED_DOCUMENTS = 20
-
-
-class Neighbours(Protocol):
-    """A space of words, such as :class:`WordNeighbours`."""
-
-    def is_common(self, word: str) -> bool:
-        """Whether a word says nothing about a meaning."""
-        ...
-
-    def of(self, words: Collection[str], other_than: Collection[str] = ()) -> list[str]:
-        """The words that are nearest to one of some words, and nearer to it than to any of other words."""
-        ...
+_PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
 
 
 class TermMeasures:
-    """The values of ``TERM_MEASURES``.
-
-    ``positive_terms`` are the words of what is wanted, ``negated_terms`` those of what is not, without words of what is
-    wanted, and ``negated_neighbours`` the ten nearest neighbours of the latter among words that are closer to them than
-    to what is wanted. ``negated_synonyms`` are the synonyms of what is not wanted that are none of what is. Each
-    measure is the share of these words among all words of the first 20 documents. Words of more than a tenth of the
-    documents, such as "of", do not count. A query must have words of all kinds but the last; without synonyms their
-    share is 0.
-
-    Args:
-        texts: The texts of all documents by id.
-        topics: The queries.
-        neighbours: The space that says which words are common, and which are near; by default that of the documents.
-        wordnet: The folder of WordNet's files; None where synonyms are not asked for.
-
-    Raises:
-        InputError: Files that are missing, or none of WordNet's.
-    """
+    """The values of ``TERM_MEASURES``; without a folder of WordNet's files, of all but the synonyms."""
 
     def __init__(
         self,
         texts: Mapping[str, str],
         topics: Sequence[Topic],
-        neighbours: Neighbours | None = None,
+        neighbours: WordNeighbours | WordSpace | None = None,
         wordnet: Path | None = None,
     ) -> None:
         self._texts = texts
@@ -114,3 +93,46 @@ def _signed_atoms(expression: Expression | Filter | None, is_wanted: bool = True
         case _:
             for operand in expression.operands:
                 yield from _signed_atoms(operand, is_wanted)
+
+
+def synonyms_of(words: Collection[str], folder: Path = WORDNET) -> dict[str, list[str]]:
+    """The synonyms of each lower-case word: all other words of its synsets, in the order of WordNet's files.
+
+    Source: the formats are those of the manual page wndb(5WN) of WordNet 3.
+    """
+    found: dict[str, dict[str, None]] = {word: {} for word in words}
+    for part in _PARTS_OF_SPEECH:
+        for word, offsets in _wordnet_index(folder / f"index.{part}", found):
+            for synonym in _synset_words(folder / f"data.{part}", offsets):
+                found[word][synonym] = None
+    return {word: [one for one in others if one != word] for word, others in found.items()}
+
+
+def check_wordnet(folder: Path) -> None:
+    """Refuses a folder without one of WordNet's files, before hours of runs."""
+    for name in (f"{kind}.{part}" for part in _PARTS_OF_SPEECH for kind in ("index", "data")):
+        if not (folder / name).is_file():
+            remedy = "install Debian's package wordnet-base, or name the folder of WordNet's files with --wordnet"
+            raise InputError(f"no file {name} of WordNet", where=folder, remedy=remedy)
+
+
+def _wordnet_index(path: Path, words: Collection[str]) -> Iterator[tuple[str, list[int]]]:
+    """The words that an index file has, with the places of their synsets in the data file."""
+    with in_one_line(InputError, "is no file of WordNet", where=path):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            lemma = line.partition(" ")[0]
+            if lemma in words:
+                fields = line.split()
+                yield lemma, [int(offset) for offset in fields[-int(fields[2]) :]]
+
+
+def _synset_words(path: Path, offsets: Collection[int]) -> Iterator[str]:
+    """The words of synsets: a hexadecimal count at the fourth place, then each word and a number."""
+    with in_one_line(InputError, "is no file of WordNet", where=path), path.open("rb") as data:
+        for offset in offsets:
+            data.seek(offset)
+            fields = data.readline().decode().split()
+            if int(fields[0]) != offset:
+                raise ValueError(f"no synset at byte {offset}")
+            for word in fields[4 : 4 + 2 * int(fields[3], 16) : 2]:
+                yield word.partition("(")[0].replace("_", " ").casefold()

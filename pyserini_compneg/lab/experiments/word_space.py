@@ -1,4 +1,4 @@
-"""The word space of Widdows 2003, the queries that he made of it, and his methods of negation in it."""
+"""Spaces of words: that of Widdows 2003, the queries that he made of it, his negation in it, and a simpler one."""
 
 from __future__ import annotations
 
@@ -15,16 +15,22 @@ from scipy.sparse import csr_matrix
 from pyserini_compneg.baselines import COSINE
 from pyserini_compneg.compose import WEIGHT_SCALE, Linear
 from pyserini_compneg.documents import SourceDocument
-from pyserini_compneg.eval.term_frequencies import words_of
+from pyserini_compneg.eval import words_of
 from pyserini_compneg.expression import Atom, Difference, Expression, Union, atoms
 from pyserini_compneg.lab.experiments.dense import DenseMethod, VectorIndex, Vectors
-from pyserini_compneg.lab.experiments.neighbours import COUNT, LEAST_DOCUMENTS, MOST_SHARE
 from pyserini_compneg.search import Hit
 from pyserini_compneg.support.errors import InputError, QueryError
-from pyserini_compneg.topics.topics import Topic
+from pyserini_compneg.topics import Topic
 
 ONE_NEGATED, TWO_NEGATED = "word NOT word", "word NOT (word OR word)"
 """The templates of the queries."""
+
+_NEIGHBOURS = 10
+_LEAST_DOCUMENTS = 5
+"""A word of fewer documents is no neighbour: it would be near by chance."""
+
+_MOST_SHARE = 0.1
+"""A word of a larger share of the documents, such as "the", is no neighbour: it says nothing about a meaning."""
 
 _CONTENT_WORDS, _DIMENSIONS, _REACH = 1000, 100, 7
 _BANDS = {"frequent": (0, 100), "middle": (1000, 1100), "rare": (5000, 5100)}
@@ -43,42 +49,76 @@ then there these they this those though through thus to too two under until up u
 when where whether which while who whom whose why will with within without would yet you your"""
 
 
+class WordNeighbours:
+    """A space of words. A word's vector has the documents in which it occurs. Near words have a high cosine.
+
+    A result that avoids a word but not its meaning still has the word's neighbours (Widdows 2003, Section 4.1). Widdows
+    took the vectors of a model; these are counted in the documents.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        numbers: dict[str, int] = {}
+        rows = [[numbers.setdefault(word, len(numbers)) for word in set(words_of(text))] for text in texts]
+        ends = np.cumsum([0, *map(len, rows)])
+        columns = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(ends[-1]))
+        incidence = csr_matrix((np.ones(len(columns)), columns, ends), shape=(len(rows), len(numbers)))
+        self._numbers, self._words = numbers, list(numbers)
+        self._documents = np.asarray(incidence.sum(axis=0)).ravel()
+        self._by_word = incidence.T.tocsr()
+        self._common = self._documents > _MOST_SHARE * len(rows)
+        self._eligible = (self._documents >= _LEAST_DOCUMENTS) & ~self._common
+
+    def is_common(self, word: str) -> bool:
+        """Whether a word is in too many documents to say anything about a meaning."""
+        return word in self._numbers and bool(self._common[self._numbers[word]])
+
+    def of(self, words: Collection[str], other_than: Collection[str] = ()) -> list[str]:
+        """The ten words that are nearest to one of ``words``, and nearer to it than to any of ``other_than``.
+
+        Neither of the two holds a neighbour. The nearest word is first; equally near ones are in alphabetical order.
+
+        >>> texts = ["war soldier", "war soldier spy", "war", "spy code", "spy"] * 5 + ["film"] * 200
+        >>> WordNeighbours(texts).of(["war"], other_than=["spy"])
+        ['soldier']
+        """
+        near, far = self._cosines(words), self._cosines(other_than)
+        near[~self._eligible | (near <= far)] = 0.0
+        near[[self._numbers[word] for word in (*words, *other_than) if word in self._numbers]] = 0.0
+        ranked = sorted((-near[number], self._words[number]) for number in np.flatnonzero(near))
+        return [word for _, word in ranked[:_NEIGHBOURS]]
+
+    def _cosines(self, words: Collection[str]) -> Any:
+        """For every word of the space, its highest cosine with one of ``words``."""
+        best = np.zeros(len(self._words))
+        for number in (self._numbers[word] for word in words if word in self._numbers):
+            shared = (self._by_word @ self._by_word[number].T).toarray().ravel()
+            best = np.maximum(best, shared / np.sqrt(self._documents * self._documents[number]))
+        return best
+
+
 class WordSpace(VectorIndex):
     """Words and documents as vectors of length 1, so that words are near that occur among the same words.
 
     A word is counted with each of the 1,000 most frequent content words in a window of 15 words, itself in the middle.
     The counts are reduced to 100 dimensions by their singular value decomposition. A document is the sum of its words'
     vectors, weighted by tf · idf. Words of fewer than five documents have no vector. Content words, and words of
-    queries, have letters only, stand in a tenth of the documents at most, and are no function words of English.
-
-    Args:
-        documents: The documents.
-
-    Attributes:
-        words: The words that queries may have, the most frequent first.
-        similarity: ``cosine``.
-
-    Raises:
-        InputError: There are no such words.
+    queries, have letters only, stand in a tenth of the documents at most, and are no function words of English. The
+    latter are in ``words``, the most frequent first.
 
     Source: Widdows 2003, Section 2.1.
     """
-
-    similarity = COSINE
 
     def __init__(self, documents: Iterable[SourceDocument]) -> None:
         texts = {document.docid: words_of(document.text or "") for document in documents}
         occurrences = Counter(chain.from_iterable(texts.values()))
         holding = Counter(chain.from_iterable(map(set, texts.values())))
-        known = [word for word, _ in occurrences.most_common() if holding[word] >= LEAST_DOCUMENTS]
+        known = [word for word, _ in occurrences.most_common() if holding[word] >= _LEAST_DOCUMENTS]
         self._numbers = {word: number for number, word in enumerate(known)}
-        self._common = {*_FUNCTION_WORDS.split()} | {word for word in known if holding[word] > MOST_SHARE * len(texts)}
+        self._common = {*_FUNCTION_WORDS.split()} | {word for word in known if holding[word] > _MOST_SHARE * len(texts)}
         self.words = [word for word in known if word.isalpha() and word not in self._common]
         if not self.words:
-            raise InputError(
-                f"of {len(texts)} documents no word is in {LEAST_DOCUMENTS} and in {MOST_SHARE:.0%} at most, so there "
-                "are no words to make queries of; give a larger collection"
-            )
+            said = f"of {len(texts)} documents no word is in {_LEAST_DOCUMENTS} and in {_MOST_SHARE:.0%} at most"
+            raise InputError(f"{said}, so there are no words to make queries of", remedy="give a larger collection")
         self._known, self._eligible = known, np.isin(known, self.words)
         self._alphabetical = np.argsort(np.argsort(known))
         numbers = [self._numbers.get(word, -1) for text in texts.values() for word in text]
@@ -88,9 +128,10 @@ class WordSpace(VectorIndex):
         counts = _counted(rows, np.array(numbers), (len(texts), len(known)))
         self._by_word = counts.T.tocsr()
         idf = np.log(len(texts) / np.array([holding[word] for word in known]))
-        super().__init__(list(texts), _unit(counts.multiply(idf).tocsr() @ self._of_words), self)
+        vectors = _unit(counts.multiply(idf).tocsr() @ self._of_words)
+        super().__init__(list(texts), vectors, self._vectors_of, COSINE)
 
-    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+    def _vectors_of(self, texts: Sequence[str]) -> Vectors:
         """The vectors of words; 0 for those that are not known."""
         vectors = np.zeros((len(texts), self._of_words.shape[1]))
         for row, word in enumerate(texts):
@@ -104,13 +145,13 @@ class WordSpace(VectorIndex):
 
     def of(self, words: Collection[str], other_than: Collection[str] = ()) -> list[str]:
         """As :meth:`WordNeighbours.of`, by the cosines of this space."""
-        near, far = (self.encode_queries(list(side)) for side in (words, other_than))
+        near, far = (self.encode(list(side)) for side in (words, other_than))
         cosines = (self._of_words @ near.T).max(axis=1, initial=-1.0)
         nearer = cosines > np.maximum((self._of_words @ far.T).max(axis=1, initial=-1.0), _ROUNDING)
-        return [word for word, _ in self._nearest(cosines, nearer, {*words, *other_than}, COUNT)]
+        return [word for word, _ in self._nearest(cosines, nearer, {*words, *other_than}, _NEIGHBOURS)]
 
     def around(self, basis: Vectors) -> dict[str, float]:
-        """The words nearest to a line, with their cosines, as Widdows' Table 1 shows them."""
+        """The words nearest to a line, with their cosines, as in Widdows' Table 1."""
         cosines = self._of_words @ basis[0] if len(basis) else np.zeros(len(self._known))
         return dict(self._nearest(cosines, cosines > _ROUNDING, (), _SHOWN_WORDS))
 
@@ -162,7 +203,7 @@ def _unit(vectors: Vectors) -> Vectors:
 
 
 def word_queries(space: WordSpace) -> list[Topic]:
-    """A word without its nearest neighbour, and without its two nearest neighbours.
+    """A word without its nearest neighbour, and without its two nearest ones.
 
     The words are the 100 most frequent ones, those of the ranks 1,001 to 1,100, and of the ranks 5,001 to 5,100; of a
     small collection those that there are. For the first 100 there are also the queries in which the word and its
@@ -198,12 +239,7 @@ def _without(qid: str, word: str, negated: Sequence[str]) -> list[Topic]:
 class WordSpaceMethod:
     """Negation in a space of words, on queries that are a word without others.
 
-    Args:
-        difference: ``orthogonal``, ``constant`` (a − 0.75 b), ``subtraction``, ``ignore``, or ``filtering``: the
-            documents of ``ignore`` without those that hold a negated word.
-
-    Raises:
-        QueryError: An unknown name.
+    ``filtering`` has the documents of ``ignore`` without those that hold a negated word.
 
     Source: Widdows 2003, Section 4.1.
     """
@@ -211,7 +247,6 @@ class WordSpaceMethod:
     difference: str = "orthogonal"
 
     def __post_init__(self) -> None:
-        """Checks the name."""
         if self.difference not in (known := ("orthogonal", "constant", "subtraction", "ignore", "filtering")):
             listed = ", ".join(known)
             raise QueryError(f"difference in a word space must be one of {listed}, got {self.difference!r}")
@@ -221,7 +256,7 @@ class WordSpaceMethod:
         return DenseMethod(difference="ignore" if self.difference == "filtering" else self.difference)
 
     def search(self, space: Callable[[], WordSpace], topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
-        """Ranks the documents of the space; see :meth:`DenseMethod.search`."""
+        """As :meth:`DenseMethod.search`."""
         if self.difference != "filtering":
             return self._algebra.search(space, topics, k)
         rankings = {}
@@ -233,7 +268,7 @@ class WordSpaceMethod:
 
     def compose(self, space: Callable[[], WordSpace], topic: Topic) -> Linear:
         """The words nearest to the query, with their cosines on the scale of query weights, as reports show them."""
-        (basis,) = self._algebra.composed([_difference(topic)], space())
+        (basis,) = self._algebra.composed([_difference(topic)], space().encode)
         cosines = space().around(basis)
         return Linear({word: WEIGHT_SCALE * cosine for word, cosine in cosines.items()})
 

@@ -8,21 +8,21 @@ import logging
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from pyserini_compneg.baselines import DenseEncoder, PairScorer, dense_model_hash, pair_scorer
 from pyserini_compneg.documents import SourceDocument
 from pyserini_compneg.encode import BM25, split_name
 from pyserini_compneg.encode.models import ModelOptions, NeuralSide, load_checkpoint, model_hash
-from pyserini_compneg.eval.qrels import Qrels
+from pyserini_compneg.eval import Qrels
 from pyserini_compneg.index import build_index
-from pyserini_compneg.lab.experiments.datasets.dataset import Dataset
+from pyserini_compneg.lab.experiments.datasets import Dataset
 from pyserini_compneg.lab.experiments.dense import DenseIndex
 from pyserini_compneg.lab.experiments.kept_runs import KEY_DIGITS, digest_of
-from pyserini_compneg.lab.experiments.results import REMEDY
+from pyserini_compneg.lab.experiments.provided import REMEDY
 from pyserini_compneg.lab.experiments.word_space import WordSpace, word_queries
-from pyserini_compneg.lucene.manifest import MANIFEST_NAME, SHARDS_NAME, is_index
+from pyserini_compneg.lucene import MANIFEST_NAME, SHARDS_NAME, is_index
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support.errors import InputError, OutputError
 from pyserini_compneg.support.files import slug
@@ -34,10 +34,9 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """An encoder and the index of its documents.
+    """An encoder, as ``--encoder`` takes it, and the index of its documents.
 
     Attributes:
-        encoder: As ``--encoder`` takes it.
         index: An index that is there already; None to build one.
         label: What distinguishes its rows; empty where it is the only one.
     """
@@ -52,36 +51,17 @@ class Engine:
         return split_name(self.encoder)[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Models:
-    """The models of an experiment besides its encoders.
-
-    Attributes:
-        dense: The encoder of dense rows and of similarities.
-        reranker: Ranks documents again in the rows that say so.
-    """
-
-    dense: str
-    reranker: str
-
-
 class Workplace(ExitStack):
     """Makes what an experiment needs, or uses what is there. It is a context manager, which closes the indexes.
 
-    The names of indexes and converted collections hold a hash of all that they depend on, and their files appear
-    complete or not at all. So a file that is there is right, and an interrupted experiment goes on where it stopped.
+    The names of indexes and converted collections hold a hash of all that they depend on, and they are written
+    atomically. So a file that is there is right, and an interrupted experiment goes on where it stopped.
 
     Args:
         folder: The report's folder; made if it is not there.
-        dataset: The dataset.
-        split: The split that is searched.
-        threads: As for :meth:`SignedImpactSearcher.batch_search`.
-        model_options: How models encode; None for the defaults.
-        models: The other models; each is loaded when it is needed.
+        dense: The name of the encoder of dense rows and of similarities, which is loaded when it is needed.
+        reranker: The name of the model of rows that are reranked.
         model_weight: The share of the model of ``bm25+MODEL`` where a row does not say it; None for the default.
-
-    Raises:
-        OutputError: A folder that holds the dataset or an index, or that cannot be made.
     """
 
     def __init__(
@@ -89,20 +69,23 @@ class Workplace(ExitStack):
         folder: Path,
         dataset: Dataset,
         split: str,
-        threads: int,
-        model_options: ModelOptions | None,
-        models: Models,
+        *,
+        dense: str,
+        reranker: str,
+        threads: int = 1,
+        model_options: ModelOptions | None = None,
         model_weight: float | None = None,
     ) -> None:
         super().__init__()
         self.folder, self.dataset, self.split, self.threads = folder, dataset, split, threads
-        self.model_options, self.models, self.model_weight = model_options, models, model_weight
+        self.dense_name, self.reranker_name = dense, reranker
+        self.model_options, self.model_weight = model_options, model_weight
         self.topics, self.qrels = dataset.topics(split), dataset.qrels(split)
         self._dense: dict[str, DenseIndex] = {}
         self._searchers: dict[tuple[Engine, str | None, float | None], SignedImpactSearcher] = {}
         keep_inputs(folder, dataset.folder, remedy=REMEDY)
         if folder.exists() and (is_index(folder) or not folder.is_dir()):
-            raise OutputError(f"{folder}: is an index or no folder; {REMEDY}")
+            raise OutputError("is an index or no folder", where=folder, remedy=REMEDY)
         folder.mkdir(parents=True, exist_ok=True)
 
     def searcher(
@@ -110,13 +93,7 @@ class Workplace(ExitStack):
     ) -> SignedImpactSearcher:
         """The searcher of an encoder's index, which is built first if it is not there.
 
-        Args:
-            engine: The encoder, and an index of the collection if there is one already.
-            ablation: What is left out of query vectors.
-            model_weight: As for the searcher; None for that of all rows. Other encoders than ``bm25+MODEL`` have none.
-
-        Raises:
-            InputError: An index of other documents.
+        Encoders other than ``bm25+MODEL`` have no ``model_weight``; None is the one of all rows.
         """
         weight = self.model_weight if model_weight is None else model_weight
         weight = weight if engine.is_hybrid else None
@@ -126,9 +103,8 @@ class Workplace(ExitStack):
             opened = SignedImpactSearcher(
                 index, engine.encoder, model_options=options, ablation=ablation, model_weight=weight
             )
-            searcher = self.enter_context(opened)
-            self._check_documents(searcher)
-            self._searchers[key] = searcher
+            self._searchers[key] = self.enter_context(opened)
+            self._check_documents(opened)
         return self._searchers[key]
 
     def depends_on(self, engine: Engine) -> dict[str, object]:
@@ -158,7 +134,7 @@ class Workplace(ExitStack):
     @cached_property
     def reranker(self) -> PairScorer:
         """The model of reranked rows."""
-        return pair_scorer(self.models.reranker)
+        return pair_scorer(self.reranker_name)
 
     def dense_fingerprint(self, encoder: str) -> str:
         """What rankings by a dense encoder depend on; the model is not loaded for it."""
@@ -210,8 +186,15 @@ class Workplace(ExitStack):
         if not index.exists():
             index.parent.mkdir(exist_ok=True)
             collection, options = self._collection(), self._options(encoder)
-            keep = partial(build_index, threads=self.threads, store_raw=True, resume=True)
-            keep(collection, index, encoder, model_options=options)
+            build_index(
+                collection,
+                index,
+                encoder,
+                threads=self.threads,
+                store_raw=True,
+                resume=True,
+                model_options=options,
+            )
         return index
 
     def _collection(self) -> Path:
@@ -242,10 +225,8 @@ class Workplace(ExitStack):
         judged = list(dict.fromkeys(docid for documents in self.qrels.values() for docid in documents))[:_LOOKED_UP]
         missing = [docid for docid in judged if not searcher.reader.has(docid)]
         if missing and len(missing) == len(judged):
-            raise InputError(
-                f"{folder}: none of {len(judged)} judged documents of {self.dataset.folder} is in it, "
-                f"{missing[0]!r} for one; it is an index of another collection"
-            )
+            said = f"none of {len(judged)} judged documents of {self.dataset.folder} is in it, {missing[0]!r} for one"
+            raise InputError(f"{said}; it is an index of another collection", where=folder)
         if missing:
             share = f"{len(missing)} of {len(judged)} judged documents"
             _logger.warning("%s: lacks %s that were looked up, %r for one", folder, share, missing[0])

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pyserini_compneg.lab.experiments.datasets import Dataset
-from pyserini_compneg.lab.experiments.protocol import Protocol
+from pyserini_compneg.lab.experiments.protocol import ProtocolPlan
 from pyserini_compneg.lab.experiments.splits import reported_split, shared_queries
 from pyserini_compneg.lab.training.config import LOG_FILE, TrainConfig, moved_data, read_config
 from pyserini_compneg.lab.training.training import train
@@ -18,7 +18,7 @@ _DEPENDS_ON = ("model", "data", "dev", "training", "teacher")
 _logger = logging.getLogger(__name__)
 
 
-def find_models(protocol: Protocol, dataset: Dataset, folder: Path, split: str | None = None) -> dict[str, Path]:
+def find_models(protocol: ProtocolPlan, dataset: Dataset, folder: Path, split: str | None = None) -> dict[str, Path]:
     """The folders of the models that are there, by the names that rows give them; a warning says which are not.
 
     A model's folder has the name of its recipe, or of its settings file: of those that the protocol names, the first
@@ -43,7 +43,7 @@ def find_models(protocol: Protocol, dataset: Dataset, folder: Path, split: str |
 
 
 def train_models(
-    protocol: Protocol,
+    protocol: ProtocolPlan,
     dataset: Dataset,
     folder: Path,
     base: str | None = None,
@@ -78,7 +78,7 @@ def _on(folder: Path | None, config: TrainConfig, base: str | None) -> TrainConf
     return moved_data(config, lambda dataset: (folder or Path(dataset)).resolve(), base)
 
 
-def _check_apart(protocol: Protocol, dataset: Dataset, reported: str, configs: Iterable[TrainConfig]) -> None:
+def _check_apart(protocol: ProtocolPlan, dataset: Dataset, reported: str, configs: Iterable[TrainConfig]) -> None:
     """Makes sure that no model has seen the queries of the report."""
     for other in sorted(set[str]().union(*map(_splits, configs))):
         if count := shared_queries(dataset, other, reported):
@@ -91,7 +91,7 @@ def _splits(config: TrainConfig) -> set[str]:
     return {source.split or "" for source in config.data} | ({config.dev.split} if config.dev else set())
 
 
-def _recipes(protocol: Protocol, dataset: Dataset) -> dict[str, tuple[str, TrainConfig] | None]:
+def _recipes(protocol: ProtocolPlan, dataset: Dataset) -> dict[str, tuple[str, TrainConfig] | None]:
     """The models that rows name, each with its recipe and what this says; None where the dataset fits no recipe."""
     named = {row.model for section in protocol.sections for row in section.rows}
     return {name: _fitting(recipes, dataset) for name, recipes in protocol.models.items() if name in named}

@@ -3,7 +3,7 @@ import re
 import pytest
 from refusals import refusal
 
-from pyserini_compneg.expression.marks import TEMPLATES
+from pyserini_compneg.expression import TEMPLATES
 from pyserini_compneg.lab.experiments.datasets.nevir import EDITS
 from pyserini_compneg.lab.experiments.protocol import read_protocol
 from pyserini_compneg.lab.experiments.provided import protocol_names
@@ -21,16 +21,7 @@ sections:
     rows:
       - {name: a, method: operators}
 """
-
-
-@pytest.fixture
-def refused(tmp_path):
-    def refused(text):
-        path = tmp_path / "p.yaml"
-        path.write_text(text)
-        return refusal(read_protocol, str(path), error=InputError).removeprefix(str(path))
-
-    return refused
+ROWS = ": sections[0].rows"
 
 
 @pytest.mark.parametrize("name", protocol_names())
@@ -38,18 +29,13 @@ def test_protocols_of_the_package(name):
     """Reading checks methods, settings, measures and kinds of datasets."""
     protocol = read_protocol(name)
     assert protocol.name == name
-    for section in protocol.sections:
-        assert {*section.templates} <= {*TEMPLATES, *EDITS, ONE_NEGATED, TWO_NEGATED}
-        for row in section.rows:
-            assert row.method or row.published, row.name
-            assert all(value is None or -0.1 < value <= 1 for value in row.published)
-
-
-@pytest.mark.parametrize("name", protocol_names())
-def test_notes_name_the_operands_of_the_formula(name):
-    for row in (row for section in read_protocol(name).sections for row in section.rows if row.formula and row.note):
-        named, formula = (set(re.findall(r"\b[ABC]\b", text)) for text in (row.note, row.formula))
-        assert named <= formula, row.name
+    templates = {template for section in protocol.sections for template in section.templates}
+    assert templates <= {*TEMPLATES, *EDITS, ONE_NEGATED, TWO_NEGATED}
+    for row in protocol.rows:
+        assert row.method or row.published, row.name
+        assert all(value is None or -0.1 < value <= 1 for value in row.published)
+        named, operands = (set(re.findall(r"\b[ABC]\b", text)) for text in (row.note, row.formula))
+        assert named <= operands or not row.formula, row.name  # a note is on the operands of the formula
 
 
 def test_figures_of_the_paper():
@@ -87,93 +73,105 @@ def test_a_sweep_of_the_models_weight_is_no_setting_of_the_method():
     assert rows[0].title == "bm25+model, w = 0"
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (("title: Least", "titel: Least"), ": unknown key 'titel'; did you mean title?"),
-        (("about: Nothing", "about: 3"), ": about: expected a text, got 3"),
-        (("[filmsets]", "filmsets"), ": datasets: expected a list, such as [a, b], got 'filmsets'"),
-        (("splits: [dev]", "splits: [dev]\nhits: 0"), ": hits: expected a number from 1, got 0"),
-        (("splits: [dev]", f"splits: [dev]\nhits: {10**30}"), ": hits: expected a number up to 1000000000, got "),
-        (("splits: [dev]", "splits: [dev]\ntitle: Two"), ":6: not valid YAML: title is given twice"),
-        (("[nDCG@10]", "[]"), ": measures: expected a list of at least 1, got []"),
-        (("[nDCG@10]", "[R@5, r@5]"), ": measures: the measure 'R@5' is there twice"),
-        (("[nDCG@10]", "[nDGC@10]"), ": measures: unknown measure 'nDGC@10'"),
-        (("[nDCG@10]", '["P.5,10"]'), ": measures: measure 'P.5,10' is several; name them one by one"),
-        (("[filmsets]", "[filmset]"), ": datasets: no kind of dataset 'filmset'; there are: quest, filmsets, "),
-        (("method: operators", "method: magic"), ": sections[0].rows: row 'a': no method 'magic'; expected one of "),
-        (
-            ("operators}", "operators, settings: {differense: nrf}}"),
-            ": sections[0].rows: row 'a': method operators: unknown setting 'differense'; expected one of union, ",
+WRONG = [
+    # what is written, in place of what, and the message
+    ("titel: Least", "title: Least", ": unknown key 'titel'; did you mean title?"),
+    ("about: 3", "about: Nothing", ": about: expected a text, got 3"),
+    ("datasets: filmsets", "datasets: [filmsets]", ": datasets: expected a list, such as [a, b], got 'filmsets'"),
+    ("[dev]\nhits: 0", "[dev]", ": hits: expected a number from 1, got 0"),
+    (f"[dev]\nhits: {10**30}", "[dev]", ": hits: expected a number up to 1000000000, got "),
+    ("[dev]\ntitle: Two", "[dev]", ":6: not valid YAML: title is given twice"),
+    ("[]", "[nDCG@10]", ": measures: expected a list of at least 1, got []"),
+    ("[R@5, r@5]", "[nDCG@10]", ": measures: the measure 'R@5' is there twice"),
+    ("[nDGC@10]", "[nDCG@10]", ": measures: unknown measure 'nDGC@10'"),
+    ('["P.5,10"]', "[nDCG@10]", ": measures: measure 'P.5,10' is several; name them one by one"),
+    ("[filmset]", "[filmsets]", ": datasets: no kind of dataset 'filmset'; there are: quest, filmsets, "),
+    ("method: magic", "method: operators", f"{ROWS}: row 'a': no method 'magic'; expected one of "),
+    (
+        "operators, settings: {differense: nrf}}",
+        "operators}",
+        f"{ROWS}: row 'a': method operators: unknown setting 'differense'; expected one of union, ",
+    ),
+    (
+        "operators, settings: {difference: minus}}",
+        "operators}",
+        f"{ROWS}: row 'a': difference must be one of ",
+    ),
+    (
+        "operators, sweep: {setting: cpt_weight, symbol: α, values: [1, -1]}}",
+        "operators}",
+        f"{ROWS}: row 'a, α = -1': cpt_weight must be a finite number above 0, got -1",
+    ),
+    ("operators, ablation: all}", "operators}", f"{ROWS}: row 'a': no ablation 'all'; expected one of "),
+    ("[dev]\npapers: {quest: [test]}", "[dev]", ": papers: 'quest' is none of the datasets: "),
+    ("{name: a}", "{name: a, method: operators}", f"{ROWS}: no row has a method"),
+    ("{name: a, methods: b,", "{name: a,", f"{ROWS}[0]: unknown key 'methods'; did you mean method?"),
+    (
+        "{name: a, reads: marks,",
+        "{name: a,",
+        f"{ROWS}[0].reads: expected 'expression', 'plain', 'model' or 'llm', got 'marks'",
+    ),
+    ("{name: a, published: [1, 2],", "{name: a,", ": the row 'a' has more published figures than there are meas"),
+    ("operators, model: nc}", "operators}", ": the row 'a' names the model 'nc'; models has: none"),
+    (
+        "operators, tuned: true}",
+        "operators}",
+        f"{ROWS}[0]: row 'a' is tuned, but has no sweep that says of which values",
+    ),
+    (
+        "operators, tuned: true, sweep: {setting: cpt_weight, symbol: β, values: [1]}}",
+        "operators}",
+        ": the row 'a' is tuned, but tuned_on names no split",
+    ),
+    (
+        "word-space, settings: {difference: vanilla}}",
+        "operators}",
+        f"{ROWS}: row 'a': difference in a word space must be one of orthogonal, ",
+    ),
+    ("[dev]\nqueries: words", "[dev]", ": queries of words are not judged, so there is no nDCG@10; "),
+    ("[dev]\nqueries: word", "[dev]", ": queries: expected 'dataset' or 'words', got 'word'"),
+    ("{name: a, published: [x],", "{name: a,", f"{ROWS}[0].published[0]: expected a number"),
+    ("{name: a, published: [.nan],", "{name: a,", f"{ROWS}[0].published[0]: expected a finite number"),
+    ("operators}\n      - {name: a, method: operators}", "operators}", f"{ROWS}: the row 'a' is there twice"),
+    (
+        "sections:\n  - {title: ONE!, rows: [{name: a, method: operators}]}",
+        "sections:",
+        ": the section 'one' is there twice",
+    ),
+    ("    rows: []", "    rows:\n      - {name: a, method: operators}", f"{ROWS}: "),
+    (
+        "{name: a, sweep: {setting: x, symbol: x, values: [y]},",
+        "{name: a,",
+        f"{ROWS}[0].sweep.values[0]: expected a whole number, got 'y'",
+    ),
+    ("interference: {section: Two}\nsections:", "sections:", ": interference: no section 'Two'"),
+    (
+        "interference: {section: One, bins: 0}\nsections:",
+        "sections:",
+        ": interference.bins: expected a number from 1, got 0",
+    ),
+    (
+        "\n      - ".join(
+            f"{{name: {name}, method: operators, sweep: {{setting: cpt_weight, symbol: {name}, values: [1]}}}}"
+            for name in "αβ"
         ),
-        (
-            ("operators}", "operators, settings: {difference: minus}}"),
-            ": sections[0].rows: row 'a': difference must be one of ",
-        ),
-        (
-            ("operators}", "operators, sweep: {setting: cpt_weight, symbol: α, values: [1, -1]}}"),
-            ": sections[0].rows: row 'a, α = -1': cpt_weight must be a finite number above 0, got -1",
-        ),
-        (
-            ("operators}", "operators, ablation: all}"),
-            ": sections[0].rows: row 'a': no ablation 'all'; expected one of ",
-        ),
-        (("splits: [dev]", "splits: [dev]\npapers: {quest: [test]}"), ": papers: 'quest' is none of the datasets: "),
-        (("{name: a, method: operators}", "{name: a}"), ": sections[0].rows: no row has a method"),
-        (
-            ("{name: a,", "{name: a, methods: b,"),
-            ": sections[0].rows[0]: unknown key 'methods'; did you mean method?",
-        ),
-        (
-            ("{name: a,", "{name: a, reads: marks,"),
-            ": sections[0].rows[0].reads: expected 'expression', 'plain', 'model' or 'llm', got 'marks'",
-        ),
-        (("{name: a,", "{name: a, published: [1, 2],"), ": the row 'a' has more published figures than there are meas"),
-        (
-            ("operators}", "operators, model: nc}"),
-            ": the row 'a' names the model 'nc'; models has: none",
-        ),
-        (
-            ("operators}", "operators, tuned: true}"),
-            ": sections[0].rows[0]: row 'a' is tuned, but has no sweep that says of which values",
-        ),
-        (
-            ("operators}", "operators, tuned: true, sweep: {setting: cpt_weight, symbol: β, values: [1]}}"),
-            ": the row 'a' is tuned, but tuned_on names no split",
-        ),
-        (
-            ("operators}", "word-space, settings: {difference: vanilla}}"),
-            ": sections[0].rows: row 'a': difference in a word space must be one of orthogonal, ",
-        ),
-        (
-            ("splits: [dev]", "splits: [dev]\nqueries: words"),
-            ": queries of words are not judged, so there is no nDCG@10; ",
-        ),
-        (("splits: [dev]", "splits: [dev]\nqueries: word"), ": queries: expected 'dataset' or 'words', got 'word'"),
-        (("{name: a,", "{name: a, published: [x],"), ": sections[0].rows[0].published[0]: expected a number"),
-        (("{name: a,", "{name: a, published: [.nan],"), ": sections[0].rows[0].published[0]: expected a finite number"),
-        (
-            ("operators}", "operators}\n      - {name: a, method: operators}"),
-            ": sections[0].rows: the row 'a' is there twice",
-        ),
-        (
-            ("sections:", "sections:\n  - {title: ONE!, rows: [{name: a, method: operators}]}"),
-            ": the section 'one' is there twice",
-        ),
-        (("    rows:\n      - {name: a, method: operators}", "    rows: []"), ": sections[0].rows: "),
-        (
-            ("{name: a,", "{name: a, sweep: {setting: x, symbol: x, values: [y]},"),
-            ": sections[0].rows[0].sweep.values[0]: expected a whole number, got 'y'",
-        ),
-        (("sections:", "interference: {section: Two}\nsections:"), ": interference: no section 'Two'"),
-        (
-            ("sections:", "interference: {section: One, bins: 0}\nsections:"),
-            ": interference.bins: expected a number from 1, got 0",
-        ),
-    ],
-)
-def test_what_is_no_protocol(refused, change, message):
-    assert refused(LEAST.replace(*change)).startswith(message)
+        "{name: a, method: operators}",
+        f"{ROWS}: sweeps over 'α' and over 'β' need a section each",
+    ),
+    # rows that are reranked
+    ("operators, rerank: all}", "operators}", f"{ROWS}[0].rerank: expected 'text', 'atoms' or 'both', got 'all'"),
+    ("dense, rerank: text}", "operators}", f"{ROWS}: row 'a': rerank: ranks documents of a method of search again, n"),
+    ("operators, rerank: text, rerank_hits: 0}", "operators}", f"{ROWS}[0].rerank_hits: expected a number from 1"),
+    ("operators, rerank_judged: true}", "operators}", f"{ROWS}[0]: row 'a' has rerank_judged, but no rerank that says"),
+    ("operators, rerank_judged: some}", "operators}", f"{ROWS}[0].rerank_judged: expected true or false, got 'some'"),
+]
+
+
+@pytest.mark.parametrize(("new", "old", "message"), WRONG)
+def test_what_is_no_protocol(tmp_path, new, old, message):
+    path = tmp_path / "p.yaml"
+    path.write_text(LEAST.replace(old, new))
+    assert refusal(read_protocol, str(path), error=InputError).startswith(f"{path}{message}")
 
 
 def test_some_rows():
@@ -195,12 +193,3 @@ def test_no_such_protocol(tmp_path):
     assert refusal(read_protocol, "table9", error=InputError) == f"no protocol 'table9'; {expected}"
     path = str(tmp_path / "none.yaml")
     assert refusal(read_protocol, path, error=InputError).startswith(f"{path}: cannot be read: ")
-
-
-def test_a_section_has_one_sweep(refused):
-    rows = [
-        f"{{name: {name}, method: operators, sweep: {{setting: cpt_weight, symbol: {name}, values: [1]}}}}"
-        for name in "αβ"
-    ]
-    text = LEAST.replace("{name: a, method: operators}", "\n      - ".join(rows))
-    assert refused(text) == (": sections[0].rows: sweeps over 'α' and over 'β' need a section each")

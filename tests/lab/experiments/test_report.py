@@ -8,29 +8,41 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
 
+from pyserini_compneg.eval import Figure
+from pyserini_compneg.eval.significance import PairedDifference, PValue
 from pyserini_compneg.lab.experiments.plots import draw_bars, draw_curve
+from pyserini_compneg.lab.experiments.protocol import RowPlan, SectionPlan
 from pyserini_compneg.lab.experiments.report import escape, write_report
-from pyserini_compneg.lab.experiments.results import Cell, Curve, Example, Point, Results, Row, Section
+from pyserini_compneg.lab.experiments.results import Curve, Example, Point, Results, RowRun, Section
 from pyserini_compneg.support.errors import OutputError
 
 PIPE = re.compile(r"(?<!\\)(?:\\\\)*\|")
 """A sign that parts cells: one that no backslash escapes."""
 
 ODD = "a | b\n# c *d* _e_ `f` <g> & h \\ [i](j) $k$ ~l~ 100 % {m} \x1b[2J\x00"
+BETTER = {"vanilla": PairedDifference(0.125, (0.01, 0.2), PValue(0.01, 0.02), None)}
 
 
-def per_query(**values):
-    return {name: {f"q{n}": {"nDCG@10": value} for n, value in enumerate(found)} for name, found in values.items()}
+def row(name, *figure, formula="", note="", published=None, values=()):
+    """A row of nDCG@10; without a figure, only published."""
+    plan = RowPlan(name="a", formula=formula, note=note, method="operators", published=(published,))
+    per_query = {f"q{n}": {"nDCG@10": value} for n, value in enumerate(values)}
+    path, figures = (f"runs/{name}.txt", {"nDCG@10": Figure(*figure)}) if figure else (None, {})
+    return RowRun(plan, name, path, figures=figures, per_query=per_query)
 
 
-ROWS = (
-    Row("vanilla", "f(A ⋆ B)", {"nDCG@10": Cell(0.375, (0.1, 0.6), (), 0.132)}, "runs/vanilla.txt"),
-    Row("fusion", "s(A) − s(B)", {"nDCG@10": Cell(published=0.228)}, None, "Theirs."),
-    Row("NRF", "A − λB", {"nDCG@10": Cell(0.50004, (0.4, 0.6), ("vanilla",), 0.256)}, "runs/NRF.txt", "Salton's."),
-    Row("it's", "A − π_B(A)", {"nDCG@10": Cell(0.49996, None, (), None)}, "runs/it's.txt", "Salton's."),
+def section(*rows, title="Set difference", queries=2, qrels="qrels/set-difference.txt"):
+    return Section(SectionPlan(title=title, rows=(RowPlan(name="a", method="operators"),)), [], rows, queries, qrels)
+
+
+VANILLA = row("vanilla", 0.375, (0.1, 0.6), formula="f(A ⋆ B)", published=0.132, values=[0.5, 0.25])
+SECTION = section(
+    VANILLA,
+    row("fusion", formula="s(A) − s(B)", note="Theirs.", published=0.228),
+    row("NRF", 0.50004, (0.4, 0.6), BETTER, formula="A − λB", note="Salton's.", published=0.256, values=[0.25, 1.0]),
+    row("it's", 0.49996, formula="A − π_B(A)", note="Salton's.", values=[0.5, 0.5]),
+    queries=1200,
 )
-VALUES = per_query(vanilla=[0.5, 0.25], NRF=[0.25, 1.0], **{"it's": [0.5, 0.5]})
-SECTION = Section("Set difference", 1200, ROWS, "vanilla", VALUES, "qrels/set-difference.txt")
 CURVE = Curve("By interference", "similarity", "nDCG@10", {"NRF": (Point(0.1, 0.5, 0.4, 0.6, 7),), "ignore": ()})
 EXAMPLE = Example(
     section="Set difference",
@@ -110,7 +122,7 @@ def test_the_page(page_of):
     assert "```sh\npython -m pyserini_compneg.reproduce table1\n```\n" in page
     counts = "beside vanilla: NRF 1 better, 0 equal, 1 worse; it's 1 better, 1 equal, 0 worse.\n"
     assert f"nDCG@10 of single queries {counts}" in page
-    near = replace(SECTION, per_query=per_query(vanilla=[0.1 + 0.2], NRF=[0.3]))  # sums in another order
+    near = section(row("vanilla", 0.3, values=[0.1 + 0.2]), row("NRF", 0.3, values=[0.3]))  # sums in another order
     assert "NRF 0 better, 1 equal, 0 worse." in page_of(replace(RESULTS, sections=(near,)))
     assert "| similarity | 0.1 |\n| --- | ---: |\n| NRF | 0.500 |\n| ignore |  |\n| queries | 7 |\n" in page
     assert "2 of 3 runs were made for this report, in 12.3 s.\n" in page
@@ -133,10 +145,11 @@ def test_examples_have_terms_and_documents(page_of):
 
 def test_measures_in_percent_and_those_of_which_the_lowest_is_the_best(page_of):
     measures = ("negated_terms", "delta_recall@1")
-    values = {"a": (0.02, 0.5), "b": (0.01, -0.05)}
-    rows = tuple(Row(name, "", dict(zip(measures, map(Cell, v), strict=True)), "r") for name, v in values.items())
-    section = Section("S", 2, rows, "a", {}, "q")
-    page = page_of(replace(RESULTS, measures=measures, lower_is_better=measures[:1], sections=(section,)))
+    rows = [row("a", 0.0), row("b", 0.0)]
+    for one, values in zip(rows, ((0.02, 0.5), (0.01, -0.05)), strict=True):
+        one.figures = dict(zip(measures, map(Figure, values), strict=True))
+    shares = section(*rows, qrels="q")
+    page = page_of(replace(RESULTS, measures=measures, lower_is_better=measures[:1], sections=(shares,)))
     assert "| method | formula | negated\\_terms (%) | delta\\_recall@1 (%) |\n" in page
     assert "| a | a |  | 2.00 | **50.00** |\n| b | b |  | **1.00** | −5.00 |\n" in page
     assert "Lower is better for negated\\_terms." in page
@@ -145,9 +158,9 @@ def test_measures_in_percent_and_those_of_which_the_lowest_is_the_best(page_of):
 
 
 def test_one_row_or_one_query_is_compared_with_nothing(page_of):
-    alone = replace(SECTION, rows=ROWS[:2])
-    for section in (alone, replace(SECTION, queries=1)):
-        page = page_of(replace(RESULTS, sections=(section,)))
+    alone = replace(SECTION, rows=SECTION.rows[:2])
+    for one in (alone, replace(SECTION, queries=1)):
+        page = page_of(replace(RESULTS, sections=(one,)))
         assert "superscript" not in page and "| a |" not in page
     assert "**0.375**" not in page_of(replace(RESULTS, sections=(alone,)))
     assert "(1 query)" in page
@@ -155,10 +168,11 @@ def test_one_row_or_one_query_is_compared_with_nothing(page_of):
 
 def test_any_text_stays_in_its_cell(page_of):
     example = replace(EXAMPLE, method=ODD, text=ODD, expression=ODD, positive=((ODD, 1.0),), gained=(ODD,))
-    row = Row(ODD, ODD, {"nDCG@10": Cell(0.5, (0.4, 0.6), (), 0.3)}, ODD, ODD)
-    section = Section(ODD, 2, (row, replace(row, name="b")), ODD, {}, ODD)
+    rows = [row(name, 0.5, (0.4, 0.6), formula=ODD, note=ODD, published=0.3) for name in (ODD, "b")]
     texts = {"title": ODD, "about": ODD, "dataset": {ODD: ODD}, "settings": {ODD: ODD}, "command": "a\n```\nb"}
-    page = page_of(replace(RESULTS, sections=(section,), examples=(example,), curves=(), **texts))
+    page = page_of(
+        replace(RESULTS, sections=(section(*rows, title=ODD, qrels=ODD),), examples=(example,), curves=(), **texts)
+    )
     assert "````sh\na\n```\nb\n````\n" in page
     assert not re.search(r"[\x00-\x08\x0b-\x1f]", page)
     prose = re.sub(r"^(`{3,}).*?^\1$", "", page, flags=re.DOTALL | re.MULTILINE)
@@ -176,22 +190,20 @@ def test_every_sign_that_means_something_is_escaped(text):
 
 
 @pytest.mark.parametrize(
-    "cells",
+    "rows",
     [
-        {"a": Cell(published=0.25)},
-        {"a": Cell(0.0), "b": Cell(0.0, (-0.1, 0.1))},
-        {"a": Cell(-0.5, (-0.6, -0.4)), "b": Cell(0.5)},
-        {"a": Cell(0.5), "$x^2$ & <b>": Cell(), "c" * 500: Cell(0.1)},
+        [row("a", published=0.25)],
+        [row("a", 0.0), row("b", 0.0, (-0.1, 0.1))],
+        [row("a", -0.5, (-0.6, -0.4)), row("b", 0.5)],
+        [row("a", 0.5), row("$x^2$ & <b>"), row("c" * 500, 0.1)],
     ],
 )
-def test_bars_are_drawn_of_all_that_has_a_figure(cells):
-    rows = tuple(Row(name, "", {"nDCG@10": cell}, "r") for name, cell in cells.items())
-    assert draw_bars(replace(SECTION, rows=rows), RESULTS).startswith(b"\x89PNG")
+def test_bars_are_drawn_of_all_that_has_a_figure(rows):
+    assert draw_bars(section(*rows), RESULTS).startswith(b"\x89PNG")
 
 
 def test_nothing_is_drawn_of_nothing():
-    empty = replace(SECTION, rows=(Row("a", "", {"nDCG@10": Cell()}),), per_query={})
-    assert draw_bars(empty, RESULTS) is None
+    assert draw_bars(section(row("a")), RESULTS) is None
     assert draw_curve(replace(CURVE, series={"a": ()})) is draw_curve(replace(CURVE, series={})) is None
 
 
@@ -224,7 +236,7 @@ def test_plots_of_an_earlier_report_are_removed_and_nothing_else(page_of, tmp_pa
 def test_a_failure_leaves_an_older_report_as_it_was(page_of, tmp_path):
     (tmp_path / "report.md").write_text("older")
     with pytest.raises(KeyError):
-        page_of(replace(RESULTS, sections=(replace(SECTION, per_query={name: {"q": {}} for name in VALUES}),)), True)
+        page_of(replace(RESULTS, sections=(section(VANILLA, replace(SECTION.rows[2], per_query={})),)), True)
     assert files(tmp_path) == {"report.md": b"older"}
 
 

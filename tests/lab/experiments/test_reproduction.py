@@ -53,6 +53,10 @@ sections:
 """
 
 
+def per_query(section):
+    return {row.name: row.per_query for row in section.ran}
+
+
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory):
     return open_dataset(write_film_set(tmp_path_factory.mktemp("data") / "films"))
@@ -82,26 +86,26 @@ def run(dataset, protocol, tmp_path):
 
 def test_the_figures_are_those_of_the_run_files(run, dataset, tmp_path):
     results = run()
-    assert [section.title for section in results.sections] == ["Set difference", "Atoms"]
+    assert [section.plan.title for section in results.sections] == ["Set difference", "Atoms"]
     assert (results.dataset["split"], results.dataset["documents"], results.is_papers) == ("dev", 24, False)
     differences = results.sections[0]
     assert [row.name for row in differences.rows] == ["vanilla", "ignore", "disentangled", "elsewhere"]
-    assert differences.baseline == "vanilla"
+    assert [row.name for row in differences.ran] == ["vanilla", "ignore", "disentangled"]
     qrels = {t.qid: dataset.qrels("dev")[t.qid] for t in dataset.topics("dev") if t.group == "_ that are not _"}
     assert differences.queries == len(qrels) > 2
     measures = parse_measures(["nDCG@10", "R@100"])
     for row in differences.rows[:3]:
-        values = evaluate(qrels, read_run(tmp_path / "report" / row.run), measures)
-        assert differences.per_query[row.name] == values
+        values = evaluate(qrels, read_run(tmp_path / "report" / row.path), measures)
+        assert row.per_query == values
         for measure in measures:
             mean = sum(values[qid][measure.name] for qid in qrels) / len(qrels)
-            assert row.cells[measure.name].value == pytest.approx(mean)
+            assert row.figures[measure.name].value == pytest.approx(mean)
     elsewhere = differences.rows[3]
-    assert (elsewhere.run, elsewhere.cells["nDCG@10"].value, elsewhere.cells["R@100"].published) == (None, None, 0.9)
-    assert differences.rows[1].note == "The negation is left out."
-    ignore, disentangled = (row.cells["nDCG@10"] for row in differences.rows[1:3])
+    assert (elsewhere.path, elsewhere.figures, elsewhere.published(1)) == (None, {}, 0.9)
+    assert differences.rows[1].plan.note == "The negation is left out."
+    ignore, disentangled = (row.figures["nDCG@10"] for row in differences.rows[1:3])
     assert disentangled.value > ignore.value
-    assert "ignore" in disentangled.better_than and "disentangled" not in ignore.better_than
+    assert "ignore" in disentangled.better_than() and "disentangled" not in ignore.better_than()
 
 
 def test_examples_show_what_made_the_difference(run):
@@ -112,7 +116,7 @@ def test_examples_show_what_made_the_difference(run):
     assert {term for term, _ in best.positive} and all(weight > 0 for _, weight in best.positive)
     assert best.negative and all(weight < 0 for _, weight in best.negative)
     assert all(title.split()[0] in ("red", "green", "blue") for title in (*best.gained, *best.lost))
-    assert run(("examples: 1", "examples: 0")).examples == ()
+    assert not run(("examples: 1", "examples: 0")).examples
 
 
 def test_queries_without_a_result_are_one_warning_for_each_row(run, tmp_path, caplog):
@@ -120,7 +124,7 @@ def test_queries_without_a_result_are_one_warning_for_each_row(run, tmp_path, ca
     queries = (folder / "dev.jsonl").read_text()
     (folder / "dev.jsonl").write_text(queries.replace("<mark>spy films</mark>", "<mark>zebras</mark>"))
     results = run(dataset=open_dataset(folder))  # the wording still has the other words
-    rows = [(row.name, section.title) for section in results.sections for row in section.rows if row.run]
+    rows = [(row.name, section.plan.title) for section in results.sections for row in section.ran]
     said = [message for message in caplog.messages if "no result" in message]
     assert [message.split(":")[0] for message in said] == [f"row {name!r} of {title!r}" for name, title in rows[1:]]
     assert said[0].endswith("3 of 6 queries have no result, such as q18: no positive term is left to search for")
@@ -225,9 +229,9 @@ def test_each_engine_has_its_own_index(run, dataset, tmp_path, caplog):
     assert not (tmp_path / "report" / "indexes").exists()
     (warning,) = {record.getMessage() for record in caplog.records if "lacks" in record.getMessage()}
     assert warning.startswith(f"{tmp_path / 'half'}: lacks 12 of 24 judged documents that were looked up, 'D")
-    both = [row.cells["R@100"].value for row in atoms.rows]
+    both = [row.figures["R@100"].value for row in atoms.rows]
     alone = [run(engines=[one], folder=tmp_path / f"alone-{one.label}") for one in engines]
-    assert both == [results.sections[1].rows[0].cells["R@100"].value for results in alone]
+    assert both == [results.sections[1].rows[0].figures["R@100"].value for results in alone]
     assert both[0] > both[1]
 
 
@@ -259,7 +263,7 @@ def test_encoded_atoms_that_have_changed_are_searched_anew(run, dataset, tmp_pat
         lines = ({"text": text, "vector": {term: 1.0}, "encoder": "bm25"} for text in sorted({*texts}))
         atoms = write_jsonl(tmp_path / "atoms.jsonl", *lines)
         results = run(engines=[Engine(str(atoms), tmp_path / "index")])
-        values.append(results.sections[1].per_query)
+        values.append(results.sections[1].rows[0].per_query)
     assert values[0] != values[1]
 
 
@@ -316,7 +320,7 @@ def test_sections_without_queries_are_left_out(run, tmp_path):
     lines = [line for line in (folder / "dev.jsonl").read_text().splitlines(True) if '"_ that are not _"' not in line]
     (folder / "dev.jsonl").write_text("".join(lines))
     dataset = open_dataset(folder)
-    assert [section.title for section in run(dataset=dataset).sections] == ["Atoms"]
+    assert [section.plan.title for section in run(dataset=dataset).sections] == ["Atoms"]
     message = refusal(run, ("templates: [_]", "templates: [_ that are not _]"), dataset=dataset, error=InputError)
     assert message == f"{folder}: split dev has no query of protocol two: '_ that are not _', '_ that are not _'"
 
@@ -328,14 +332,14 @@ def test_what_is_read_of_a_text(run):
     text = "{name: text, reads: plain, method: operators}"
     change = (marked, f"{marked}\n      - {read}\n      - {text}")
     results = run(change)
-    values = results.sections[0].per_query
+    values = per_query(results.sections[0])
     assert values["model"] == values["disentangled"]
     assert values["text"] == values["vanilla"]
     shown = {example.method: example.expression for example in results.examples}
     assert " NOT " in shown["model"]
     assert "queries" not in results.settings
     results = run(change, read="model")
-    values = results.sections[0].per_query
+    values = per_query(results.sections[0])
     assert values["disentangled"] == values["model"]
     assert results.settings["queries"] == "plain texts, read as model"
 
@@ -355,7 +359,7 @@ def test_a_language_model_reads_the_texts(run, tmp_path, monkeypatch, caplog):
         results = run(read="llm")
     assert len(server.requests) == 3  # after three failures no more is asked, in any row or example
     assert any("HTTP status 403; read by the model in the package" in message for message in caplog.messages)
-    assert results.sections[0].per_query == run(read="model").sections[0].per_query
+    assert per_query(results.sections[0]) == per_query(run(read="model").sections[0])
 
 
 TUNED = """
@@ -387,7 +391,7 @@ def test_a_row_is_tuned_on_another_split(tmp_path):
     assert results.settings["tuned on"] == "train"
     ignore, tuned = section.rows
     assert tuned.name in ("disentangled, tuned λ = 0", "disentangled, tuned λ = 0.5", "disentangled, tuned λ = 1000")
-    assert tuned.note == "Ours. Of several values, the one with the best nDCG@10 on train."
+    assert tuned.plan.note == "Ours. Of several values, the one with the best nDCG@10 on train."
     found = {}  # the same by hand, on the other split
     for value in ("0", "0.5", "1000"):
         text = (
@@ -397,7 +401,7 @@ def test_a_row_is_tuned_on_another_split(tmp_path):
         )
         (tmp_path / "q.yaml").write_text(text.replace("[0, 0.5, 1000]", f"[{value}]"))
         plain = reproduce(read_protocol(str(tmp_path / "q.yaml")), data, [Engine("bm25")], tmp_path / "other")
-        found[value] = plain.sections[0].rows[1].cells["nDCG@10"].value
+        found[value] = plain.sections[0].rows[1].figures["nDCG@10"].value
     best = max(found, key=lambda value: found[value])
     assert tuned.name == f"disentangled, tuned λ = {best}" and not results.curves
     assert results.runs_made == 2  # of the report; the runs for tuning are beside them
@@ -436,6 +440,6 @@ def test_words_of_the_documents_as_queries(tmp_path, caplog):
     results = reproduce(protocol, data, [Engine("bm25")], tmp_path / "report", wordnet=write_wordnet(tmp_path / "wn"))
     one, two = results.sections
     assert one.queries > 5 and two.queries > 5 and not (tmp_path / "report" / "indexes").exists()
-    shares = {row.name: row.cells["negated_terms"].value for row in one.rows}
+    shares = {row.name: row.figures["negated_terms"].value for row in one.rows}
     assert shares["filtering"] == 0.0 < shares["no negation"] and shares["orthogonal negation"] < shares["no negation"]
     assert any(example.positive for example in results.examples)

@@ -15,7 +15,7 @@ from pyserini_compneg.lab.experiments.jobs import _among
 from pyserini_compneg.lab.experiments.protocol import read_protocol
 from pyserini_compneg.lab.experiments.provided import MS_MARCO_MINILM
 from pyserini_compneg.lab.experiments.workplace import Engine
-from pyserini_compneg.support.errors import DownloadError, EncodingError, InputError
+from pyserini_compneg.support.errors import DownloadError, EncodingError
 from pyserini_compneg.topics.topics import Topic
 
 RERANKED = """
@@ -67,7 +67,7 @@ def without(model):
 
 def test_reranked_rows(rerun, tmp_path):
     results, loaded = rerun()
-    sparse, again, text = (read_run(tmp_path / "report" / row.run) for row in results.sections[0].rows)
+    sparse, again, text = (read_run(tmp_path / "report" / row.path) for row in results.sections[0].rows)
     assert loaded == [MS_MARCO_MINILM] == [results.settings["reranker"]]
     for qid, ranking in again.items():
         assert list(ranking) != list(sparse[qid]) or len(ranking) == 1
@@ -81,7 +81,7 @@ def test_reranked_rows(rerun, tmp_path):
 def test_judged_documents_alone_are_reranked(rerun, tmp_path):
     protocol = RERANKED.replace("rerank_hits: 3", "rerank_judged: true")
     results, _ = rerun(text=protocol)
-    sparse, again, _ = (read_run(tmp_path / "report" / row.run) for row in results.sections[0].rows)
+    sparse, again, _ = (read_run(tmp_path / "report" / row.path) for row in results.sections[0].rows)
     judged = open_dataset(tmp_path / "films").qrels("dev")
     assert again
     for qid, ranking in again.items():
@@ -93,7 +93,7 @@ def test_judged_documents_alone_are_reranked(rerun, tmp_path):
     (tmp_path / "films" / "dev.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
     changed, loaded = rerun(text=protocol, dataset=open_dataset(tmp_path / "films"))
     assert loaded  # other judgements are other documents
-    assert changed.sections[0].rows[1].run != results.sections[0].rows[1].run
+    assert changed.sections[0].rows[1].path != results.sections[0].rows[1].path
 
 
 def test_a_topics_own_filter_is_kept():
@@ -121,21 +121,3 @@ def test_a_model_of_another_kind_is_refused_before_anything_is_indexed(tmp_path)
     message = refusal(reproduce, protocol, films, engines, report, reranker=str(masked), error=EncodingError)
     assert message.startswith(f"{masked}: has no head that scores (BertForMaskedLM); rerank with ")
     assert not report.exists()
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "message"),
-    [
-        ("rerank: text", "rerank: all", "rerank: expected 'text', 'atoms' or 'both', got 'all'"),
-        (
-            "method: score-fusion, rerank: text",
-            "method: dense, rerank: text",
-            "method of search again, not of dense",
-        ),
-        ("rerank_hits: 3", "rerank_hits: 0", "rerank_hits"),
-        ("rerank: both, rerank_hits: 3", "rerank_judged: true", "'again' has rerank_judged, but no rerank that says"),
-        ("rerank_hits: 3", "rerank_judged: some", "rerank_judged: expected true or false, got 'some'"),
-    ],
-)
-def test_wrong_rows(rerun, before, after, message):
-    assert message in refusal(rerun, text=RERANKED.replace(before, after), error=InputError)

@@ -147,8 +147,8 @@ def test_models_are_trained_once_and_run(tmp_path, protocol, films, caplog):
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
     results = reproduce(protocol, films, [Engine("bm25")], tmp_path / "report", models=models)
     atoms, unions = results.sections
-    assert [row.name for row in atoms.rows if row.run] == ["not trained", "sparse", "dense", "dense without figures"]
-    assert atoms.rows[1].cells["nDCG@10"].published == 0.3
+    assert [row.name for row in atoms.rows if row.path] == ["not trained", "sparse", "dense", "dense without figures"]
+    assert atoms.rows[1].published(0) == 0.3
     assert [row.name for row in unions.rows] == ["sparse"]
     assert results.settings["model 'dense one'"] == str(models["dense one"])
     place = models["sparse one"]
@@ -185,7 +185,7 @@ def test_models_that_are_not_there(tmp_path, protocol, films, caplog):
     assert record.getMessage().endswith("; --train trains them")
     results = reproduce(protocol, films, [Engine("bm25")], tmp_path / "report")
     (atoms,) = results.sections
-    assert [(row.name, row.run is None) for row in atoms.rows] == [
+    assert [(row.name, row.path is None) for row in atoms.rows] == [
         ("not trained", False),
         ("sparse", True),
         ("dense", True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from pyserini_compneg.eval.qrels import Qrels, read_qrels
+from pyserini_compneg.eval import Qrels, read_qrels
 from pyserini_compneg.lab.experiments.datasets.dataset import (
     Dataset,
     Split,
@@ -15,7 +15,7 @@ from pyserini_compneg.lab.experiments.datasets.dataset import (
     require_file,
 )
 from pyserini_compneg.support.errors import InputError
-from pyserini_compneg.topics.topics import Topic, read_topics
+from pyserini_compneg.topics import Topic, read_topics
 
 _PROVENANCE = {
     "scifact": "SciFact, allenai/scifact (claims and judgements CC BY-NC 2.0), in BEIR's layout",

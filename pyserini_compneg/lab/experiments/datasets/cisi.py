@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from pyserini_compneg.documents import SourceDocument
-from pyserini_compneg.eval.qrels import Qrels
+from pyserini_compneg.eval import Qrels
 from pyserini_compneg.lab.experiments.datasets.dataset import (
     Dataset,
     Split,

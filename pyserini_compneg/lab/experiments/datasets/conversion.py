@@ -14,7 +14,7 @@ from pyserini_compneg.lab.experiments.datasets.dataset import Dataset
 from pyserini_compneg.support.errors import InputError, OutputError
 from pyserini_compneg.support.progress import progress
 from pyserini_compneg.support.staging import keep_inputs, output_errors, staged_folder
-from pyserini_compneg.topics.topics import Topic
+from pyserini_compneg.topics import Topic
 
 DOCUMENTS = "collection/documents.jsonl"
 EXPRESSIONS, TEXTS, PLAIN = "topics.tsv", "topics.jsonl", "topics.plain.tsv"

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyserini_compneg.documents import SourceDocument, source_document
-from pyserini_compneg.eval.qrels import Qrels
+from pyserini_compneg.eval import Qrels
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import decoded_line, iter_blocks, iter_jsonl, iter_lines
-from pyserini_compneg.topics.topics import Topic
+from pyserini_compneg.topics import Topic
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.documents import SourceDocument
-from pyserini_compneg.eval.qrels import Qrels
+from pyserini_compneg.eval import Qrels
 from pyserini_compneg.lab.experiments.datasets.dataset import (
     Dataset,
     Split,
@@ -30,7 +30,7 @@ from pyserini_compneg.lab.experiments.datasets.dataset import (
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_jsonl
 from pyserini_compneg.support.json_objects import checked_id, json_kind, parse_json_list, query_id
-from pyserini_compneg.topics.topics import Topic, read_topics
+from pyserini_compneg.topics import Topic, read_topics
 
 _CORPUS, _QUERIES = "corpus.json", "test_manual_final.json"
 _QUERY_FIELDS = ("RQ_rewrite", "ExcluQ")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_compneg.documents import SourceDocument
-from pyserini_compneg.eval.qrels import Qrels
+from pyserini_compneg.eval import Qrels
 from pyserini_compneg.lab.experiments.datasets.dataset import (
     Dataset,
     Split,
@@ -28,7 +28,7 @@ from pyserini_compneg.lab.experiments.datasets.dataset import (
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_jsonl
 from pyserini_compneg.support.json_objects import checked_id
-from pyserini_compneg.topics.topics import Topic
+from pyserini_compneg.topics import Topic
 
 _NAMES = ("train", "validation", "val", "dev", "test")
 _TEXTS = ("q1", "q2", "doc1", "doc2")

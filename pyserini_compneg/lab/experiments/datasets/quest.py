@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from pyserini_compneg.documents import SourceDocument
-from pyserini_compneg.eval.qrels import Qrels, read_qrels
+from pyserini_compneg.eval import Qrels, read_qrels
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.lab.experiments.datasets.dataset import (
     Dataset,
@@ -25,7 +25,7 @@ from pyserini_compneg.lab.experiments.datasets.dataset import (
 )
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.json_objects import ID_FIELDS
-from pyserini_compneg.topics.topics import Topic, read_topics
+from pyserini_compneg.topics import Topic, read_topics
 
 _NAMES = ("train", "train_aug", "val", "dev", "test", "queries")
 _QUEST = "QUEST, google-research/language (Apache-2.0); text from Wikipedia (CC BY-SA)"
