@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyserini_compneg.compose import Operators, compose_query
-    from pyserini_compneg.encode.corpus import encode_collection
+    from pyserini_compneg.encode import encode_collection
     from pyserini_compneg.encode.models import ModelOptions
     from pyserini_compneg.eval import evaluate, parse_measures, read_qrels, read_run
     from pyserini_compneg.expression import parse
@@ -54,7 +54,7 @@ _HOMES = {
     "build_index": "index",
     "compose_query": "compose",
     "decompose": "reading",
-    "encode_collection": "encode.corpus",
+    "encode_collection": "encode",
     "evaluate": "eval",
     "parse": "expression",
     "parse_measures": "eval",

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from json.decoder import JSONDecodeError, JSONDecoder
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_blocks, iter_chunks
@@ -36,16 +36,13 @@ _LITERAL = 10
 """A syntax error so near to the end of what was read may come from what was not: ``-Infinity`` has 9 characters."""
 
 
-class Lines(NamedTuple):
-    """Some documents as lines of JSON, blank where none begins."""
-
-    first: int
-    lines: bytes
-    faults: Mapping[int, str]
+Lines: TypeAlias = tuple[int, bytes, Mapping[int, str]]
+"""Some documents as lines of JSON, UTF-8, blank where none begins: the number of the first line; the lines; and what is
+wrong with a document, by the number of its line, which is blank."""
 
 
 class CollectionFile(NamedTuple):
-    """A file of a collection."""
+    """A file of a collection. ``numbers`` are the columns of a table whose cells may be numbers; others are texts."""
 
     path: Path
     format: Format = "jsonl"
@@ -59,7 +56,7 @@ class CollectionFile(NamedTuple):
     def iter_lines(self) -> Iterator[Lines]:
         """The documents in blocks of about a megabyte."""
         if self.format == "jsonl":
-            return (Lines(first, lines, {}) for first, lines in iter_blocks(self.path))
+            return ((first, lines, {}) for first, lines in iter_blocks(self.path))
         if self.format == "json":
             return _in_blocks((1, text, None) for text in _objects(self.path))
         return _in_blocks(_rows(self))
@@ -68,9 +65,9 @@ class CollectionFile(NamedTuple):
         """The names of the fields, of a header or of the first document."""
         if self.format in ("csv", "tsv"):
             return _header(self, csv.reader(_decoded(self.path), **_dialect(self.format)))
-        for block in self.iter_lines():
+        for _, lines, _ in self.iter_lines():
             with suppress(ValueError, RecursionError):
-                first = json.loads(block.lines.split(b"\n", 1)[0])
+                first = json.loads(lines.split(b"\n", 1)[0])
                 return list(first) if isinstance(first, dict) else []
         return []
 
@@ -108,10 +105,10 @@ def _in_blocks(documents: Iterable[tuple[int, bytes, str | None]]) -> Iterator[L
         lines += text + b"\n" * count
         number += count
         if len(lines) >= _BLOCK_BYTES:
-            yield Lines(first, bytes(lines), faults)
+            yield first, bytes(lines), faults
             lines, faults, first = bytearray(), {}, number
     if lines:
-        yield Lines(first, bytes(lines), faults)
+        yield first, bytes(lines), faults
 
 
 def _decoded(path: Path) -> Iterator[str]:

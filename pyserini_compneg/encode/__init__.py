@@ -2,6 +2,7 @@
 
 from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
+from pyserini_compneg.encode.corpus import EncodeSettings, encode_collection
 from pyserini_compneg.encode.hybrid import BM25, DocumentEncoder, checked_weight, split_name
 from pyserini_compneg.encode.registry import query_encoder
 
@@ -11,7 +12,9 @@ __all__ = [
     "Bm25QueryEncoder",
     "CachedQueryEncoder",
     "DocumentEncoder",
+    "EncodeSettings",
     "checked_weight",
+    "encode_collection",
     "query_encoder",
     "split_name",
 ]

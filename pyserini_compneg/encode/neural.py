@@ -120,7 +120,7 @@ class ModelQueryEncoder:
 
 
 class ModelDocumentEncoder:
-    """Encodes documents. One of white space alone gets an empty vector."""
+    """Encodes documents; a text of white space has an empty vector. ``most_lines`` are sorted by length together."""
 
     impact_scale = IMPACT_SCALE
     most_lines: int | None = 512

@@ -75,16 +75,10 @@ def prompt_of(folder: Path, side: str) -> str:
 
 
 def read_lengths(folder: Path) -> tuple[int, int]:
-    """How many tokens are read of a text by default, and how many can be.
+    """The number of tokens that are read of a text by default, and the number that can be read.
 
     The default is ``max_seq_length`` of sentence-transformers. Without it, the default is the smallest limit of the
     network and the tokenizer, and at most 512.
-
-    Args:
-        folder: The folder of a network and its tokenizer.
-
-    Raises:
-        EncodingError: A configuration that cannot be read.
     """
     config = optional_json(folder / "config.json")
     for key in _SIZES:

@@ -33,18 +33,7 @@ def quiet_transformers() -> Iterator[None]:
 def load_masked_lm(
     folder: Path, failed: str, error: type[CompNegError] = EncodingError, dropout: float | None = None, **options: Any
 ) -> tuple[Any, list[str]]:
-    """A masked language model with weights of 32 bits, and the names of the weights that the checkpoint lacks.
-
-    Args:
-        folder: Its folder.
-        failed: The start of the message if it cannot be loaded.
-        error: The class of that error.
-        dropout: The dropout, instead of the checkpoint's.
-        **options: More arguments of ``from_pretrained``.
-
-    Raises:
-        CompNegError: Of the class ``error``.
-    """
+    """A masked language model with weights of 32 bits, and the names of the weights that the checkpoint lacks."""
     try:
         from transformers import AutoConfig, AutoModelForMaskedLM
     except ImportError:

@@ -31,21 +31,8 @@ class TokenIds(NamedTuple):
 class TextTokenizer:
     """Tokenises texts as the model that it belongs to does.
 
-    Args:
-        folder: A folder with ``tokenizer.json``, or with other files from which transformers makes a tokenizer.
-        max_length: Tokens of a text, those that are added included.
-        special_tokens: Whether tokens such as [CLS] are added.
-        prompt: What is put before each text.
-        lowercase: Whether texts are put into lower case first.
-        as_transformers: Let transformers make the tokenizer, which also reads ``tokenizer_config.json``. Otherwise
-            ``tokenizer.json`` is read as it is, where there is one.
-
-    Attributes:
-        terms: The terms of an index that the token ids stand for.
-        special: The ids of special tokens.
-
-    Raises:
-        EncodingError: There is no tokenizer, or a damaged one.
+    With ``as_transformers``, transformers makes the tokenizer, so that ``tokenizer_config.json`` counts. Otherwise
+    ``tokenizer.json`` is read as it is, where there is one. ``terms`` has the term of an index for each token id.
     """
 
     def __init__(
@@ -86,15 +73,7 @@ class TextTokenizer:
         )
 
     def fit(self, width: int, name: str) -> None:
-        """Checks that the ids are columns of a model's vectors, and names the padding columns that a model may have.
-
-        Args:
-            width: The columns.
-            name: The model's name, for the message.
-
-        Raises:
-            EncodingError: The tokenizer is another model's.
-        """
+        """Checks that the ids are columns of a model's vectors, and names the padding columns that a model may have."""
         if not width - _MOST_PADDING <= len(self.terms) <= width:
             raise EncodingError(
                 f"the tokenizer has {len(self.terms):,} tokens, the model {width:,}; they are not of one model",
@@ -118,13 +97,7 @@ def index_term(token: str) -> str:
 
 
 def load_tokenizer(folder: Path, failed: str, error: type[CompNegError] = EncodingError) -> Any:
-    """The tokenizer that transformers makes of a folder.
-
-    Args:
-        folder: The folder.
-        failed: The start of the message if it cannot be loaded.
-        error: The class of that error.
-    """
+    """The tokenizer that transformers makes of a folder."""
     try:
         from transformers import AutoTokenizer
     except ImportError:
