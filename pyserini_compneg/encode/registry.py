@@ -85,7 +85,7 @@ def query_encoder(
 
 
 class RareTerms:
-    """An encoder of queries, without terms whose ln(documents / documents with it) is ``min_idf`` or lower, as in Pyserini."""
+    """An encoder without the terms whose ln(documents / documents with it) is ``min_idf`` or lower, as in Pyserini."""
 
     def __init__(self, encoder: QueryEncoder, reader: IndexReader, min_idf: float) -> None:
         self._encoder, self._reader, self._min_idf = encoder, reader, min_idf

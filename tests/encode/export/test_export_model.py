@@ -75,7 +75,7 @@ def names(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "count"), [("bert", 1000), ("distilbert", 200), ("signed", 200)])
+@pytest.mark.parametrize(("kind", "count"), [("bert", 200), ("distilbert", 60), ("signed", 60)])
 def test_fp32_gives_torchs_vectors(checkpoints, exported, kind, count):
     texts = [*varied_texts(count - 2), "the spy " * 131_072, " "]
     folder = exported(kind)
@@ -277,7 +277,7 @@ def test_the_command(checkpoints, cache, quick, capfd):
     assert calls == ["fp32", "int8", "fp32"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_second_use_needs_neither_torch_nor_transformers(checkpoints, exported):
     exported("bert")
     script = f"""

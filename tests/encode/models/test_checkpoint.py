@@ -67,6 +67,8 @@ def test_a_masked_language_model(tmp_path):
     assert read_checkpoint(masked_lm(tmp_path), "owner/m") == Checkpoint("owner/m", side, side)
     assert read_checkpoint(tmp_path).name == str(tmp_path)
     assert side.files == [tmp_path / "config.json", tmp_path / "model.safetensors"]
+    older = masked_lm(tmp_path / "older", {"architectures": ["BertForPreTraining"]}, "pytorch_model.bin")
+    assert read_checkpoint(older).document.files[-1].name == "pytorch_model.bin"
 
 
 def test_what_a_model_is_made_of(tmp_path):
@@ -75,11 +77,6 @@ def test_what_a_model_is_made_of(tmp_path):
     for name in ["README.md", "training_args.bin", *names]:
         write(tmp_path / name, MLM)
     assert [path.name for path in read_checkpoint(tmp_path).document.files] == names
-
-
-def test_older_formats(tmp_path):
-    side = read_checkpoint(masked_lm(tmp_path, {"architectures": ["BertForPreTraining"]}, "pytorch_model.bin")).document
-    assert (side.head, side.files[-1].name) == (Head(), "pytorch_model.bin")
 
 
 @pytest.mark.parametrize(
@@ -123,17 +120,15 @@ def test_a_sparse_encoder(tmp_path, first):
 
 
 @pytest.mark.parametrize(("kind", "config"), [("Router", "router_config.json"), ("Asym", "config.json")])
-def test_a_router(tmp_path, kind, config):
-    folder = router(tmp_path, ["SparseStaticEmbedding"], kind=kind, config=config)
-    document, query = read_checkpoint(folder)[1:]
+@pytest.mark.parametrize("place", ["", "0_Router"])
+def test_a_router(tmp_path, kind, config, place):
+    folder = router(tmp_path / place, ["SparseStaticEmbedding"], kind=kind, config=config)
+    modules(tmp_path, (f"sentence_transformers.{kind}", place))
+    document, query = read_checkpoint(tmp_path)[1:]
     assert document == NeuralSide(folder / "d0", Head("log1p_relu"), 512, 512)
     assert query == StaticSide(folder / "q0", folder / "q0" / "model.safetensors", 512, 512)
-
-
-def test_a_router_in_a_folder_of_its_own(tmp_path):
-    router(tmp_path / "0_Router", ["SparseStaticEmbedding"])
-    modules(tmp_path, ("sentence_transformers.Router", "0_Router"))
-    assert read_checkpoint(tmp_path).query.folder == tmp_path / "0_Router" / "q0"
+    head = Head("snrelu", "absmax", 0.5)
+    assert read_checkpoint(tmp_path, head=head)[1:] == (NeuralSide(folder / "d0", head, 512, 512), query)
 
 
 def test_weights_that_the_configuration_names(tmp_path):
@@ -161,77 +156,50 @@ def test_a_lexical_route(tmp_path):
     assert query == NeuralSide(folder / "q0", Head(), 512, 512, "", own_terms=own)
 
 
-def test_the_head_that_the_user_names(tmp_path):
-    head = Head("snrelu", "absmax", 0.5)
-    folder = router(tmp_path, ["SparseStaticEmbedding"])
-    document, query = read_checkpoint(folder, head=head)[1:]
-    assert document.head == head
-    assert isinstance(query, StaticSide)
-
-
 NO_TERMS = "does not give weights of terms"
 NO_HEAD = "has no masked-language-model head, so it weighs no terms; name a SPLADE-like model"
 POOLING_FILE = "1_SpladePooling/config.json"
 SPLADE = (("x.Transformer", ""), ("x.SpladePooling", "1_SpladePooling"))
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda folder: None, "no model: neither config.json nor modules.json in {folder}"),
-        (lambda folder: masked_lm(folder, {"architectures": ["BertModel"]}), f"BertModel {NO_HEAD}"),
-        (lambda folder: masked_lm(folder, {"architectures": ["A", "B"]}), f"A, B {NO_HEAD}"),
-        (lambda folder: masked_lm(folder, {"architectures": None}), f"a model of unknown architecture {NO_HEAD}"),
-        (lambda folder: masked_lm(splade(folder), {"architectures": ["BertModel"]}), f"BertModel {NO_HEAD}"),
-        (
-            lambda folder: masked_lm(folder, {"architectures": 5}),
-            "config.json: `architectures` must be a list, got 5",
-        ),
-        (
-            lambda folder: masked_lm(folder, MLM | {"num_hidden_layers": -1}),
-            "config.json: `num_hidden_layers` must be a whole number from 1, got -1",
-        ),
-        (
-            lambda folder: masked_lm(folder, MLM | {"n_heads": "2"}),
-            "config.json: `n_heads` must be a number, got '2'",
-        ),
-        (
-            lambda folder: masked_lm(folder, sentence_bert_config={"max_seq_length": "64"}),
-            "sentence_bert_config.json: `max_seq_length` must be a number, got '64'",
-        ),
-        (
-            lambda folder: masked_lm(folder, MLM | {"auto_map": {"AutoModel": "x.py"}}),
-            "needs code of its own (config.json has `auto_map`), which is never run here",
-        ),
-        (
-            lambda folder: masked_lm(folder, weights=None),
-            "{folder} has no weights (model.safetensors or pytorch_model.bin)",
-        ),
-        (
-            lambda folder: modules(folder, ("x.Transformer", ""), ("x.Pooling", "1_Pooling")),
-            f"a model of Transformer, Pooling {NO_TERMS}; expected a masked language model and SpladePooling",
-        ),
-        (
-            lambda folder: modules(splade(folder), *SPLADE, ("x.Dense", "2")),
-            f"a model with Dense after SpladePooling {NO_TERMS}",
-        ),
-        (
-            lambda folder: splade(folder, pooling_strategy="mean"),
-            f"{POOLING_FILE}: relu is pooled by max or sum, got 'mean'",
-        ),
-        (lambda folder: splade(folder, epsilon="x"), f"{POOLING_FILE}: epsilon must be a number, got 'x'"),
-        (
-            lambda folder: modules(folder, ("x.Transformer", "a/../../b"), ("x.SpladePooling", "")),
-            "its part 'a/../../b' lies outside its folder",
-        ),
-        (
-            lambda folder: modules(folder, ("x.Transformer", "/etc"), ("x.SpladePooling", "")),
-            "its part '/etc' lies outside its folder",
-        ),
-    ],
-)
-def test_folders_that_are_no_model_of_terms(tmp_path, make, said):
-    make(tmp_path)
+NOT_MODELS = {
+    "no model: neither config.json nor modules.json in {folder}": lambda folder: None,
+    f"BertModel {NO_HEAD}": lambda folder: masked_lm(splade(folder), {"architectures": ["BertModel"]}),
+    f"A, B {NO_HEAD}": lambda folder: masked_lm(folder, {"architectures": ["A", "B"]}),
+    f"a model of unknown architecture {NO_HEAD}": lambda folder: masked_lm(folder, {"architectures": None}),
+    "config.json: `architectures` must be a list, got 5": lambda folder: masked_lm(folder, {"architectures": 5}),
+    "config.json: `num_hidden_layers` must be a whole number from 1, got -1": lambda folder: masked_lm(
+        folder, MLM | {"num_hidden_layers": -1}
+    ),
+    "config.json: `n_heads` must be a number, got '2'": lambda folder: masked_lm(folder, MLM | {"n_heads": "2"}),
+    "sentence_bert_config.json: `max_seq_length` must be a number, got '64'": lambda folder: masked_lm(
+        folder, sentence_bert_config={"max_seq_length": "64"}
+    ),
+    "needs code of its own (config.json has `auto_map`), which is never run here": lambda folder: masked_lm(
+        folder, MLM | {"auto_map": {"AutoModel": "x.py"}}
+    ),
+    "{folder} has no weights (model.safetensors or pytorch_model.bin)": lambda folder: masked_lm(folder, weights=None),
+    f"a model of Transformer, Pooling {NO_TERMS}; expected a masked language model and SpladePooling": (
+        lambda folder: modules(folder, ("x.Transformer", ""), ("x.Pooling", "1_Pooling"))
+    ),
+    f"a model of no modules {NO_TERMS}; expected a masked language model and SpladePooling": modules,
+    f"a model with Dense after SpladePooling {NO_TERMS}": lambda folder: modules(
+        splade(folder), *SPLADE, ("x.Dense", "2")
+    ),
+    f"{POOLING_FILE}: relu is pooled by max or sum, got 'mean'": lambda folder: splade(folder, pooling_strategy="mean"),
+    f"{POOLING_FILE}: epsilon must be a number, got 'x'": lambda folder: splade(folder, epsilon="x"),
+    "its part 'a/../../b' lies outside its folder": lambda folder: modules(
+        folder, ("x.Transformer", "a/../../b"), ("x.SpladePooling", "")
+    ),
+    "its part '/etc' lies outside its folder": lambda folder: modules(
+        folder, ("x.Transformer", "/etc"), ("x.SpladePooling", "")
+    ),
+}
+
+
+@pytest.mark.parametrize("said", NOT_MODELS)
+def test_folders_that_are_no_model_of_terms(tmp_path, said):
+    NOT_MODELS[said](tmp_path)
     assert refused(tmp_path) == f"m: {said.replace('{folder}', str(tmp_path))}"
 
 
@@ -251,42 +219,29 @@ def test_damaged_json(tmp_path, name, content, said):
     assert refused(tmp_path).startswith(f"m: {name}{'' if said.startswith(':') else ' '}{said}")
 
 
-@pytest.mark.parametrize("missing", ["document", "query"])
-def test_a_router_without_a_route(tmp_path, missing):
-    folder = router(tmp_path, ["SparseStaticEmbedding"])
-    config = json.loads((folder / "router_config.json").read_text())
-    del config["structure"][missing]
-    write(folder / "router_config.json", config)
-    other = "query" if missing == "document" else "document"
-    assert refused(folder) == f"m: its router has no route {missing!r}, only {other}"
-
-
 def test_a_damaged_router(tmp_path):
     folder = router(tmp_path, ["SparseStaticEmbedding"])
     config = json.loads((folder / "router_config.json").read_text())
     (folder / "router_config.json").unlink()
     assert refused(folder) == "m: router_config.json is missing"
-    for change, said in (
-        ({"types": {}}, "no 'd0'"),
-        ({"structure": None}, "argument of type 'NoneType' is not iterable"),
-        ({"structure": {"document": 7, "query": []}}, "'int' object is not iterable"),
+    damaged = "one of its configuration files is damaged: "
+    for content, said in (
+        (config | {"structure": {"query": ["q0"]}}, "its router has no route 'document', only query"),
+        (config | {"structure": {"document": ["d0"]}}, "its router has no route 'query', only document"),
+        (config | {"types": {}}, f"{damaged}no 'd0'"),
+        (config | {"structure": None}, f"{damaged}argument of type 'NoneType' is not iterable"),
+        (config | {"structure": {"document": 7, "query": []}}, f"{damaged}'int' object is not iterable"),
+        ({"types": {}}, f"{damaged}no 'structure'"),
     ):
-        write(folder / "router_config.json", config | change)
-        assert refused(folder) == f"m: one of its configuration files is damaged: {said}"
-    write(folder / "router_config.json", {"types": {}})
-    assert refused(folder) == "m: one of its configuration files is damaged: no 'structure'"
-
-
-def test_damaged_modules(tmp_path):
-    for value, said in (
-        ([{"type": "x.Transformer"}], "m: one of its configuration files is damaged: no 'path'"),
-        ({}, "m: modules.json: expected a list, got an object"),
-        ([7], "m: one of its configuration files is damaged: 'int' object is not subscriptable"),
+        write(folder / "router_config.json", content)
+        assert refused(folder) == f"m: {said}"
+    for content, said in (
+        ([{"type": "x.Transformer"}], f"{damaged}no 'path'"),
+        ({}, "modules.json: expected a list, got an object"),
+        ([7], f"{damaged}'int' object is not subscriptable"),
     ):
-        write(tmp_path / "modules.json", value)
-        assert refused(tmp_path) == said
-    write(tmp_path / "modules.json", [])
-    assert refused(tmp_path).startswith("m: a model of no modules does not give weights of terms")
+        write(tmp_path / "modules.json", content)
+        assert refused(tmp_path) == f"m: {said}"
 
 
 @pytest.mark.parametrize(
@@ -299,14 +254,10 @@ def test_damaged_modules(tmp_path):
         ({"prompts": None}, "", ""),
     ],
 )
-def test_prompts_as_sentence_transformers_finds_them(tmp_path, config, document, query):
+def test_prompts_and_lower_case_as_sentence_transformers_has_them(tmp_path, config, document, query):
     folder = splade(tmp_path)
     write(folder / "config_sentence_transformers.json", config)
+    write(folder / "sentence_bert_config.json", {"do_lower_case": True})
     checkpoint = read_checkpoint(folder)
     assert (checkpoint.document.prompt, checkpoint.query.prompt) == (document, query)
-
-
-def test_lower_case_as_sentence_transformers_has_it(tmp_path):
-    folder = splade(tmp_path)
-    write(folder / "sentence_bert_config.json", {"do_lower_case": True})
-    assert read_checkpoint(folder).document.lowercase
+    assert checkpoint.document.lowercase
