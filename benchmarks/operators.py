@@ -1,8 +1,9 @@
-"""What do the default operators give on every dev set, beside the plain wording and beside no exclusion at all?
+"""What do operators and encoders give on every dev set, beside the plain wording and beside no exclusion at all?
 
     python benchmarks/operators.py --data DATASETS --encoder bm25 FOLDER bm25+FOLDER bm25+mini --output after.json
     python benchmarks/operators.py --data DATASETS --encoder bm25 --baseline wording --before before.json
     python benchmarks/operators.py --data DATASETS --encoder bm25 --sets filmsets --operators hard=NOT!,exclusion:any
+    python benchmarks/operators.py --data DATASETS --encoder bm25 FOLDER mini bm25+FOLDER bm25+mini --only-default
 
 Systems are compared on the same queries of the folders of DATASETS:
 
@@ -24,9 +25,13 @@ LSNC@k of the ComLQ paper is left out: it counts the first k passages that match
 judgements have relevant passages only.
 
 --baseline adds the difference of the default to another system, and --before its difference to the default of an
-earlier --output, with 95 % intervals: the paired bootstrap over queries, 2,000 samples, the same in every run. The last
+earlier --output, with 95 % intervals: the paired bootstrap over queries, 2,000 samples, the same in every run. The next
 table is the acceptance check. It has the cells where the default is more than 0.005 below `wording` or `ignore`. Good
-defaults leave it empty. Indexes are those of `encoders.py`, and are built where they are missing. Prints Markdown.
+defaults leave it empty.
+
+--only-default compares encoders: each with the first one, by the default operators alone. It adds scifact (test, train)
+and cisi (all), all types of ComLQ, and the domains of QUEST. Its last table has what FilmSets costs; documents/s are of
+an index that this call builds. Indexes are kept in indexes/, and are built where they are missing. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -34,33 +39,43 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any, TypeAlias
 
-from encoders import NAMES, label
-from reading import search
-from reporting import INDEXES, TOLERANCE, describe, environment, paired, table
+from dev_sets import as_read, index_of, index_path, label, search
+from reporting import TOLERANCE, describe, environment, paired, table
 
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.rewrite import hardened
-from pyserini_compneg.eval.measures import evaluate, parse_measures
+from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.expression import Atom, Difference, Expression, Filter, Intersection, Union
-from pyserini_compneg.index import build_index
-from pyserini_compneg.lab.experiments.datasets import open_dataset
-from pyserini_compneg.lab.experiments.datasets.dataset import require_file
+from pyserini_compneg.lab.experiments.datasets import Dataset, open_dataset
 from pyserini_compneg.reading import ModelReader
 from pyserini_compneg.search import SearchSettings, SignedImpactSearcher
-from pyserini_compneg.support.files import iter_jsonl, slug
+from pyserini_compneg.support.files import iter_jsonl
 from pyserini_compneg.support.staging import atomic_writer
-from pyserini_compneg.topics.topics import Topic
+from pyserini_compneg.topics import Topic
+from pyserini_compneg.topics.batch import topic_query
 
+NAMES = {
+    "_": "A",
+    "_ or _": "A OR B",
+    "_ or _ or _": "A OR B OR C",
+    "_ that are also _": "A AND B",
+    "_ that are also both _ and _": "A AND B AND C",
+    "_ that are also _ but not _": "A AND B NOT C",
+    "_ that are not _": "A NOT B",
+}
 COMLQ_TYPES = ("2i", "3i", "2u", "2in", "3in", "inp", "pin", "pni")
+TIMED = 100
 
-Values: TypeAlias = dict[str, dict[str, dict[str, dict[str, float]]]]
+BySystem: TypeAlias = dict[str, dict[str, float]]
+Values: TypeAlias = dict[str, dict[str, BySystem]]
 """By line, encoder and system, then by query."""
 
 
@@ -72,29 +87,41 @@ class DevSet:
     split: str = "dev"
     measures: tuple[str, ...] = ("nDCG@10",)
     is_read: bool = False
-    groups: tuple[str, ...] = ()
-    """The types of ComLQ; elsewhere the groups are the templates."""
+    types: tuple[str, ...] = ()
+    """Of ComLQ, whose groups they are; elsewhere the groups are the templates."""
+
+    has_domains: bool = False
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        return open_dataset(self.folder)
 
     @cached_property
     def topics(self) -> dict[str, list[Topic]]:
         """By group, with expressions, or as read."""
-        topics = open_dataset(self.folder).topics(self.split)
-        if self.groups:
-            records = iter_jsonl(require_file(self.folder, f"queries.{self.split}.jsonl", "beir"))
-            types = {record["_id"]: record["type"] for _, record in records}
-            topics = [replace(topic, group=types[topic.qid]) for topic in topics if types[topic.qid] in self.groups]
-        if self.is_read:
-            readings = ModelReader().read([topic.text for topic in topics])
-            pairs = zip(topics, readings, strict=True)
-            topics = [replace(topic, expression=reading.expression, decomposition=reading) for topic, reading in pairs]
-        names = self.groups or tuple(NAMES) if any(topic.group for topic in topics) else (None,)
-        return {NAMES.get(name or "", name or "all"): [t for t in topics if t.group == name] for name in names}
+        judged = self.dataset.qrels(self.split)
+        topics = [topic for topic in self.dataset.topics(self.split) if topic.qid in judged]
+        if self.types:
+            records = [record for _, record in iter_jsonl(self.folder / f"queries.{self.split}.jsonl")]
+            types = {record["_id"]: record["type"] for record in records}
+            known = self.types if not self.has_domains else sorted(set(types.values()))
+            topics = [replace(topic, group=types[topic.qid]) for topic in topics if types[topic.qid] in known]
+        places = {name: place for place, name in enumerate((*NAMES, *self.types))}
+        topics.sort(key=lambda topic: (self._domain(topic), places.get(topic.group or "", 99), topic.group or ""))
+        groups: dict[str, list[Topic]] = {}
+        for topic in as_read(topics, ModelReader()) if self.is_read else topics:
+            name = NAMES.get(topic.group or "", topic.group or "")
+            groups.setdefault(f"{self._domain(topic)} {name}".strip(), []).append(topic)
+        return groups
+
+    def _domain(self, topic: Topic) -> str:
+        return topic.metadata.get("domain", "") if self.has_domains else ""
 
     @cached_property
     def qrels(self) -> Mapping[str, Mapping[str, int]]:
         """The judgements of the topics."""
         qids = {topic.qid for topics in self.topics.values() for topic in topics}
-        return {qid: judged for qid, judged in open_dataset(self.folder).qrels(self.split).items() if qid in qids}
+        return {qid: judged for qid, judged in self.dataset.qrels(self.split).items() if qid in qids}
 
 
 SETS: dict[str, DevSet] = {
@@ -102,8 +129,14 @@ SETS: dict[str, DevSet] = {
     "filmsets": DevSet(Path("filmsets")),
     "excluir": DevSet(Path("excluir"), measures=("right_rank", "R@10"), is_read=True),
     "negconstraint": DevSet(Path("negconstraint"), is_read=True),
-    "comlq": DevSet(Path("comlq"), is_read=True, groups=COMLQ_TYPES),
+    "comlq": DevSet(Path("comlq"), is_read=True, types=COMLQ_TYPES),
 }
+MORE_SETS = {
+    "scifact test": DevSet(Path("scifact"), "test"),
+    "scifact train": DevSet(Path("scifact"), "train"),
+    "cisi": DevSet(Path("cisi"), "all"),
+}
+"""Queries without operators, for encoders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +166,31 @@ SYSTEMS = (System("wording"), System("ignore", {"difference": "ignore"}), System
 def main() -> int:
     """Prints the tables."""
     args = _arguments()
-    systems = (*SYSTEMS, *args.operators)
+    systems = (System("default"),) if args.only_default else (*SYSTEMS, *args.operators)
     before = json.loads(args.before.read_text(encoding="utf-8"))["values"] if args.before else None
     values: Values = {}
+    costs = []
     for name in args.sets:
-        dev_set = replace(SETS[name], folder=args.data / SETS[name].folder)
+        known = SETS.get(name) or MORE_SETS[name]
+        dev_set = replace(known, folder=args.data / known.folder, has_domains=args.only_default)
         for encoder in args.encoder:
-            for line, by_system in _evaluated(name, dev_set, encoder, systems):
-                values.setdefault(line, {})[label(encoder)] = by_system
+            start, is_new = time.perf_counter(), not index_path(dev_set.dataset, encoder).exists()
+            index = index_of(dev_set.dataset, dev_set.split, encoder)
+            seconds = time.perf_counter() - start if is_new else float("nan")
+            with SignedImpactSearcher(index, encoder=encoder) as searcher:
+                for line, by_system in _evaluated(name, dev_set, searcher, systems):
+                    values.setdefault(line, {})[label(encoder)] = by_system
+                if args.only_default and name == "filmsets":
+                    size = sum(file.stat().st_size for file in index.iterdir()) / searcher.num_docs
+                    topics = [topic for group in dev_set.topics.values() for topic in group]
+                    costs.append((searcher.num_docs / seconds, size, _milliseconds(searcher, topics)))
     about = environment()
     if args.output:
         with atomic_writer(args.output) as handle:
             handle.write(json.dumps({"environment": about, "values": values}) + "\n")
+    if args.only_default:
+        print(f"{_compared(values)}\n\n{_losses(values)}\n\n{_costs(args.encoder, costs)}\n\n{describe(about)}")
+        return 0
     print(f"{' / '.join(system.name for system in systems)}\n\n{_means(values, [system.name for system in systems])}")
     if args.baseline:
         print(f"\ndefault − {args.baseline}\n\n{_differences(values, args.baseline)}")
@@ -158,12 +204,14 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, metavar="DATASETS")
     parser.add_argument("--encoder", nargs="+", required=True, metavar="NAME")
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="SET")
+    parser.add_argument("--sets", nargs="+", choices=[*SETS, *MORE_SETS], metavar="SET")
+    parser.add_argument("--only-default", action="store_true", help="compare encoders, by the default operators")
     parser.add_argument("--operators", nargs="+", type=_system, default=[], metavar="NAME=SETTING:VALUE,...")
     parser.add_argument("--baseline", metavar="SYSTEM", help="wording, ignore, or a NAME of --operators")
     parser.add_argument("--output", type=Path, metavar="FILE.json", help="keeps the values of each query")
     parser.add_argument("--before", type=Path, metavar="FILE.json", help="an earlier --output to compare with")
     args = parser.parse_args()
+    args.sets = args.sets or [*SETS, *(MORE_SETS if args.only_default else ())]
     names = [system.name for system in (*SYSTEMS, *args.operators)]
     if args.baseline not in (None, *names):
         parser.error(f"--baseline must be one of {', '.join(names)}, got {args.baseline!r}")
@@ -202,35 +250,41 @@ def _value(text: str) -> str | float:
 
 
 def _evaluated(
-    name: str, dev_set: DevSet, encoder: str, systems: Sequence[System]
-) -> Iterator[tuple[str, dict[str, dict[str, float]]]]:
+    name: str, dev_set: DevSet, searcher: SignedImpactSearcher, systems: Sequence[System]
+) -> Iterator[tuple[str, BySystem]]:
     """The values by system and query, for each line: the set, its measure where there are several, and the group."""
-    dataset = open_dataset(dev_set.folder)
-    index = INDEXES / f"{dataset.name}-{slug(label(encoder))}"
-    if not index.exists():
-        assert dataset.collection  # these kinds of datasets have a collection
-        build_index(dataset.collection, index, encoder=encoder)
     measures = parse_measures(dev_set.measures)
     every = [topic for topics in dev_set.topics.values() for topic in topics]
     found = {}
-    with SignedImpactSearcher(index, encoder=encoder) as searcher:
-        k = searcher.num_docs if "right_rank" in dev_set.measures else 10
-        for system in systems:
-            searcher.settings = SearchSettings(system.operators())
-            run = search(searcher, [system.topic(topic) for topic in every], k)
-            found[system.name] = evaluate(dev_set.qrels, run, measures)
+    k = None if dev_set.has_domains else searcher.num_docs if "right_rank" in dev_set.measures else 10
+    for system in systems:
+        searcher.settings = SearchSettings(system.operators())
+        run = search(searcher, [system.topic(topic) for topic in every], k)
+        found[system.name] = evaluate(dev_set.qrels, run, measures)
     for measure in measures:
         for group, topics in dev_set.topics.items():
-            shown = [name, *([measure.name] if len(measures) > 1 else []), *([group] if group != "all" else [])]
+            line = " ".join(filter(None, (name, measure.name if len(measures) > 1 else "", group)))
             has_exclusion = any(_excludes(topic.expression) for topic in topics)
             yield (
-                " ".join(shown),
+                line,
                 {
                     system.name: {topic.qid: found[system.name][topic.qid][measure.name] for topic in topics}
                     for system in systems
                     if has_exclusion or system.name != "ignore"
                 },
             )
+
+
+def _milliseconds(searcher: SignedImpactSearcher, topics: Sequence[Topic]) -> float:
+    """The median time of a query, of those that are spread over the topics; each is searched twice."""
+    times = []
+    for topic in topics[:: max(1, len(topics) // TIMED)]:
+        for _ in range(2):
+            start = time.perf_counter()
+            searcher.search(topic_query(topic), 1000)
+            last = time.perf_counter() - start
+        times.append(1000 * last)
+    return median(times)
 
 
 def _excludes(expression: Expression | Filter | None) -> bool:
@@ -257,7 +311,7 @@ def _differences(values: Values, baseline: str) -> str:
 def _changes(before: Values, values: Values) -> str:
     """The default before and now; the queries are those that both have."""
 
-    def cell(place: tuple[str, str], by_system: dict[str, dict[str, float]]) -> str:
+    def cell(place: tuple[str, str], by_system: BySystem) -> str:
         line, encoder = place
         then = before.get(line, {}).get(encoder, {}).get("default")
         if not then:
@@ -269,23 +323,52 @@ def _changes(before: Values, values: Values) -> str:
     return _table(values, cell)
 
 
+def _compared(values: Values) -> str:
+    """The means of encoders, with their differences to the first one."""
+    first = next(iter(next(iter(values.values()))))
+
+    def cell(place: tuple[str, str], by_system: BySystem) -> str:
+        line, encoder = place
+        base = values[line][first]["default"]
+        return _mean(by_system["default"]) + (f" {paired(by_system['default'], base)}" if encoder != first else "")
+
+    return _table(values, cell)
+
+
 def _losses(values: Values) -> str:
-    """The cells where the default is below the wording, or below no exclusion, by more than the tolerance."""
+    """The cells that are below what they must not be below, by more than the tolerance.
+
+    The default is compared with the wording and with no exclusion or, where only it was run, with the first encoder.
+    """
     rows = []
     for line, by_encoder in values.items():
+        first, *_ = by_encoder
         for encoder, by_system in by_encoder.items():
-            for other in ("wording", "ignore"):
-                if other in by_system:
-                    now, then = by_system["default"], by_system[other]
-                    if fmean(now.values()) < fmean(then.values()) - TOLERANCE:
-                        rows.append([line, encoder, other, _mean(then), _mean(now), paired(now, then)])
-    if not rows:
-        return f"The default is nowhere more than {TOLERANCE} below `wording` or `ignore`."
-    heading = f"Cells where the default is more than {TOLERANCE} below `wording` or `ignore`: {len(rows)}"
-    return f"{heading}\n\n{table(['queries', 'vectors', 'below', 'that', 'default', 'difference'], rows)}"
+            others = {other: by_system[other] for other in ("wording", "ignore") if other in by_system}
+            if len(by_system) == 1 and encoder != first:
+                others = {first: by_encoder[first]["default"]}
+            now = by_system["default"]
+            rows += [
+                [line, encoder, other, _mean(then), _mean(now), paired(now, then)]
+                for other, then in others.items()
+                if fmean(now.values()) < fmean(then.values()) - TOLERANCE
+            ]
+    heading = f"Cells where the default is more than {TOLERANCE} below another: {len(rows)}"
+    headers = ["queries", "vectors", "below", "that", "default", "difference"]
+    return f"{heading}\n\n{table(headers, rows)}" if rows else heading
 
 
-def _table(values: Values, cell: Callable[[tuple[str, str], dict[str, dict[str, float]]], str]) -> str:
+def _costs(encoders: Sequence[str], costs: Sequence[tuple[float, float, float]]) -> str:
+    """What FilmSets costs with each encoder; nothing if it was not among the sets."""
+    rows = [
+        [f"`{label(encoder)}`", f"{rate:,.0f}", f"{size:,.0f}", f"{ms:.1f}", f"{ms / costs[0][2]:.2f}"]
+        for encoder, (rate, size, ms) in zip(encoders, costs, strict=False)
+    ]
+    headers = ["FilmSets", "documents/s", "bytes a document", "ms a query", f"of {label(encoders[0])}'s"]
+    return table(headers, rows) if rows else ""
+
+
+def _table(values: Values, cell: Callable[[tuple[str, str], BySystem], str]) -> str:
     """A row for each line and a column for each encoder; ``cell`` takes line and encoder, and values by system."""
     encoders = list(next(iter(values.values())))
     rows = [

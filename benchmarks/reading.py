@@ -23,13 +23,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from reporting import INDEXES
+from dev_sets import index_of, search
 
 from pyserini_compneg.compose import DIFFERENCES, Operators
 from pyserini_compneg.eval.measures import Measure, evaluate, mean, parse_measures
 from pyserini_compneg.eval.significance import confidence_interval
 from pyserini_compneg.expression import Atom, Difference, Expression, Union, format_expression
-from pyserini_compneg.index import build_index
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.experiments.plots import draw_curve
 from pyserini_compneg.lab.experiments.results import Curve, Point
@@ -38,9 +37,7 @@ from pyserini_compneg.reading import ModelReader
 from pyserini_compneg.reading.decomposition import tagged
 from pyserini_compneg.reading.model_reader import PACKAGED
 from pyserini_compneg.search import SignedImpactSearcher
-from pyserini_compneg.search.run_writer import printed_scores
 from pyserini_compneg.support.files import iter_jsonl
-from pyserini_compneg.topics.batch import topic_query
 from pyserini_compneg.topics.topics import Topic
 
 RANKINGS = {
@@ -48,9 +45,6 @@ RANKINGS = {
     "negconstraint": ("nDCG@10", "R@100"),
     "filmsets": ("nDCG@10", "R@100"),
 }
-MOST_FOR_ALL = 10_000
-"""Runs have all documents of a collection of at most this size, and 1,000 of a larger one."""
-
 EDGES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95)
 """Of the intervals of confidence."""
 
@@ -181,9 +175,7 @@ def rank(reader: ModelReader, folder: Path, wrong: bool) -> None:
             for topic, reading in zip(topics, readings, strict=True)
         )
         print(f"\n{equal} readings are equal to the marks")
-    index = INDEXES / f"{dataset.name}-bm25"
-    if not index.exists():
-        build_index(dataset.collection, index)
+    index = index_of(dataset, "dev")
     measures = parse_measures(RANKINGS[folder.name])
     print(f"\n| {dataset.name} | {' | '.join(measure.name for measure in measures)} |\n|---|{'---|' * len(measures)}")
     read_as = [replace(t, expression=r.expression, decomposition=r) for t, r in zip(topics, readings, strict=True)]
@@ -220,16 +212,6 @@ def operands(expression: Expression | None) -> object:
             return "NOT", operands(left), operands(right)
     kind = "OR" if isinstance(expression, Union) else "AND"
     return kind, *sorted(map(repr, map(operands, expression.operands)))
-
-
-def search(searcher: SignedImpactSearcher, topics: Sequence[Topic], k: int | None = None) -> Run:
-    """The scores of the first k documents; by default, of all of them in a small collection."""
-    k = k or (searcher.num_docs if searcher.num_docs <= MOST_FOR_ALL else 1000)
-    hits = searcher.batch_search([topic_query(t) for t in topics], [t.qid for t in topics], k, threads=2)
-    return {
-        qid: dict(zip([hit.docid for hit in ranked], printed_scores(ranked), strict=True))
-        for qid, ranked in hits.items()
-    }
 
 
 def wordings(reader: ModelReader, folder: Path, wrong: bool) -> Judgements:

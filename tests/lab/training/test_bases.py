@@ -45,32 +45,33 @@ def build_error(base, dataset, **model):
     return refusal(build_modules, tiny_config(base, dataset, steps=1, model=model), [], error=CompNegError)
 
 
-def test_the_learning_rate_of_the_head_is_for_what_follows_the_trunk(trunk, checkpoints):
-    for base, prefix in ((trunk, "bert"), (checkpoints.distilbert, "distilbert")):
-        module = EncoderModule(load_base(base, "m", Head()), Head(), 32, None)
-        names = {f"model.0.{name}" for name, _ in module.named_parameters()}
-        matched = {name for name in names if re.search(_outside_trunk(module), name)}
-        assert matched == {name for name in names if not name.startswith(f"model.0.model.{prefix}.")}
-        assert 0 < len(matched) < len(names)
+def outside_trunk(module):
+    """The weights that have the learning rate of the head."""
+    names = {f"model.0.{name}" for name, _ in module.named_parameters()}
+    return {name.removeprefix("model.0.") for name in names if re.search(_outside_trunk(module), name)}
 
 
-def test_what_follows_the_trunk_is_found_where_names_repeat(copied):
+def test_what_follows_the_trunk(trunk, checkpoints, copied):
     """ModernBERT's trunk is called ``model``, as the masked language model is here."""
     from transformers import ModernBertConfig, ModernBertForMaskedLM
+
+    for place, prefix in ((trunk, "bert"), (checkpoints.distilbert, "distilbert")):
+        module = EncoderModule(load_base(place, "m", Head()), Head(), 32, None)
+        names = {name for name, _ in module.named_parameters()}
+        assert outside_trunk(module) == {name for name in names if not name.startswith(f"model.{prefix}.")}
+        assert 0 < len(outside_trunk(module)) < len(names)
 
     ModernBertForMaskedLM(ModernBertConfig(vocab_size=1009, **MARKS, **TINY)).save_pretrained(copied)
     base = load_base(copied, "owner/modern")
     freeze(base.model, 1, "owner/modern")
     module = EncoderModule(base, Head(), 32, None)
-    names = [f"model.0.{name}" for name, _ in module.named_parameters()]
-    matched = {name.removeprefix("model.0.") for name in names if re.search(_outside_trunk(module), name)}
-    assert matched == {"model.head.dense.weight", "model.head.norm.weight", "decoder.bias"}
+    assert outside_trunk(module) == {"model.head.dense.weight", "model.head.norm.weight", "decoder.bias"}
     trained = {name for name, weight in module.named_parameters() if weight.requires_grad}
     assert not any(".layers.0." in name or ".embeddings." in name for name in trained)
     assert any(".layers.1." in name for name in trained)
 
 
-def test_frozen_layers_stay_as_they_are(tmp_path, checkpoints, dataset):
+def test_frozen_layers_and_dropout(tmp_path, checkpoints, dataset):
     config = tiny_config(checkpoints.bert, dataset, dev=False, steps=2, model={"frozen_layers": 1, "dropout": 0})
     train(config, tmp_path / "m")
     before, after = (load_file(folder / "model.safetensors") for folder in (checkpoints.bert, tmp_path / "m"))
@@ -79,19 +80,9 @@ def test_frozen_layers_stay_as_they_are(tmp_path, checkpoints, dataset):
     assert not any(".layer.1." in name and name.endswith("weight") for name in same)
     with pytest.raises(InputError, match="^model.frozen_layers must be 2 or less for m, got 3$"):
         freeze(load_base(checkpoints.bert, "m").model, 3, "m")
-
-
-@pytest.mark.parametrize(("dropout", "expected"), [(None, 0.1), (0.0, 0.0)])
-def test_dropout_is_that_of_the_base_or_of_the_settings(checkpoints, dropout, expected):
-    model = load_base(checkpoints.bert, "m", dropout=dropout).model
-    assert {part.p for part in model.modules() if isinstance(part, torch.nn.Dropout)} == {expected}
-
-
-def test_other_architectures_are_refused(tmp_path):
-    from transformers import GPT2Config
-
-    GPT2Config(n_layer=1).save_pretrained(tmp_path)
-    assert load_error(tmp_path).startswith("owner/m: cannot be loaded as a masked language model: ")
+    for given, expected in ((None, 0.1), (0.0, 0.0)):  # by default that of the base
+        model = load_base(checkpoints.bert, "m", dropout=given).model
+        assert {part.p for part in model.modules() if isinstance(part, torch.nn.Dropout)} == {expected}
 
 
 @pytest.mark.parametrize(
@@ -118,23 +109,21 @@ def test_settings_that_do_not_fit_the_base(tmp_path, checkpoints, dataset, name,
     assert train_error(tiny_config(base, dataset, steps=2, model=settings), tmp_path / "m") == message.format(base)
 
 
-def test_a_trunk_that_lacks_weights_is_refused(copied):
+def test_networks_that_are_refused(tmp_path, copied):
+    """A trunk that lacks weights, other architectures, and another tokenizer: before the training, not afterwards."""
+    from transformers import BertConfig, BertForMaskedLM, GPT2Config
+
     weights = load_file(copied / "model.safetensors")
     kept = {name: weight for name, weight in weights.items() if ".1." not in name}
     save_file(kept, copied / "model.safetensors", {"format": "pt"})
-    assert re.fullmatch(
-        r"owner/m: lacks the weights bert.encoder.layer.1\S*, which do not belong to a head", load_error(copied)
-    )
-
-
-@pytest.mark.parametrize("tokens", [900, 9000])
-def test_a_tokenizer_of_another_model_is_refused(copied, tokens):
-    """Before the training, not when its model is used."""
-    from transformers import BertConfig, BertForMaskedLM
-
-    BertForMaskedLM(BertConfig(vocab_size=tokens, **TINY)).save_pretrained(copied)
-    expected = f"owner/m: the tokenizer has 1,009 tokens, the model {tokens:,}; they are not of one model"
-    assert load_error(copied) == expected
+    lacking = r"owner/m: lacks the weights bert.encoder.layer.1\S*, which do not belong to a head"
+    assert re.fullmatch(lacking, load_error(copied))
+    for tokens in (900, 9000):
+        BertForMaskedLM(BertConfig(vocab_size=tokens, **TINY)).save_pretrained(copied)
+        expected = f"owner/m: the tokenizer has 1,009 tokens, the model {tokens:,}; they are not of one model"
+        assert load_error(copied) == expected
+    GPT2Config(n_layer=1).save_pretrained(tmp_path)
+    assert load_error(tmp_path).startswith("owner/m: cannot be loaded as a masked language model: ")
 
 
 def test_positions_of_padding_are_no_tokens(copied):
@@ -149,8 +138,15 @@ def test_positions_of_padding_are_no_tokens(copied):
         EncoderModule(base, Head(), 33, None)
 
 
-def test_a_new_head_matches_texts_by_their_words(trunk):
-    """Before anything is learned, a text's own tokens are among its terms, and its vector is sparse."""
+def test_a_new_head(trunk, copied):
+    """Before anything is learned, a text's own tokens are among its terms, and its vector is sparse.
+
+    The layer before the decoder passes everything on, whatever its norm is called.
+    """
+    from transformers import ModernBertConfig, ModernBertModel
+
+    ModernBertModel(ModernBertConfig(vocab_size=1009, **MARKS, **TINY)).save_pretrained(copied)
+    assert load_base(copied, "m").model.head.norm.weight.tolist() == [1.0] * 8
     base = load_base(trunk, "trunk")
     module = EncoderModule(base, Head(), 32, None).eval()
     vector = module(module.preprocess(["films about spies"]))["sentence_embedding"][0]
@@ -177,16 +173,12 @@ def test_a_trained_head_that_gets_signs_keeps_its_weights(tmp_path, trunk, check
     assert torch.equal(signed.model.get_output_embeddings().bias, before.model.get_output_embeddings().bias)
 
 
-def test_a_new_head_passes_everything_on_whatever_its_norm_is_called(copied):
-    from transformers import ModernBertConfig, ModernBertModel
-
-    ModernBertModel(ModernBertConfig(vocab_size=1009, **MARKS, **TINY)).save_pretrained(copied)
-    assert load_base(copied, "m").model.head.norm.weight.tolist() == [1.0] * 8
-
-
 def test_logits_of_own_terms_are_read_as_inference_reads_them(tmp_path, trunk, dataset):
-    """In 32 bits, whatever the file has."""
-    train(tiny_config(trunk, dataset, dev=False, steps=1), tmp_path / "m")
+    """In 32 bits, whatever the file has. A trunk that says untied gets a tied decoder all the same."""
+    shutil.copytree(trunk, tmp_path / "trunk")
+    edit_json(tmp_path / "trunk" / "config.json", tie_word_embeddings=False)
+    train(tiny_config(tmp_path / "trunk", dataset, dev=False, steps=1), tmp_path / "m")
+    assert TorchModel(read_checkpoint(tmp_path / "m").document).module.width == 1009
     file = tmp_path / "m" / "1_SpladePooling" / "own_logits.safetensors"
     logits = load_file(file)["logits"]
     save_file({"logits": logits.half()}, file)
@@ -197,28 +189,16 @@ def test_logits_of_own_terms_are_read_as_inference_reads_them(tmp_path, trunk, d
     assert load_error(tmp_path / "m") == expected
 
 
-def test_a_trunk_that_says_untied_gets_a_tied_decoder_all_the_same(tmp_path, trunk, dataset):
-    shutil.copytree(trunk, tmp_path / "trunk")
-    edit_json(tmp_path / "trunk" / "config.json", tie_word_embeddings=False)
-    train(tiny_config(tmp_path / "trunk", dataset, dev=False, steps=1), tmp_path / "m")
-    assert TorchModel(read_checkpoint(tmp_path / "m").document).module.width == 1009
-
-
-@pytest.mark.parametrize("side", ["padding_side", "truncation_side"])
-def test_texts_are_read_from_their_beginning(copied, checkpoints, side):
-    """As inference reads them, whatever the tokenizer's settings say."""
-    edit_json(copied / "tokenizer_config.json", **{side: "left"})
+def test_texts_are_read_from_their_beginning(copied, checkpoints):
+    """As inference reads them, whatever the tokenizer's settings say; they must name a token for padding."""
+    edit_json(copied / "tokenizer_config.json", padding_side="left", truncation_side="left")
     texts = ["films", "a spy film about a spy and a film"]
     ours, theirs = (
         EncoderModule(load_base(folder, "m"), Head(), 8, None).preprocess(texts)["input_ids"]
         for folder in (copied, checkpoints.bert)
     )
     assert torch.equal(ours, theirs)
-
-
-def test_a_tokenizer_without_padding_is_refused(copied):
-    file = copied / "tokenizer_config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"pad_token": None}))
+    edit_json(copied / "tokenizer_config.json", pad_token=None)
     expected = "owner/m: its tokenizer has no padding token; give it one in tokenizer_config.json"
     assert load_error(copied) == expected
 

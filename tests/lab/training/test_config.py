@@ -57,6 +57,12 @@ def test_all_that_can_be_said(tmp_path):
         ("model", {"base": "m", "dropout": 1}, "model.dropout: expected a number below 1.0, got 1"),
         ("model", {"base": "m", "query_encoder": "none"}, "model.query_encoder: expected 'shared', 'separate' or"),
         ("model", {"base": "m", "head": "relu:absmax"}, "model.head: head 'relu:absmax': relu is pooled by max or sum"),
+        ("model", {"base": "m", "head": "dense", "dropout": 0.1}, "model: model.dropout is for sparse vectors; leave"),
+        (
+            "model",
+            {"base": "m", "head": "dense", "query_encoder": "static"},
+            "model: model.query_encoder is for",
+        ),
         ("data", [], "data: "),
         ("data", [{"dataset": "d", "positives": 0}], "data[0].positives: expected a number from 1, got 0"),
         ("dev", {"dataset": "d", "split": "s", "measures": []}, "dev.measures: "),
@@ -65,27 +71,27 @@ def test_all_that_can_be_said(tmp_path):
         ("training", {"steps": 1, "seed": 2**32}, "training.seed: expected a number below 4294967296, got 4294967296"),
         ("training", {"steps": 1, "batch_size": 1}, "training.batch_size must be at least 2, because other documents"),
         ("training", {"steps": 1, "patience": 1}, "training.patience needs a dev section"),
+        ("training", {"steps": 1, "max_length": 21}, "training.max_length must be at most model.max_length, 20"),
     ],
 )
 def test_what_is_wrong(tmp_path, section, settings, message):
-    shortest = {"model": {"base": "m"}, "data": [{"dataset": "d"}], "training": {"steps": 1}}
+    shortest = {"model": {"base": "m", "max_length": 20}, "data": [{"dataset": "d"}], "training": {"steps": 1}}
     assert read(tmp_path, shortest).training == TrainingConfig(steps=1)
     refused = refusal(read, tmp_path, {**shortest, section: settings}, error=InputError)
     assert refused.startswith(f"{tmp_path}/c.yaml: {message}")
 
 
-def test_a_training_reads_no_more_than_the_model(tmp_path):
-    content = WHOLE.replace("{base:", "{max_length: 20, base:").replace("steps: 10", "steps: 1, max_length: 21")
-    message = f"{tmp_path}/c.yaml: training.max_length must be at most model.max_length, 20"
-    assert refusal(read, tmp_path, content, error=InputError) == message
-
-
-def test_a_batch_of_a_teacher_may_be_one_example(tmp_path):
+def test_sections_that_agree_or_not(tmp_path):
+    """A batch of a teacher may be one example. A bi-encoder has no teacher and no rate of the head."""
     config = read(tmp_path, WHOLE.replace("steps: 10", "steps: 10, batch_size: 1"))
     assert config.training.batch_size == 1
+    content = {"model": {"base": "m", "head": "dense"}, "data": [{"dataset": "d"}], "training": {"steps": 1}}
+    said = f"{tmp_path}/c.yaml: the head dense has no teacher and no training.head_learning_rate; leave them out"
+    for more in ({"teacher": {"model": "t"}}, {"training": {"steps": 1, "head_learning_rate": 1.0}}):
+        assert refusal(read, tmp_path, {**content, **more}, error=InputError) == said
 
 
-def test_recipes_are_complete(tmp_path):
+def test_recipes(tmp_path):
     """What ``--show`` prints is the recipe; the paper's trainings differ in head, split and negatives."""
     assert len(recipe_names()) == 40
     for name in recipe_names():
@@ -97,6 +103,12 @@ def test_recipes_are_complete(tmp_path):
         ("snrelu:sum:0.1", "domain-train", "none"),
         ("snrelu:absmax:8", "train", "judged"),
     ]
+
+
+def test_the_recipe_of_the_reader():
+    settings = read_config("reader")
+    assert settings.reader.base == "sentence-transformers/all-MiniLM-L6-v2"
+    assert settings.reader.requests and settings.reader.judged
 
 
 def test_paths_of_datasets_start_at_a_folder(tmp_path):

@@ -94,7 +94,9 @@ def test_documents_of_relevance_0_are_judged_negatives(tmp_path):
 def test_files_of_pairs_bring_their_own_negatives(tmp_path):
     lines = [{"query": "q", "positive": "p", "negative": "n"}, {"query": "r", "positive": "s"}]
     file = write_jsonl(tmp_path / "pairs.jsonl", *lines)
-    assert examples_of(file, None) == [TrainingExample("q", "p", ("n",)), TrainingExample("r", "s")]
+    for kind, negatives in ((None, ("n",)), ("judged", ("n",)), ("none", ())):
+        examples = [TrainingExample("q", "p", negatives), TrainingExample("r", "s")]
+        assert examples_of(file, None, negatives=kind) == examples
 
 
 OF_DATASETS = (
@@ -125,13 +127,6 @@ OF_DATASETS = (
 def test_files_that_cannot_be_used(tmp_path, lines, settings, message):
     file = write_jsonl(tmp_path / "pairs.jsonl", *lines)
     assert fault_of(file, **{"split": None, **settings}) == message
-
-
-@pytest.mark.parametrize(("negatives", "expected"), [(None, ("n",)), ("judged", ("n",)), ("none", ())])
-def test_negatives_of_a_file(tmp_path, negatives, expected):
-    file = write_jsonl(tmp_path / "triples.jsonl", {"query": "q", "positive": "p", "negative": "n"})
-    (example,) = read_examples(SourceConfig(dataset=str(file), negatives=negatives), 0)
-    assert example.negatives == expected
 
 
 def test_a_query_without_a_positive(tmp_path):

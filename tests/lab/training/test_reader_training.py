@@ -9,7 +9,7 @@ from refusals import refusal
 from tiny_training import train_error
 
 from pyserini_compneg.expression import format_expression
-from pyserini_compneg.lab.training import read_config, train
+from pyserini_compneg.lab.training import train
 from pyserini_compneg.lab.training.config import ReaderSection, ReaderTrainConfig
 from pyserini_compneg.lab.training.judged_requests import JudgedRequest, request_score
 from pyserini_compneg.lab.training.tagged_requests import (
@@ -113,7 +113,7 @@ def config(base, folder, lines=LINES, **settings):
     return ReaderTrainConfig(reader=ReaderSection(base=str(base), **given))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_reader_is_trained_and_reads(tmp_path, trunk):
     results = train(config(trunk, tmp_path, epochs=12, learning_rate=3e-3, threshold=0.1), tmp_path / "reader")
     assert results == {"all": 1.0, "exclusion": 1.0, "whole": 1.0}
@@ -131,6 +131,7 @@ def test_a_reader_is_trained_and_reads(tmp_path, trunk):
 
 
 @pytest.mark.kill
+@pytest.mark.long
 def test_a_killed_training_is_resumed_to_the_same_bits(tmp_path, trunk, monkeypatch):
     settings = config(trunk, tmp_path, LINES[::5], epochs=3)
     train(settings, tmp_path / "whole")
@@ -150,26 +151,25 @@ def test_a_killed_training_is_resumed_to_the_same_bits(tmp_path, trunk, monkeypa
     assert whole == resumed
 
 
+RIGHT = JUDGED[0] | {"wanted_op": "single"}
+
+
 @pytest.mark.parametrize(
     ("lines", "record", "said"),
     [
-        (
-            "[W a]\n[X b]\n",
-            JUDGED[0] | {"wanted_op": "or"},
-            "requests.txt:2: nothing is wanted; give at least one [W ...]",
-        ),
-        ("", JUDGED[0] | {"wanted_op": "or"}, "requests.txt: no request in it"),
+        ("[W a]\n[X b]\n", RIGHT, "requests.txt:2: nothing is wanted; give at least one [W ...]"),
+        ("", RIGHT, "requests.txt: no request in it"),
         ("[W a]\n", {"query": "a"}, "judged.jsonl:1: the key 'kind' is missing"),
         (
             "[W a]\n",
-            JUDGED[0] | {"wanted_op": "OR"},
+            RIGHT | {"wanted_op": "OR"},
             "judged.jsonl:1: wanted_op: expected 'single', 'or' or 'and', got 'OR'",
         ),
-        ("[W a]\n", JUDGED[0] | {"excluded": [3]}, "judged.jsonl:1: excluded[0]: expected a text, got 3"),
-        ("[W a]\n", JUDGED[0] | {"wanted": ["sea"], "wanted_op": "or"}, "judged.jsonl:1: 'sea' is not in the query"),
+        ("[W a]\n", RIGHT | {"excluded": [3]}, "judged.jsonl:1: excluded[0]: expected a text, got 3"),
+        ("[W a]\n", RIGHT | {"wanted": ["sea"]}, "judged.jsonl:1: 'sea' is not in the query"),
         (
             "[W Films  of war] but not [X love]\n",
-            JUDGED[0] | {"wanted_op": "single"},
+            RIGHT,
             "the judged request 'films of war but not love' is among the tagged ones; take it out of them",
         ),
     ],
@@ -204,9 +204,3 @@ def test_a_loss_that_is_not_finite_ends_it(tmp_path, trunk, monkeypatch):
         "the loss of epoch 1 is not a finite number; choose a smaller learning_rate, and start anew"
     )
     assert not list(tmp_path.glob("reader*"))
-
-
-def test_the_recipe():
-    settings = read_config("reader")
-    assert settings.reader.base == "sentence-transformers/all-MiniLM-L6-v2"
-    assert settings.reader.requests and settings.reader.judged

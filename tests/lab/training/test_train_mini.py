@@ -75,11 +75,6 @@ def test_judged_documents_are_those_that_are_relevant_and_those_that_are_not():
         assert 0 < flags.sum() < len(flags)
 
 
-def test_too_few_texts_are_refused():
-    with pytest.raises(InputError, match="^the texts are 30; give more than 30$"):
-        Taught(LEADS[:30], ["spy films"], a_teacher(), 1)
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     """A folder with all that mini learns from, in small."""
@@ -113,35 +108,30 @@ def atom(text, name, numbers, domain="films"):
     return {**asked, "docs": docs, "metadata": {"template": "_", "domain": domain}}
 
 
-def test_no_book_of_quest_is_read(data):
+def test_sources(data):
+    """Of QUEST no book is read. Summaries have descriptions, and films relevant documents."""
     passages, film_atoms, others = quest(data / "quest-evidence")
     assert (film_atoms, others) == (["American films"], ["birds of Iceland"])
     assert len(passages) == 78
     assert not any(text.startswith(("T70 ", "T71 ")) for text in passages)
 
-
-def test_summaries_have_descriptions(data):
     texts, descriptions = summaries(data / "summaries.json")
     assert texts[0].startswith("S0 ")
     assert descriptions == ["Kind of film"]
-
-
-def test_films_have_relevant_documents(data):
     texts, queries = films(str(data / "filmsets"), 0)
     for text, relevant in queries:
         assert relevant == {n for n, lead in enumerate(texts) if " spy " in lead and (text[0] == "s" or " 193" in lead)}
 
 
-@pytest.mark.parametrize("written", ["no JSON", "[]", '{"a": 1}'])
-def test_another_file_is_no_file_of_summaries(tmp_path, written):
-    (tmp_path / "s.json").write_text(written)
-    with pytest.raises(InputError, match="s.json: is no file of summaries"):
-        summaries(tmp_path / "s.json")
-
-
-def test_what_quest_lacks_is_named(tmp_path):
+def test_other_sources_are_refused(tmp_path):
+    for written in ("no JSON", "[]", '{"a": 1}'):
+        (tmp_path / "s.json").write_text(written)
+        with pytest.raises(InputError, match="s.json: is no file of summaries"):
+            summaries(tmp_path / "s.json")
     with pytest.raises(InputError, match=r"has no documents.jsonl; name the folder of QUEST's evidence passages$"):
         quest(tmp_path)
+    with pytest.raises(InputError, match="^the texts are 30; give more than 30$"):
+        Taught(LEADS[:30], ["spy films"], a_teacher(), 1)
 
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
@@ -189,26 +179,23 @@ def test_a_model_is_trained(settings, tmp_path):
     assert "without a judgement" in (model / "README.md").read_text()
 
 
-def test_the_losses_fall(settings, tmp_path, monkeypatch):
+@pytest.mark.long
+def test_the_losses_fall_and_a_base_that_weighs_more_is_kept_nearer(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(mini_training, "_LOG_STEPS", 10)
     monkeypatch.setattr(mini_training, "_WARMUP_STEPS", 1)
-    model = train_mini(replace(settings, steps=60, learning_rate=1e-2, close=0.0), tmp_path)
-    first, *_, last = json.loads((model / "training_log.json").read_text())["log"]
+    logs = {}
+    for close, steps in ((0.0, 60), (100.0, 20)):
+        (tmp_path / str(close)).mkdir()
+        model = train_mini(replace(settings, steps=steps, learning_rate=1e-2, close=close), tmp_path / str(close))
+        logs[close] = json.loads((model / "training_log.json").read_text())["log"]
+    first, second, *_, last = logs[0.0]
     assert last["judged"] < 0.9 * first["judged"]
     assert last["near"] < first["near"]
-
-
-def test_a_base_that_weighs_more_is_kept_nearer(settings, tmp_path):
-    trained = {}
-    for close in (0.0, 100.0):
-        (tmp_path / str(close)).mkdir()
-        train_mini(replace(settings, steps=20, learning_rate=1e-3, close=close), tmp_path / str(close))
-        log = json.loads((tmp_path / str(close) / "model" / "training_log.json").read_text())["log"]
-        trained[close] = log[-1]["close"]
-    assert trained[100.0] < 0.5 * trained[0.0]
+    assert logs[100.0][1]["close"] < 0.5 * second["close"]
 
 
 @pytest.mark.kill
+@pytest.mark.long
 def test_a_killed_training_is_resumed_to_the_same_bits(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(mini_training, "_CHECKPOINT_STEPS", 2)
     for name in ("whole", "resumed"):

@@ -15,11 +15,12 @@ from safetensors.torch import load_file  # noqa: E402
 from pyserini_compneg.lab.training import fine_tuning, train, trainers, training  # noqa: E402
 from pyserini_compneg.lab.training.trainers import SparseTrainer, last_checkpoint  # noqa: E402
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 def weights(folder):
-    return {path.name: load_file(path) for path in sorted(folder.rglob("*.safetensors"))}
+    files = sorted(folder.rglob("*.safetensors"))
+    return {(path.name, key): tensor for path in files for key, tensor in load_file(path).items()}
 
 
 def full_disk(*_, **__):
@@ -30,9 +31,13 @@ def evaluated_steps(folder):
     return [entry["step"] for entry in training_log(folder) if "eval_recip_rank" in entry]
 
 
-def test_64_pairs_are_learned_by_heart(tmp_path, checkpoints):
-    pairs = write_dataset(tmp_path / "films", 64)
-    config = tiny_config(checkpoints.bert, pairs, steps=60, batch_size=32, evaluate_every=60, learning_rate=3e-3)
+def changed(config, **training):
+    return config.model_copy(update={"training": config.training.model_copy(update=training)})
+
+
+def test_pairs_are_learned_by_heart(tmp_path, checkpoints):
+    pairs = write_dataset(tmp_path / "films", 24)
+    config = tiny_config(checkpoints.bert, pairs, steps=40, batch_size=24, evaluate_every=40, learning_rate=3e-3)
     results = train(config, tmp_path / "model")
     assert results["P.1"] == results["recip_rank"] == 1.0
 
@@ -40,10 +45,7 @@ def test_64_pairs_are_learned_by_heart(tmp_path, checkpoints):
 @pytest.mark.kill
 @pytest.mark.parametrize(("step", "tables"), [(3, 1), (5, 3)])
 def test_a_killed_training_is_resumed_to_the_same_bits(tmp_path, checkpoints, dataset, step, tables):
-    """Over three epochs of three batches each; checkpoints are at every second step, and at the last.
-
-    Examples with and without negatives, and contrastive pairs, are in tables of their own, and batches alternate.
-    """
+    """Over three epochs. Examples with and without negatives, and contrastive pairs, are in tables of their own."""
     sources = [dataset]
     if tables == 3:
         texts = sample_texts(20)
@@ -60,9 +62,7 @@ def test_a_killed_training_is_resumed_to_the_same_bits(tmp_path, checkpoints, da
     assert evaluated_steps(tmp_path / "resumed") == evaluated_steps(tmp_path / "whole") == [0, 2, 4, 6, 7]
     ours, theirs = weights(tmp_path / "resumed"), weights(tmp_path / "whole")
     assert ours.keys() == theirs.keys()
-    for name, tensors in ours.items():
-        for key, tensor in tensors.items():
-            assert torch.equal(tensor, theirs[name][key]), key
+    assert [key for key, tensor in ours.items() if not torch.equal(tensor, theirs[key])] == []
 
 
 @pytest.mark.kill
@@ -117,69 +117,46 @@ def killed_training(tmp_path, killed):
     return config, shutil.copytree(folder, tmp_path / "m.training") / "checkpoints" / "checkpoint-2"
 
 
-@pytest.mark.parametrize(
-    ("name", "left"),
-    [
-        ("state.pt", 1),
-        ("state.pt", 0.5),
-        ("optimizer.pt", 1),
-        ("scheduler.pt", 0.5),
-        ("rng_state.pth", 0),
-        ("trainer_state.json", 0.5),
-    ],
-)
-def test_damaged_checkpoints(tmp_path, killed_training, name, left):
+DAMAGES = [("state.pt", 1), ("state.pt", 0.5), ("optimizer.pt", 1), ("scheduler.pt", 0.5)]
+DAMAGES += [("rng_state.pth", 0), ("trainer_state.json", 0.5)]
+
+
+def test_damaged_checkpoints(tmp_path, killed_training):
     """With a byte changed in the middle, or cut off."""
     config, checkpoint = killed_training
-    content = bytearray((checkpoint / name).read_bytes())
-    content[len(content) // 2] ^= 255
-    (checkpoint / name).write_bytes(content[: int(left * len(content))])
-    message = train_error(config, tmp_path / "m", resume=True)
-    assert message.startswith(f"{checkpoint}: is damaged (")
-    assert message.endswith("); delete this folder, and continue with --resume")
+    for name, left in DAMAGES:
+        whole = (checkpoint / name).read_bytes()
+        content = bytearray(whole)
+        content[len(content) // 2] ^= 255
+        (checkpoint / name).write_bytes(content[: int(left * len(content))])
+        message = train_error(config, tmp_path / "m", resume=True)
+        assert message.startswith(f"{checkpoint}: is damaged (")
+        assert message.endswith("); delete this folder, and continue with --resume")
+        (checkpoint / name).write_bytes(whole)
 
 
-@pytest.mark.parametrize("changed", ["training", "texts of data"])
-def test_a_training_with_other_settings_is_not_resumed(tmp_path, killed_training, monkeypatch, changed):
-    config, _ = killed_training
-    if changed == "training":
-        config = config.model_copy(update={"training": config.training.model_copy(update={"steps": 5})})
-    else:
-        monkeypatch.setattr(training, "read_examples", lambda *_: [])
-    assert train_error(config, tmp_path / "m", resume=True) == (
-        f"{tmp_path}/m.training: was started with other settings ({changed}); restore them, or start anew with "
-        "--overwrite and without --resume"
-    )
-
-
-def test_a_checkpoint_of_another_base_of_the_same_name_is_refused(tmp_path, killed_training):
+def test_what_is_not_resumed_and_not_deleted(tmp_path, killed_training, monkeypatch):
+    """Other settings or texts, a base of the same name, damaged settings; folders that were not asked for."""
     config, checkpoint = killed_training
+    place, anew = tmp_path / "m.training", "start anew with --overwrite and without --resume"
+    other = f"{place}: was started with other settings ({{}}); restore them, or {anew}"
+    resumed = lambda config: train_error(config, tmp_path / "m", resume=True)  # noqa: E731
+    assert resumed(changed(config, steps=5)) == other.format("training")
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "read_examples", lambda *_: [])
+        assert resumed(config) == other.format("texts of data")
     state = torch.load(checkpoint / "state.pt")
     del state[next(name for name in state if name.endswith("decoder.bias"))]
     torch.save(state, checkpoint / "state.pt")
-    message = train_error(config, tmp_path / "m", resume=True)
-    assert message.startswith(f"{checkpoint}: is of another model (Missing key")
-
-
-@pytest.mark.parametrize("content", ["", "[]"])
-def test_damaged_settings(tmp_path, killed_training, content):
-    config, checkpoint = killed_training
-    file = checkpoint.parents[1] / "training.json"
-    file.write_text(content)
-    message = train_error(config, tmp_path / "m", resume=True)
-    assert message == f"{file}: is damaged; start anew with --overwrite and without --resume"
-
-
-def test_what_exists_is_not_deleted_by_mistake(tmp_path, checkpoints, dataset):
-    config = tiny_config(checkpoints.bert, dataset, steps=2)
-    (tmp_path / "m.training").mkdir()
-    assert train_error(config, tmp_path / "m") == (
-        f"{tmp_path}/m.training: has an unfinished training; continue it with --resume, or delete it with --overwrite"
-    )
+    assert resumed(config).startswith(f"{checkpoint}: is of another model (Missing key")
+    for content in ("", "[]"):
+        (place / "training.json").write_text(content)
+        assert resumed(config) == f"{place}/training.json: is damaged; {anew}"
+    unfinished = "has an unfinished training; continue it with --resume, or delete it with --overwrite"
+    assert train_error(config, tmp_path / "m") == f"{place}: {unfinished}"
     (tmp_path / "m").mkdir()
-    assert train_error(config, tmp_path / "m", overwrite=True) == (
-        f"{tmp_path}/m: is no model that was trained here (no training_log.json); choose another --output"
-    )
+    no_model = "is no model that was trained here (no training_log.json); choose another --output"
+    assert train_error(config, tmp_path / "m", overwrite=True) == f"{tmp_path}/m: {no_model}"
 
 
 def test_a_loss_that_is_not_finite_ends_the_training(tmp_path, checkpoints, dataset, monkeypatch):
@@ -262,4 +239,6 @@ def test_models_are_looked_at_before_the_data(tmp_path):
     config = tiny_config("mini", tmp_path / "missing.jsonl", dev=False, steps=2)
     message = "mini: comes exported in int8, without the weights that a training starts from"
     assert train_error(config, tmp_path / "m") == message
+    dense = tiny_config(tmp_path / "nothing", tmp_path / "missing.jsonl", dev=False, steps=1, model={"head": "dense"})
+    assert train_error(dense, tmp_path / "m").startswith(f"no model '{tmp_path / 'nothing'}'")
     assert not any(tmp_path.iterdir())
