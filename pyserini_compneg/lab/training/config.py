@@ -22,6 +22,9 @@ from pyserini_compneg.support.settings_files import Settings, parse_settings, se
 LOG_FILE = "training_log.json"
 """In the folder of a trained model: the settings, the results, and what was logged."""
 
+START_ANEW = "start anew with --overwrite and without --resume"
+"""The remedy for a training that cannot be resumed."""
+
 DENSE = "dense"
 """The head of a bi-encoder."""
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import torch
 
+from pyserini_compneg.lab.training.config import START_ANEW
 from pyserini_compneg.support.errors import InputError, OutputError, in_one_line
-
-START_ANEW = "start anew with --overwrite and without --resume"
 
 
 def restore(checkpoint: Path, states: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from sentence_transformers.base.trainer import BaseTrainer
 from transformers import TrainerCallback, TrainerState
 
 from pyserini_compneg.lab.training.batches import CONTRASTIVE_PAIRS, ContrastivePairSampler
+from pyserini_compneg.lab.training.config import START_ANEW
 from pyserini_compneg.lab.training.encoder_module import EncoderModule
-from pyserini_compneg.lab.training.resumption import START_ANEW
 from pyserini_compneg.support.errors import InputError, OutputError
 from pyserini_compneg.support.progress import progress
 

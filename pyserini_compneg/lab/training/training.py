@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.encode.models import model_folder
-from pyserini_compneg.lab.training.config import LOG_FILE, AnyConfig, ReaderTrainConfig
+from pyserini_compneg.lab.training.config import LOG_FILE, START_ANEW, AnyConfig, ReaderTrainConfig
 from pyserini_compneg.lab.training.examples import read_examples
 from pyserini_compneg.lab.training.judged_requests import read_judged, refuse_common
 from pyserini_compneg.lab.training.tagged_requests import read_requests
@@ -105,9 +105,11 @@ def _check_output(output: Path, overwrite: bool) -> None:
     if not output.exists():
         return
     if not overwrite:
-        raise OutputError(f"{output}: exists already; choose another --output, or replace it with --overwrite")
+        remedy = "choose another --output, or replace it with --overwrite"
+        raise OutputError("exists already", where=output, remedy=remedy)
     if not (output / LOG_FILE).is_file():
-        raise OutputError(f"{output}: is no model that was trained here (no {LOG_FILE}); choose another --output")
+        fault = f"is no model that was trained here (no {LOG_FILE})"
+        raise OutputError(fault, where=output, remedy="choose another --output")
 
 
 def _check_models(config: AnyConfig) -> None:
@@ -132,15 +134,12 @@ def _prepare_unfinished(
     if resume and file.is_file():
         former = _former_settings(file)
         if changed := changed_settings(former, settings):
-            raise InputError(
-                f"{folder}: was started with other settings ({', '.join(changed)}); restore them, or start anew with "
-                "--overwrite and without --resume"
-            )
+            fault = f"was started with other settings ({', '.join(changed)})"
+            raise InputError(fault, where=folder, remedy=f"restore them, or {START_ANEW}")
         return
     if folder.exists() and not overwrite:
-        raise OutputError(
-            f"{folder}: has an unfinished training; continue it with --resume, or delete it with --overwrite"
-        )
+        remedy = "continue it with --resume, or delete it with --overwrite"
+        raise OutputError("has an unfinished training", where=folder, remedy=remedy)
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir()
@@ -153,5 +152,5 @@ def _former_settings(file: Path) -> dict[str, object]:
     except (OSError, ValueError):
         former = None
     if not isinstance(former, dict):
-        raise InputError(f"{file}: is damaged; start anew with --overwrite and without --resume")
+        raise InputError("is damaged", where=file, remedy=START_ANEW)
     return former

@@ -116,9 +116,9 @@ def test_training_may_read_less_than_the_model_does(tmp_path, checkpoints, datas
 def test_what_was_trained_is_exported_in_int8(tmp_path, trunk, dataset, monkeypatch, vocabulary, terms):
     """Tokens pick rows for embeddings and for own terms of one table or of two; in one slice or in several."""
     pytest.importorskip("onnxscript", reason="exports are made by torch and onnxscript")
-    from pyserini_compneg.encode.models import torch_model
     from pyserini_compneg.encode.models.checkpoint import MODEL_FILE
     from pyserini_compneg.encode.models.onnx_model import OnnxModel
+    from pyserini_compneg.encode.networks import torch_model
     from pyserini_compneg.encode.networks.graph import write_graph
 
     monkeypatch.setattr(torch_model, "SLICE", terms)
@@ -127,8 +127,8 @@ def test_what_was_trained_is_exported_in_int8(tmp_path, trunk, dataset, monkeypa
     write_graph(module, "int8", tmp_path / MODEL_FILE)
     ids = torch.tensor([[2, 30, 40, 41, 3]])
     vector = torch.zeros(module.width)
-    entries = OnnxModel(tmp_path, "cpu")(ids.numpy(), torch.ones_like(ids).numpy())
-    vector[entries.columns] = torch.tensor(entries.weights)
+    _, columns, weights = OnnxModel(tmp_path, "cpu")(ids.numpy(), torch.ones_like(ids).numpy())
+    vector[columns] = torch.tensor(weights)
     with torch.no_grad():
         (expected,) = module(ids, torch.zeros_like(ids), torch.ones_like(ids))
     assert torch.nn.functional.cosine_similarity(vector, expected, dim=0) > 0.97
