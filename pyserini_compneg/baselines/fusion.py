@@ -214,10 +214,8 @@ def fused_lists(
 def _known_unit(unit: float | None, terms: Sequence[_Term]) -> float:
     """U, or 1 where it is neither known nor needed."""
     if unit is None and len({len(term.texts) for term in terms}) > 1:
-        raise QueryError(
-            "scores can be added to products of scores only if the index gives its impact scale; use "
-            "score-fusion-scaled, or an index of this package"
-        )
+        what = "scores can be added to products of scores only if the index gives its impact scale"
+        raise QueryError(what, remedy="use score-fusion-scaled, or an index of this package")
     return 1.0 if unit is None else unit
 
 
@@ -257,4 +255,4 @@ def _multiplied(sums: Sequence[Sequence[tuple[str, ...]]]) -> list[tuple[str, ..
 
 
 def _refusal(what: str) -> QueryError:
-    return QueryError(f"score fusion cannot {what}; use operators")
+    return QueryError(f"score fusion cannot {what}", remedy="use operators")

@@ -61,19 +61,11 @@ class Reranked:
     first: Method | None = None
 
     def __post_init__(self) -> None:
-        """Checks the settings."""
         checked_count("hits", self.hits)
         if self.by not in READS:
             raise ArgumentError(f"by must be one of {', '.join(READS)}, got {shown(self.by)}")
 
     def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
-        """As for every method.
-
-        Raises:
-            IndexFormatError: Also an index without the documents' texts.
-            EncodingError: Also a model that gives no finite number.
-            QueryError: Also a composed query, which has no text.
-        """
         expressions = list(map(without_exclusions, as_expressions(request.queries)))  # no document is left of these
         wordings = [_wording(query, one) for query, one in zip(request.queries, expressions, strict=True)]
         first = searcher.batch_search(
@@ -135,28 +127,21 @@ def _scored(
             found = model.scores([(text, documents[docid]) for text, docid in some])
             for (text, docid), score in zip(some, map(float, found), strict=True):
                 if not math.isfinite(score):
-                    said = f"scores document {shown(docid)} with {score} for {shown(text)}"
-                    raise EncodingError(f"{model.name}: {said}; its weights are damaged")
+                    what = f"scores document {shown(docid)} with {score} for {shown(text)}"
+                    raise EncodingError(what, where=model.name, remedy="its weights are damaged")
                 scores[docid][text] = score
             bar.update(len(some))
     return scores
 
 
 def _texts(searcher: SignedImpactSearcher, docids: Sequence[str]) -> dict[str, str]:
-    """The stored texts of documents.
-
-    Raises:
-        IndexFormatError: A document that was not stored, or no text in any of them.
-    """
     known = list(dict.fromkeys(docids))
     folder = searcher.reader.folder
     texts = {docid: _text(folder, docid, raw) for docid, raw in zip(known, searcher.reader.raws(known), strict=True)}
     empty = {docid: shown(docid) for docid, text in texts.items() if not text.strip()}
     if texts and len(empty) == len(texts):
-        raise IndexFormatError(
-            f"{folder}: reranking reads the documents' texts, and what is stored has none "
-            f"(contents, or title and text), such as {docids[0]!r}"
-        )
+        what = "reranking reads the documents' texts, and what is stored has none (contents, or title and text)"
+        raise IndexFormatError(f"{what}, such as {docids[0]!r}", where=folder)
     warn_of("document", "documents", "has no text, so the model reads an empty one", empty, list(texts))
     return texts
 
@@ -164,9 +149,8 @@ def _texts(searcher: SignedImpactSearcher, docids: Sequence[str]) -> dict[str, s
 def _text(folder: Path, docid: str, raw: str | None) -> str:
     """The text in what is stored of a document; empty if it has none."""
     if raw is None:
-        raise IndexFormatError(
-            f"{folder}: reranking reads the documents' texts, which are not stored; build it with index --store-raw"
-        )
+        what = "reranking reads the documents' texts, which are not stored"
+        raise IndexFormatError(what, where=folder, remedy="build it with index --store-raw")
     try:
         record = json.loads(raw)
     except (ValueError, RecursionError):  # an index of stock Anserini may hold any text

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pyserini_compneg.support.errors import InputError
 
@@ -33,21 +33,15 @@ _Run = Mapping[str, Mapping[str, float]]
 _Pair = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Contrast:
-    """One measure of contrast.
-
-    Attributes:
-        kind: One of ``PAIRED``, ``right_rank``, ``delta_recall`` or ``delta_mrr``.
-        cutoff: The rank N, from 1; None for no cutoff.
-    """
+class Contrast(NamedTuple):
+    """One measure of contrast: of ``PAIRED``, ``right_rank``, ``delta_recall`` or ``delta_mrr``, at a rank from 1."""
 
     kind: str
     cutoff: int | None = None
 
 
 def parse_contrast(name: str) -> Contrast | None:
-    """The measure of contrast of that name, or ``None`` if there is none.
+    """The measure of contrast of that name, or None.
 
     >>> parse_contrast("delta_recall@10")
     Contrast(kind='delta_recall', cutoff=10)
@@ -76,14 +70,6 @@ def contrast_values(contrast: Contrast, qrels: _Qrels, run: _Run) -> dict[str, f
 
     Ranks are trec_eval's: by descending score, ties by docid in descending order. A query that the run lacks scores 0.
 
-    Args:
-        contrast: What to compute.
-        qrels: ``{qid: {docid: relevance}}``.
-        run: ``{qid: {docid: score}}``.
-
-    Raises:
-        InputError: A query without exactly one relevant and one excluded document, or without a partner.
-
     Source: for measures of pairs Weller et al. 2024 (NevIR), Section 4.1 and Figure 4. MTEB asks for R@1 = 1 for both
     queries, in runs of the two documents alone; only ties differ, which trec_eval's code orders by docid. For the
     others Zhang et al. 2024 (ExcluIR), Eq. 1 and the sentence after it. Their released scorer reads 10 documents of a
@@ -106,9 +92,6 @@ def contrast_values(contrast: Contrast, qrels: _Qrels, run: _Run) -> dict[str, f
 def partners(qrels: _Qrels) -> dict[str, str]:
     """For each query the one that judges the same two documents in the opposite way.
 
-    Raises:
-        InputError: A query without exactly one relevant and one excluded document, or without exactly one partner.
-
     >>> partners({"1": {"a": 1, "b": 0}, "2": {"a": 0, "b": 1}})
     {'1': '2', '2': '1'}
     """
@@ -120,10 +103,10 @@ def partners(qrels: _Qrels) -> dict[str, str]:
     for qid, (relevant, excluded) in pairs.items():
         same, opposite = queries[relevant, excluded], queries.get((excluded, relevant), [])
         if (len(same), len(opposite)) != (1, 1):
+            counts = f"{len(same) - 1} queries that agree and {len(opposite)} that disagree"
             raise InputError(
-                f"paired_accuracy needs pairs of queries that judge two documents of their own in opposite ways; query "
-                f"{qid!r} shares {relevant!r} and {excluded!r} with {len(same) - 1} queries that agree and "
-                f"{len(opposite)} that disagree"
+                "paired_accuracy needs pairs of queries that judge two documents of their own in opposite ways; query "
+                f"{qid!r} shares {relevant!r} and {excluded!r} with {counts}"
             )
         partner_of[qid] = opposite[0]
     return partner_of

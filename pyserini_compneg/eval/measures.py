@@ -169,11 +169,7 @@ def _trec_values(
 
 
 def _spelled(name: str) -> str:
-    """A name with the capitals that a measure has.
-
-    Raises:
-        InputError: There is no such measure.
-    """
+    """A name with the capitals that a measure has."""
     for spelled in (name, name.lower()):
         if parse_contrast(spelled):
             return spelled
@@ -222,10 +218,11 @@ def _measure(name: str, definition: Any) -> Measure:
     try:
         supported = pytrec_eval.supports(definition)
     except (AssertionError, TypeError, ValueError):
-        said = "lacks a parameter that it needs, or has one that it does not take"
-        raise InputError(f"measure {shown(name)} {said}; expected one like {_EXAMPLES}") from None
+        what = f"measure {shown(name)} lacks a parameter that it needs, or has one that it does not take"
+        raise InputError(what, remedy=f"expected one like {_EXAMPLES}") from None
     if definition.NAME in {NumQ.NAME, NumRel.NAME, NumRet.NAME} or not supported:
-        raise InputError(f"measure {shown(name)} is no mean that trec_eval computes; expected one like {_EXAMPLES}")
+        what = f"measure {shown(name)} is no mean that trec_eval computes"
+        raise InputError(what, remedy=f"expected one like {_EXAMPLES}")
     return Measure(name, definition)
 
 

@@ -13,8 +13,8 @@ from pyserini_compneg.support.json_objects import checked_id, docid_from_title, 
 
 Qrels = dict[str, dict[str, int]]
 
-RUN_AS_QRELS = "; this looks like a run: are --qrels and --run exchanged?"
-QRELS_AS_RUN = "; these look like judgements: are --qrels and --run exchanged?"
+RUN_AS_QRELS = "this looks like a run: are --qrels and --run exchanged?"
+QRELS_AS_RUN = "these look like judgements: are --qrels and --run exchanged?"
 
 _LARGEST_RELEVANCE = 1_000_000  # trec_eval counts the documents of every relevance up to the largest
 _BEIR_HEADER = ["query-id", "corpus-id", "score"]
@@ -43,33 +43,26 @@ def read_qrels(path: str | Path) -> Qrels:
         for qid, docid, relevance in read_line(line, number, source):
             known = qrels.setdefault(qid, {}).setdefault(docid, relevance)
             if known != relevance:
-                raise InputError(
-                    f"{source}: document {docid!r} of query {qid!r} has relevance {relevance} here, {known} above"
-                )
+                what = f"document {docid!r} of query {qid!r} has relevance {relevance} here, {known} above"
+                raise InputError(what, where=source)
     if not qrels:
-        raise InputError(f"{name}: no judgements; expected lines of `qid 0 docid relevance`, or QUEST's JSON Lines")
+        expected = "expected lines of `qid 0 docid relevance`, or QUEST's JSON Lines"
+        raise InputError("no judgements", where=name, remedy=expected)
     return qrels
 
 
 def read_groups(path: str | Path, key: str) -> dict[str, str]:
-    """Reads ``{qid: metadata[key]}`` from QUEST's JSON Lines.
-
-    Args:
-        path: The file of topics, which may be the file of judgements too.
-        key: The name of the metadata, ``template`` for QUEST's seven kinds of query.
-
-    Raises:
-        InputError: A line without an id or without that metadata, or a query that is given twice.
-    """
+    """Reads ``{qid: metadata[key]}`` from QUEST's JSON Lines, of topics or of judgements."""
     groups: dict[str, str] = {}
     for number, line in iter_lines(path, InputError):
         source = f"{source_name(path)}:{number}"
         if not line.lstrip().startswith("{"):
-            raise InputError(f"{source}: no JSON, so no `metadata.{key}` to group by; name one with --groups")
+            what = f"no JSON, so no `metadata.{key}` to group by"
+            raise InputError(what, where=source, remedy="name one with --groups")
         record = parse_json_object(line, source, InputError)
         qid = query_id(record, number, source, InputError)
         if qid in groups:
-            raise InputError(f"{source}: the query id {qid!r} is given twice")
+            raise InputError(f"the query id {qid!r} is given twice", where=source)
         groups[qid] = _metadata(record, key, source)
     return groups
 
@@ -79,7 +72,8 @@ def _metadata(record: dict[str, Any], key: str, source: str) -> str:
     value = metadata.get(key) if isinstance(metadata, dict) else None
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         known = [name for name, item in metadata.items() if isinstance(item, str)] if isinstance(metadata, dict) else []
-        raise InputError(f"{source}: no text `metadata.{key}` to group by; there are: {', '.join(known) or 'none'}")
+        there = f"there are: {', '.join(known) or 'none'}"
+        raise InputError(f"no text `metadata.{key}` to group by", where=source, remedy=there)
     return str(value)
 
 
@@ -87,14 +81,15 @@ def _trec_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
     columns = line.split()
     if len(columns) != 4:
         hint = RUN_AS_QRELS if len(columns) == 6 else ""
-        raise InputError(f"{source}: expected the 4 columns `qid 0 docid relevance`, found {len(columns)}{hint}")
+        what = f"expected the 4 columns `qid 0 docid relevance`, found {len(columns)}"
+        raise InputError(what, where=source, remedy=hint)
     yield columns[0], columns[2], _relevance(columns[3], source)
 
 
 def _beir_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
     columns = line.split("\t")
     if len(columns) != 3:
-        raise InputError(f"{source}: expected the 3 columns `{' '.join(_BEIR_HEADER)}`, found {len(columns)}")
+        raise InputError(f"expected the 3 columns `{' '.join(_BEIR_HEADER)}`, found {len(columns)}", where=source)
     qid, docid = (
         checked_id(column, f"{what} id", source, InputError)
         for column, what in zip(columns, ("query", "document"), strict=False)
@@ -108,7 +103,7 @@ def _quest_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
     if not isinstance(documents, list) or not documents or not all(isinstance(name, str) for name in documents):
         hint = RUN_AS_QRELS if "hits" in record else ""
         wanted = "`docs` must be a list of the relevant documents' names"
-        raise InputError(f"{source}: {wanted}, got {documents!r:.60}{hint}")
+        raise InputError(f"{wanted}, got {documents!r:.60}", where=source, remedy=hint)
     qid = query_id(record, number, source, InputError)
     for name in documents:
         yield qid, docid_from_title(name), 1
@@ -117,7 +112,7 @@ def _quest_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
 def _relevance(text: str, source: str) -> int:
     relevance = whole_number(text)
     if relevance is None:
-        raise InputError(f"{source}: the relevance must be a whole number, got {text!r:.60}")
+        raise InputError(f"the relevance must be a whole number, got {text!r:.60}", where=source)
     if abs(relevance) > _LARGEST_RELEVANCE:
-        raise InputError(f"{source}: the relevance must be at most {_LARGEST_RELEVANCE}, got {text:.60}")
+        raise InputError(f"the relevance must be at most {_LARGEST_RELEVANCE}, got {text:.60}", where=source)
     return relevance

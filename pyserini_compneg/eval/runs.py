@@ -50,7 +50,7 @@ def read_run(path: str | Path) -> Run:
         for qid, docid, score, rank in read_line(line, source):
             documents = run.setdefault(qid, {})
             if docid in documents:
-                raise InputError(f"{source}: document {docid!r} is ranked twice for query {qid!r}")
+                raise InputError(f"document {docid!r} is ranked twice for query {qid!r}", where=source)
             documents[docid] = score
             if rank is not None:
                 ranks.setdefault(qid, array("d")).append(rank)
@@ -58,7 +58,7 @@ def read_run(path: str | Path) -> Run:
         _logger.warning("%s: the run is empty, so every query scores 0", source_name(path))
     wrong = [qid for qid, given in ranks.items() if not _follow(given, run[qid].values())]
     if wrong and read_line is _msmarco_line:
-        raise InputError(f"{source_name(path)}: query {wrong[0]!r} has two documents of the same rank")
+        raise InputError(f"query {wrong[0]!r} has two documents of the same rank", where=source_name(path))
     if wrong:
         share = f"{len(wrong)} of {len(run)} queries, first {wrong[0]!r}"
         _logger.warning("%s: the ranks do not follow the scores, which count, in %s", source_name(path), share)
@@ -83,13 +83,13 @@ def _line_reader(first_line: str, source: str) -> Any:
         return _msmarco_line
     wanted = "`qid Q0 docid rank score tag`, `qid docid rank` or a JSON object"
     hint = QRELS_AS_RUN if columns == 4 else ""
-    raise InputError(f"{source}: expected {wanted}, found {columns} columns{hint}")
+    raise InputError(f"expected {wanted}, found {columns} columns", where=source, remedy=hint)
 
 
 def _trec_line(line: str, source: str) -> Iterator[_Scored]:
     columns = line.split()
     if len(columns) != 6:
-        raise InputError(f"{source}: expected the 6 columns `qid Q0 docid rank score tag`, found {len(columns)}")
+        raise InputError(f"expected the 6 columns `qid Q0 docid rank score tag`, found {len(columns)}", where=source)
     rank = finite_number(columns[3])
     score = _score(finite_number(columns[4]), columns[4], source)
     yield columns[0], columns[2], score, math.nan if rank is None else rank
@@ -98,10 +98,10 @@ def _trec_line(line: str, source: str) -> Iterator[_Scored]:
 def _msmarco_line(line: str, source: str) -> Iterator[_Scored]:
     columns = line.split()
     if len(columns) != 3:
-        raise InputError(f"{source}: expected the 3 columns `qid docid rank`, found {len(columns)}")
+        raise InputError(f"expected the 3 columns `qid docid rank`, found {len(columns)}", where=source)
     rank = whole_number(columns[2])
     if rank is None or not 1 <= rank <= sys.maxsize:
-        raise InputError(f"{source}: the rank must be a whole number from 1, got {shown(columns[2])}")
+        raise InputError(f"the rank must be a whole number from 1, got {shown(columns[2])}", where=source)
     yield columns[0], columns[1], -float(rank), float(rank)
 
 
@@ -110,15 +110,15 @@ def _json_line(line: str, source: str) -> Iterator[_Scored]:
     qid, hits = record.get("id"), record.get("hits")
     if not isinstance(qid, str) or not isinstance(hits, list):
         hint = QRELS_AS_RUN if "docs" in record else ""
-        found = f"found the fields {', '.join(record)}{hint}"
-        raise InputError(f'{source}: expected {{"id": text, "hits": [...]}}, {found}')
+        what = f'expected {{"id": text, "hits": [...]}}, found the fields {", ".join(record)}'
+        raise InputError(what, where=source, remedy=hint)
     for hit in hits:
         if not isinstance(hit, dict) or not isinstance(hit.get("docid"), str):
-            raise InputError(f'{source}: a hit must be {{"docid": text, "score": number}}, got {hit!r:.60}')
+            raise InputError(f'a hit must be {{"docid": text, "score": number}}, got {hit!r:.60}', where=source)
         yield qid, hit["docid"], _score(hit.get("score"), hit.get("score"), source), None
 
 
 def _score(value: object, given: object, source: str) -> float:
     if not is_number(value) or not abs(value) <= sys.float_info.max:
-        raise InputError(f"{source}: the score must be a finite number, got {shown(given)}")
+        raise InputError(f"the score must be a finite number, got {shown(given)}", where=source)
     return float(value)

@@ -27,14 +27,7 @@ class PValue:
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """One run compared with another, on one measure over one class of queries.
-
-    Attributes:
-        difference: The mean of the run minus that of the other.
-        interval: The 95 % confidence interval of the difference.
-        t_test: The paired t-test.
-        randomisation: The paired randomisation test; None if it was not run.
-    """
+    """The mean of one run minus that of another, on one measure, with its 95 % interval and two paired tests."""
 
     difference: float
     interval: Interval
@@ -94,9 +87,6 @@ def confidence_interval(values: Sequence[float]) -> Interval:
 def t_test(differences: Sequence[float]) -> float:
     """The p-value of the two-sided paired t-test: 1 if all differences are 0, 0 if all are equal and not 0.
 
-    Args:
-        differences: One run's values minus the other's, query by query, at least two.
-
     >>> round(t_test([0.5, 0.25, 0.0, 0.25]), 4)
     0.0917
     """
@@ -113,9 +103,6 @@ def randomisation_test(differences: Sequence[float]) -> float:
 
     With up to 13 differences other than 0 all permutations are tried, and p is exact. With more, 10,000 permutations
     are drawn, always the same ones, and p is (1 + the number of them that differ as much) / 10,001.
-
-    Args:
-        differences: One run's values minus the other's, query by query.
 
     Source: Smucker, Allan and Carterette 2007; the observed signs count as one permutation, so p is never 0.
 

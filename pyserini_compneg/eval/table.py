@@ -28,13 +28,8 @@ def render(rows: Sequence[Row], label: str | None, table_format: str = "text") -
 
     If runs were compared, each run has a letter, and letters after a value name the runs than which it is significantly
     better: ``0.2580^a``, in Markdown with superscripts; see :func:`row_letters`. Beside two runs stand the p-values of
-    their difference.
-
-    Args:
-        rows: What :func:`make_rows` returned.
-        label: The name of the classes, for example ``template``; ``None`` if there is only ``all``.
-        table_format: One of ``TABLE_FORMATS``. JSON has an object for each row and does not round; the others have four
-            decimals.
+    their difference. ``label`` is the name of the classes, such as ``template``; None if there is only ``all``. JSON has
+    an object for each row and does not round; the other ``TABLE_FORMATS`` have four decimals.
     """
     if table_format == "json":
         return json.dumps([_json_row(row, label) for row in rows], ensure_ascii=False, indent=2) + "\n"
@@ -55,10 +50,6 @@ def render(rows: Sequence[Row], label: str | None, table_format: str = "text") -
 
 def per_query_csv(results: Mapping[str, PerQuery], measures: Sequence[Measure]) -> str:
     """The value of each measure for each run and query as CSV, unrounded, below a line of names.
-
-    Args:
-        results: ``{run label: what evaluate() returned}``.
-        measures: The measures of the results.
 
     >>> print(per_query_csv({"a.txt": {"1": {"map": 0.5}}}, [Measure("map", None)]), end="")
     run,query,map

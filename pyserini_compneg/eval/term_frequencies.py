@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pyserini_compneg.support.arguments import checked_list
 
 _WORD = re.compile(r"\w+")
 
 
-@dataclass(frozen=True, slots=True)
-class TermFrequencies:
-    """The frequencies of some terms together in some texts.
-
-    Attributes:
-        texts: The share of the texts that hold at least one of the terms, from 0 to 1.
-        words: The number of occurrences of the terms, divided by the number of words in the texts.
-    """
+class TermFrequencies(NamedTuple):
+    """The frequencies of some terms together in some texts."""
 
     texts: float
+    """The share of the texts that hold at least one of the terms, from 0 to 1."""
     words: float
+    """The number of occurrences of the terms, divided by the number of words in the texts."""
 
 
 def term_frequencies(texts: Iterable[str], terms: Iterable[str]) -> TermFrequencies:
@@ -46,15 +42,10 @@ def term_frequencies(texts: Iterable[str], terms: Iterable[str]) -> TermFrequenc
     phrases = {tuple(words_of(term)): term for term in checked_list("terms", terms)}
     if not phrases or () in phrases:
         raise ValueError(f"terms must be words or phrases, at least one, got {phrases.get((), 'none')!r}")
-    holding = occurrences = words_in_all = texts_in_all = 0
-    for text in checked_list("texts", texts):
-        words = words_of(text)
-        count = sum(_occurrences(words, phrase) for phrase in phrases)
-        holding += count > 0
-        occurrences += count
-        words_in_all += len(words)
-        texts_in_all += 1
-    return TermFrequencies(holding / max(texts_in_all, 1), occurrences / max(words_in_all, 1))
+    words = [words_of(text) for text in checked_list("texts", texts)]
+    counts = [sum(_occurrences(own, phrase) for phrase in phrases) for own in words]
+    holding = sum(count > 0 for count in counts)
+    return TermFrequencies(holding / max(len(words), 1), sum(counts) / max(sum(map(len, words)), 1))
 
 
 def words_of(text: str) -> list[str]:

@@ -47,10 +47,10 @@ def test_groups_twice(write):
     ("lines", "expected"),
     [
         (["1 0 a"], ":1: expected the 4 columns `qid 0 docid relevance`, found 3"),
-        (["1 Q0 a 1 2.5 t"], f":1: expected the 4 columns `qid 0 docid relevance`, found 6{RUN_AS_QRELS}"),
+        (["1 Q0 a 1 2.5 t"], f":1: expected the 4 columns `qid 0 docid relevance`, found 6; {RUN_AS_QRELS}"),
         (
             [{"id": "1", "hits": []}],
-            f":1: `docs` must be a list of the relevant documents' names, got None{RUN_AS_QRELS}",
+            f":1: `docs` must be a list of the relevant documents' names, got None; {RUN_AS_QRELS}",
         ),
         (["1 0 a 1", "1 0 b 0.5"], ":2: the relevance must be a whole number, got '0.5'"),
         (["1 0 a 1", "1 0 a 2"], ":2: document 'a' of query '1' has relevance 2 here, 1 above"),
