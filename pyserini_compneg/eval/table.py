@@ -28,8 +28,8 @@ def render(rows: Sequence[Row], label: str | None, table_format: str = "text") -
 
     If runs were compared, each run has a letter, and letters after a value name the runs than which it is significantly
     better: ``0.2580^a``, in Markdown with superscripts; see :func:`row_letters`. Beside two runs stand the p-values of
-    their difference. ``label`` is the name of the classes, such as ``template``; None if there is only ``all``. JSON has
-    an object for each row and does not round; the other ``TABLE_FORMATS`` have four decimals.
+    their difference. ``label`` is the name of the classes, such as ``template``; None if there is only ``all``. JSON
+    has an object for each row and does not round; the other ``TABLE_FORMATS`` have four decimals.
     """
     if table_format == "json":
         return json.dumps([_json_row(row, label) for row in rows], ensure_ascii=False, indent=2) + "\n"

@@ -1,8 +1,7 @@
-import math
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from score_oracle import fused_score
 
 from pyserini_compneg.baselines.fusion import MOST_PRODUCTS, fused
 from pyserini_compneg.compose import Linear, Product, Sum, evaluate, is_empty
@@ -30,34 +29,15 @@ CONJUNCTIONS = POSITIVE | DIFFERENCES | several(Intersection)(POSITIVE | DIFFERE
 FUSIBLE = CONJUNCTIONS | several(Union)(CONJUNCTIONS)
 
 
-def definition(expression, scores):
-    """What is added, what is subtracted, and how many scores are multiplied at most, by set identities and arithmetic.
-
-    What a conjunction's operand subtracts is subtracted from the whole: (A \\ B) ∩ C = (A ∩ C) \\ B.
-    """
-    match expression:
-        case Atom(text):
-            return scores[text], 0.0, 1
-        case Union(operands):
-            parts = [definition(operand, scores) for operand in operands]
-            return sum(p for p, _, _ in parts), sum(n for _, n, _ in parts), max(d for _, _, d in parts)
-        case Intersection(operands):
-            parts = [definition(operand, scores) for operand in operands]
-            return math.prod(p for p, _, _ in parts), sum(n for _, n, _ in parts), sum(d for _, _, d in parts)
-        case Difference(left, right):
-            plus, minus, degree = definition(left, scores)
-            return plus, minus + definition(right, scores)[0], degree
-
-
 def dot(vector, impacts):
     return sum(weight * impacts.get(term, 0) for term, weight in vector.items())
 
 
 @given(FUSIBLE, VECTORS, IMPACTS, st.sampled_from([1, 7.3, 51.2, 256]))
 def test_scores_are_those_of_the_models_own_scores_fused(expression, vectors, impacts, impact_scale):
-    assume(definition(expression, dict.fromkeys("ABCD", 1.0))[2] <= 4)
+    assume(fused_score(expression, dict.fromkeys("ABCD", 1.0))[2] <= 4)
     scores = {text: dot(vector, impacts) / impact_scale for text, vector in vectors.items()}
-    plus, minus, degree = definition(expression, scores)
+    plus, minus, degree = fused_score(expression, scores)
     score = evaluate(fused(expression, vectors, impact_scale), impacts)
     if plus == 0:
         assert score is None
@@ -70,12 +50,12 @@ def test_scores_are_those_of_the_models_own_scores_fused(expression, vectors, im
 def test_scaled_scores_are_those_of_shares_of_the_best_fused(expression, vectors, others):
     documents = [dict.fromkeys(TERMS, 7), *others]
     best = {text: max(dot(vector, document) for document in documents) for text, vector in vectors.items()}
-    assume(definition(expression, dict.fromkeys("ABCD", 1.0))[2] <= 3)
+    assume(fused_score(expression, dict.fromkeys("ABCD", 1.0))[2] <= 3)
     node = fused(expression, vectors, best_scores={text: 100 * score for text, score in best.items()})
     found = {}
     for number, document in enumerate(documents):
         shares = {text: dot(vector, document) / best[text] for text, vector in vectors.items()}
-        plus, minus, _ = definition(expression, shares)
+        plus, minus, _ = fused_score(expression, shares)
         score = evaluate(node, document)
         assert (score is None) == (plus == 0)
         if plus:

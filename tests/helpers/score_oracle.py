@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
 from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, ScoringNode
-from pyserini_compneg.expression import Filter
+from pyserini_compneg.expression import Atom, Difference, Filter, Intersection, Union
 from pyserini_compneg.lucene import Ranking
 
 ROUNDING = 2.0**-22
@@ -113,3 +114,22 @@ def check_ranking(
         last = ranking.scores[-1]
         for docid in expected.keys() - scores.keys():
             assert expected[docid].value <= last + expected[docid].tolerance, (docid, expected[docid], last)
+
+
+def fused_score(expression, scores):
+    """What is added, what is subtracted, and how many scores are multiplied at most, by set identities and arithmetic.
+
+    What a conjunction's operand subtracts is subtracted from the whole: (A \\ B) ∩ C = (A ∩ C) \\ B.
+    """
+    match expression:
+        case Atom(text):
+            return scores[text], 0.0, 1
+        case Union(operands):
+            parts = [fused_score(operand, scores) for operand in operands]
+            return sum(p for p, _, _ in parts), sum(n for _, n, _ in parts), max(d for _, _, d in parts)
+        case Intersection(operands):
+            parts = [fused_score(operand, scores) for operand in operands]
+            return math.prod(p for p, _, _ in parts), sum(n for _, n, _ in parts), sum(d for _, _, d in parts)
+        case Difference(left, right):
+            plus, minus, degree = fused_score(left, scores)
+            return plus, minus + fused_score(right, scores)[0], degree
