@@ -16,39 +16,47 @@ def test_scores_are_those_of_the_definitions(node, document):
     assert evaluate(node, document) == (pytest.approx(score, abs=1e-9) if matches else None)
 
 
-def test_products_of_negative_weight_only_lower_a_sum():
-    penalty = Product(({"a": 1.0}, {"x": 2.0}), 1.0, weight=-0.5)
-    assert evaluate(Sum((Linear({"a": 3.0}), penalty)), {"a": 2.0, "x": 5.0}) == 6.0 - 10.0
-    assert evaluate(Sum((Linear({"a": 3.0}), penalty)), {"a": 2.0}) == 6.0
-    for node in (penalty, Max((penalty,)), Sum((penalty, Linear({"a": -1.0})))):
-        assert evaluate(node, {"a": 1.0, "x": 1.0}) is None
-        assert is_empty(node)
-    assert evaluate(Max((penalty, Linear({"a": -1.0, "x": 0.5}))), {"a": 2.0, "x": 2.0}) == -1.0
+PENALTY = Product(({"a": 1.0}, {"x": 2.0}), 1.0, weight=-0.5)
+TWO = {"a": 4.0, "b": 1.0}, {"c": 1.0}
+ABC = {"a": 1.0, "b": 9.0, "c": 4.0}
+SIGNED_SUM = Sum((Product(({"a": 1.0}, {"b": 1.0})), Linear({"c": 2.0, "x": -1.0})))
+SIGNED_MAX = Max((Linear({"a": 1.0, "x": -5.0}), Linear({"b": 1.0})))
 
 
-def test_linear_scores_by_hand():
-    node = Linear({"a": 2.0, "b": 1.0, "x": -3.0})
-    assert evaluate(node, {"a": 1.0, "b": 4.0, "c": 9.0}) == 6.0
-    assert evaluate(node, {"b": 3.0, "x": 1.0}) == 0.0
-    assert evaluate(node, {"x": 1.0}) is None
-    assert evaluate(Linear({}), {"a": 1.0}) is None
-
-
-def test_product_scores_by_hand():
-    two = Product(({"a": 4.0, "b": 1.0}, {"c": 1.0}))
-    assert evaluate(two, {"a": 1.0, "b": 9.0, "c": 4.0}) == (2 + 3) * 2
-    assert evaluate(two, {"a": 1.0, "b": 1.0}) is None
-    three = Product(({"a": 8.0}, {"b": 1.0}, {"c": 27.0}))
-    assert evaluate(three, {"a": 1.0, "b": 8.0, "c": 1.0}) == pytest.approx(2 * 2 * 3)
-
-
-def test_products_with_other_powers_by_hand():
-    operands = {"a": 4.0, "b": 1.0}, {"c": 1.0}
-    document = {"a": 1.0, "b": 9.0, "c": 4.0}
-    assert evaluate(Product(operands, 1.0), document) == (4 + 9) * 4
-    assert evaluate(Product(operands, 1, root=2), document) == math.sqrt((4 + 9) * 4)
-    assert evaluate(Product(operands, root=2), document) == math.sqrt((2 + 3) * 2)
-    assert evaluate(Product(operands, 1, root=2), {"a": 1.0}) is None
+@pytest.mark.parametrize(
+    ("node", "document", "score"),
+    [
+        (Linear({"a": 2.0, "b": 1.0, "x": -3.0}), {"a": 1.0, "b": 4.0, "c": 9.0}, 6.0),
+        (Linear({"a": 2.0, "b": 1.0, "x": -3.0}), {"b": 3.0, "x": 1.0}, 0.0),
+        (Linear({"a": 2.0, "b": 1.0, "x": -3.0}), {"x": 1.0}, None),
+        (Linear({}), {"a": 1.0}, None),
+        (Product(TWO), ABC, (2 + 3) * 2),
+        (Product(TWO), {"a": 1.0, "b": 1.0}, None),
+        (Product(TWO, 1.0), ABC, (4 + 9) * 4),
+        (Product(TWO, 1, root=2), ABC, math.sqrt((4 + 9) * 4)),
+        (Product(TWO, root=2), ABC, math.sqrt((2 + 3) * 2)),
+        (Product(TWO, 1, root=2), {"a": 1.0}, None),
+        (Product(({"a": 8.0}, {"b": 1.0}, {"c": 27.0})), {"a": 1.0, "b": 8.0, "c": 1.0}, pytest.approx(2 * 2 * 3)),
+        # A maximum takes matching children only; a sum counts negative terms whatever matches.
+        (SIGNED_MAX, {"a": 1.0, "x": 1.0}, -4.0),
+        (SIGNED_MAX, {"a": 1.0, "x": 1.0, "b": 2.0}, 2.0),
+        (SIGNED_MAX, {"x": 1.0}, None),
+        (SIGNED_SUM, {"a": 4.0, "b": 9.0, "x": 5.0}, 1.0),
+        (SIGNED_SUM, {"a": 4.0, "c": 1.0, "x": 5.0}, -3.0),
+        (SIGNED_SUM, {"a": 4.0, "x": 5.0}, None),
+        # A product of negative weight only lowers a sum.
+        (Sum((Linear({"a": 3.0}), PENALTY)), {"a": 2.0, "x": 5.0}, 6.0 - 10.0),
+        (Sum((Linear({"a": 3.0}), PENALTY)), {"a": 2.0}, 6.0),
+        *(
+            (node, {"a": 1.0, "x": 1.0}, None)
+            for node in (PENALTY, Max((PENALTY,)), Sum((PENALTY, Linear({"a": -1.0}))))
+        ),
+        (Max((PENALTY, Linear({"a": -1.0, "x": 0.5}))), {"a": 2.0, "x": 2.0}, -1.0),
+    ],
+)
+def test_scores_by_hand(node, document, score):
+    assert evaluate(node, document) == score
+    assert is_empty(node) == (evaluate(node, dict.fromkeys("abcx", 1.0)) is None)
 
 
 @given(nodes(), DOCUMENTS)
@@ -76,20 +84,6 @@ def test_the_power_of_pseudo_terms_is_kept_as_none():
         False,
         False,
     ]
-
-
-def test_a_maximum_takes_matching_children_only():
-    node = Max((Linear({"a": 1.0, "x": -5.0}), Linear({"b": 1.0})))
-    assert evaluate(node, {"a": 1.0, "x": 1.0}) == -4.0
-    assert evaluate(node, {"a": 1.0, "x": 1.0, "b": 2.0}) == 2.0
-    assert evaluate(node, {"x": 1.0}) is None
-
-
-def test_a_sum_counts_negative_terms_whatever_matches():
-    node = Sum((Product(({"a": 1.0}, {"b": 1.0})), Linear({"c": 2.0, "x": -1.0})))
-    assert evaluate(node, {"a": 4.0, "b": 9.0, "x": 5.0}) == 1.0
-    assert evaluate(node, {"a": 4.0, "c": 1.0, "x": 5.0}) == -3.0
-    assert evaluate(node, {"a": 4.0, "x": 5.0}) is None
 
 
 def test_what_a_tree_is_made_of():
