@@ -58,9 +58,12 @@ def own_terms(vectors: Sequence[SparseVector]) -> list[dict[str, float]]:
     >>> own_terms([{"birds": 1.0, "andes": 0.5}, {"birds": 1.0, "colombia": 2.0}, {"birds": 2.0}])
     [{'andes': 0.5}, {'colombia': 2.0}]
     """
+    return list(filter(None, _alone(vectors)))
+
+
+def _alone(vectors: Sequence[SparseVector]) -> list[dict[str, float]]:
     count = Counter(term for vector in vectors for term in vector)
-    own = [{term: weight for term, weight in vector.items() if count[term] == 1} for vector in vectors]
-    return [vector for vector in own if vector]
+    return [{term: weight for term, weight in vector.items() if count[term] == 1} for vector in vectors]
 
 
 def distinguishing_terms(vectors: Sequence[SparseVector], top: int = CPT_TERMS) -> list[dict[str, float]]:
@@ -72,9 +75,7 @@ def distinguishing_terms(vectors: Sequence[SparseVector], top: int = CPT_TERMS) 
     [{'cheese': 1.0}, {'goat': 2.0}, {}]
     """
     positive = [positive_part(vector) for vector in vectors]
-    count = Counter(term for vector in positive for term in vector)
-    own = [{term: weight for term, weight in vector.items() if count[term] == 1} for vector in positive]
-    return [top_terms(alone or vector, top) for alone, vector in zip(own, positive, strict=True)]
+    return [top_terms(alone or vector, top) for alone, vector in zip(_alone(positive), positive, strict=True)]
 
 
 def pairwise(operands: Sequence[SparseVector]) -> list[tuple[dict[str, float], dict[str, float]]]:

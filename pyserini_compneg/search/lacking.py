@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 
 from pyserini_compneg.compose import Linear, Operators, Query, QueryEncoder, ScoringNode, query_line
 from pyserini_compneg.compose.atom_vectors import atom_vectors
-from pyserini_compneg.compose.operands import conjunctions, operand_terms
-from pyserini_compneg.compose.rewrite import without_differences
-from pyserini_compneg.expression import atoms
+from pyserini_compneg.compose.intersection import distinguishing_terms
+from pyserini_compneg.compose.rewrite import Conjunction, alternatives, conjunction, verbalised, without_differences
+from pyserini_compneg.expression import Expression, atoms, format_expression
 from pyserini_compneg.lucene import IndexReader
 from pyserini_compneg.search.ranked_hits import as_expressions
 from pyserini_compneg.support.arguments import checked_count
+from pyserini_compneg.support.vectors import SparseVector, max_pool
 
 
 class LastBatch(threading.local):
@@ -65,3 +66,40 @@ def lacking_operands(
         return min(each, key=len, default=())
 
     return [[lacking(i, place) for place in range(len(group))] for i, group in enumerate(docids)]
+
+
+def conjunctions(expression: Expression, operators: Operators) -> list[Conjunction]:
+    """The conjunction in each alternative of the outermost OR, with each operand once. AND is soft, AND! is not.
+
+    There are none if a document lacks nothing of an alternative, because that is no conjunction. Of a single
+    alternative, what AND! requires is left out: a document that is found has it.
+
+    >>> from pyserini_compneg.expression import parse
+    >>> [whole.kept for whole in conjunctions(parse("swiss AND goat NOT cheese"), Operators())]
+    [(Atom(text='swiss'), Atom(text='goat'))]
+    >>> conjunctions(parse("swiss AND goat OR cheese"), Operators()), conjunctions(parse("a AND! b"), Operators())
+    ([], [])
+    """
+    wholes = [
+        whole._replace(kept=tuple(dict.fromkeys(whole.kept)))
+        for whole in map(conjunction, alternatives(verbalised(expression, operators)))
+    ]
+    if len(wholes) > 1:
+        wholes = [whole._replace(required=()) for whole in wholes]  # it may be found by another alternative
+    return wholes if all(len(whole.kept) > 1 and not _strict(whole).issuperset(whole.kept) for whole in wholes) else []
+
+
+def operand_terms(whole: Conjunction, vectors: Mapping[str, SparseVector], top: int) -> dict[str, tuple[str, ...]]:
+    """For each operand that AND! does not require, as text, the terms of which a document that has it has one.
+
+    An operand that is a tree has the terms of its atoms, without what NOT takes away.
+    """
+    pooled = [max_pool([vectors[text] for text in atoms(without_differences(operand))]) for operand in whole.kept]
+    found = zip(whole.kept, distinguishing_terms(pooled, top), strict=True)
+    return {format_expression(one): tuple(terms) for one, terms in found if one not in _strict(whole)}
+
+
+def _strict(whole: Conjunction) -> set[Expression]:
+    """The kept parts that are an operand of AND!."""
+    kept = [conjunction(operand).kept for group in whole.required for operand in group]
+    return {parts[0] for parts in kept if len(parts) == 1}
