@@ -1,4 +1,4 @@
-"""Reads collections: one file or a folder of them, plain or gzip, in one of the formats of ``formats``."""
+"""Reads collections: a file or a folder of files, plain or gzip, in one of the formats of ``formats``."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Block(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What stands before a line's number in messages, with replacements for bytes that are no text."""
+        """The place of a document in messages, before the line number, with U+FFFD for bytes that are no text."""
         text = os.fsencode(self.file.document).decode(errors="replace")
         return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
@@ -147,7 +147,7 @@ def collection_files(
 
 
 def say_formats(files: Sequence[CollectionFile]) -> None:
-    """Logs how a collection is read, if not as JSON Lines: the fields of the first file of each format."""
+    """Logs the format and the fields of the first file of each format, except JSON Lines."""
     first = {file.format: file for file in reversed(files)}
     for file in first.values():
         if file.format != "jsonl":
@@ -199,7 +199,7 @@ def parts(files: Sequence[CollectionFile], count: int) -> list[Part]:
 
 
 def _check_shards(path: str | Path, files: Sequence[Path]) -> None:
-    """Makes sure that a collection that was encoded in N shards has all N."""
+    """Refuses a collection that was encoded in N shards and lacks one."""
     shards = [match for file in files if (match := SHARD_NAME.fullmatch(file.name))]
     counts = {int(match[2]) for match in shards}
     if len(counts) > 1:
@@ -245,10 +245,7 @@ def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[d
 
 
 def has_vectors(files: Sequence[CollectionFile]) -> bool | None:
-    """Whether documents bring vectors. The first document that can be read and has a vector or a text decides.
-
-    None if there is no such document. What is wrong with them is then said where they are read.
-    """
+    """Whether documents bring vectors, by the first readable one with a vector or a text; None without one."""
     for block in iter_collection_blocks(Part(files)):
         for source, line in block.numbered():
             with suppress(InputError):
@@ -261,7 +258,7 @@ def has_vectors(files: Sequence[CollectionFile]) -> bool | None:
 
 
 def fields_found(part: Part, fields: Collection[str]) -> set[str]:
-    """Those of some fields that documents of a part have; it is read no further than until all are found."""
+    """The fields, of those given, that documents of a part have. Reading stops when all are found."""
     missing = set(fields)
     with progress(None, None, DOCUMENTS, "looking for filter fields") as bar:
         for block in iter_collection_blocks(part):
@@ -276,7 +273,7 @@ def fields_found(part: Part, fields: Collection[str]) -> set[str]:
 
 
 def fingerprint(files: Sequence[CollectionFile]) -> list[list[str | int]]:
-    """What tells whether a collection has changed: the names, sizes, times of change and formats of its files."""
+    """The names, sizes, times of change and formats of the files: if one differs, the collection has changed."""
     return [
         [str(path.resolve()), status.st_size, status.st_mtime_ns, *([format] if format != "jsonl" else [])]
         for path, format, _ in files
@@ -285,7 +282,7 @@ def fingerprint(files: Sequence[CollectionFile]) -> list[list[str | int]]:
 
 
 def check_same(files: Sequence[CollectionFile], sources: Fingerprint) -> None:
-    """Makes sure that files are those whose fingerprint another process has taken, on whichever machine."""
+    """Refuses files that differ from the fingerprint of another process, which may run on another machine."""
     try:
         here = fingerprint(files)
     except OSError as cause:
@@ -356,7 +353,7 @@ def text_of(record: Mapping[str, Any], source: str, fields: Sequence[str] | None
 
 
 def unread_fields(record: Mapping[str, Any], text: str) -> tuple[str, ...]:
-    """The fields of a document that hold words, and are not in its text. Ids, links and other single words are none.
+    """The fields of a document with words that its text lacks. Ids, links and other single words do not count.
 
     >>> unread_fields({"id": "d 1", "title": "On soup", "body": "broth", "url": "soup.org"}, "On soup")
     ('body',)
@@ -383,14 +380,12 @@ class UnreadFields:
         self._fields: dict[str, None] = {}
 
     def add(self, docid: str, fields: Sequence[str]) -> None:
-        """Counts a document, if it has such fields."""
         if fields:
             self._first = self._first or docid
             self._documents += 1
             self._fields.update(dict.fromkeys(fields))
 
     def warn(self) -> None:
-        """Warns if there are any."""
         if self._documents:
             have = "1 document has" if self._documents == 1 else f"{self._documents} documents have"
             _logger.warning(

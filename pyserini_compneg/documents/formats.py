@@ -50,7 +50,7 @@ class CollectionFile(NamedTuple):
 
     @property
     def document(self) -> str:
-        """What messages call the place of a document, before its number: a line, but in a JSON list its position."""
+        """The place of a document in messages, before its number: its line, or in a JSON list its position."""
         return f"{self.path}: document" if self.format == "json" else str(self.path)
 
     def iter_lines(self) -> Iterator[Lines]:
@@ -124,7 +124,7 @@ def _dialect(format: Format) -> dict[str, Any]:
 
 
 def _rows(file: CollectionFile) -> Iterator[tuple[int, bytes, str | None]]:
-    """The rows below the header, as :func:`_in_blocks` takes them."""
+    """The rows below the header, for :func:`_in_blocks`."""
     rows = csv.reader(_decoded(file.path), **_dialect(file.format))
     header = _header(file, rows)
     yield rows.line_num, b"", None
@@ -194,7 +194,7 @@ def _json_of(row: Sequence[str], header: Sequence[str], numbers: Sequence[str]) 
 
 
 def _objects(path: Path) -> Iterator[bytes]:
-    """The values of a JSON list, or of JSON values one after the other, each in one line as it is written."""
+    """The values of a JSON list, or of a sequence of JSON values. Each is one line and otherwise unchanged."""
     source = _Source(path)
     listed = source.peek() == "["
     if listed:
@@ -216,7 +216,7 @@ def _objects(path: Path) -> Iterator[bytes]:
 
 
 class _Source:
-    """The characters of a file that are not read yet, and as few of them in memory as can be."""
+    """The characters of a file that are not parsed yet. Few of them are in memory at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -236,11 +236,10 @@ class _Source:
                 return ""
 
     def skip(self, count: int) -> None:
-        """Leaves out characters."""
         self._move(self._at + count)
 
     def value(self) -> bytes:
-        """The next JSON value. What has no meaning between its parts becomes blanks."""
+        """The next JSON value. Line ends between its parts become blanks."""
         while True:
             try:
                 _, end = self._scan(self._text, self._at)
@@ -259,7 +258,6 @@ class _Source:
         return text.replace("\r", " ").replace("\n", " ").encode("utf-8", "replace")
 
     def fault(self, what: str) -> InputError:
-        """An error at this place."""
         return InputError(f"{self._path}:{self._line}: {what}")
 
     def _move(self, to: int) -> None:
@@ -267,7 +265,7 @@ class _Source:
         self._at = to
 
     def _more(self) -> bool:
-        """Reads on, as much again as there is; whether there was anything."""
+        """Reads as much again as is in memory. False at the end of the file."""
         if self._ended:
             return False
         parts = [self._text[self._at :]]

@@ -1,4 +1,4 @@
-"""Files of vectors: their names, what is said about them, and how a file grows while a collection is encoded."""
+"""Files of vectors: their names, the file that describes them, and how a file grows during encoding."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def shard_path(folder: str | Path, number: int = 0, count: int = 1) -> Path:
 
 
 def check_number_of_shards(count: int) -> None:
-    """Makes sure that a collection may have so many shards."""
+    """Refuses a number of shards out of range."""
     if not 1 <= count <= MOST_SHARDS:
         raise ArgumentError(f"the number of shards must be from 1 to {MOST_SHARDS:,}, got {count}")
 
 
 def check_same_division(path: Path) -> None:
-    """Makes sure that a shard of N comes into a folder without shards of another number."""
+    """Refuses a folder with shards of another number."""
     ours = SHARD_NAME.fullmatch(path.name)
     for file in sorted(path.parent.glob("vectors-*")):
         theirs = SHARD_NAME.fullmatch(file.name)
@@ -61,7 +61,7 @@ def check_same_division(path: Path) -> None:
 
 @contextmanager
 def shard_file(path: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool) -> Iterator[ShardFile]:
-    """The file of a shard, to be filled; on a clean exit it takes its name.
+    """Opens the file of a shard for writing. On a clean exit it takes its final name.
 
     On an exception, the blocks that are complete are kept for ``resume``, which needs an equal ``plan``: the source and
     the settings of the vectors, in JSON. ``overwrite`` replaces an existing file, and discards unfinished work.
@@ -142,7 +142,7 @@ class ShardFile:
         self.position, self.documents = tuple(state["position"]), state["documents"]
 
     def _unfinished(self) -> dict[str, Any] | None:
-        """The state of unfinished work, if its data are all there."""
+        """The state of unfinished work, if all its data are there."""
         with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             state: dict[str, Any] = json.loads(self._state.read_text(encoding="utf-8"))
             position, counts = state["position"], (state["bytes"], state["documents"], *state["position"])
@@ -183,7 +183,7 @@ def _unfinished_work(path: Path) -> OutputError:
 
 
 def check_output(path: Path, overwrite: bool) -> None:
-    """Makes sure that a file may be written. Callers check it before they load a model."""
+    """Refuses an output that exists. Callers check it before they load a model."""
     if path.is_dir():
         raise OutputError("a folder", where=path, remedy="move it, or give another --output")
     if path.exists() and not overwrite:

@@ -27,7 +27,7 @@ IMPACT_SCALE = 256.0
 
 
 class Bm25DocumentEncoder:
-    """The document side.
+    """The document side of BM25.
 
     Args:
         average_length: Terms a document, on average over the documents that have any; see :func:`term_counts`.
@@ -68,7 +68,7 @@ class Bm25DocumentEncoder:
 
 
 class Bm25QueryEncoder:
-    """The query side: idf times the term's frequency in the query. Terms that no document has are left out.
+    """The query side of BM25: idf times the term's frequency in the query. Terms that no document has are left out.
 
     Args:
         reader: The index; its document frequencies are the statistics.

@@ -1,4 +1,4 @@
-"""Vectors of queries that were encoded before: elsewhere, in a file of the user; or here, in the cache."""
+"""Vectors of queries that are encoded already: in a file that the user names, or in the cache."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ class CachedQueryEncoder:
 
     @property
     def terms(self) -> set[str]:
-        """All terms of the vectors."""
         return set().union(*self._vectors.values())
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
@@ -89,7 +88,6 @@ class VectorCache:
         self._usable = True
 
     def get(self, texts: Sequence[str]) -> dict[str, dict[str, float]]:
-        """The vectors of the texts that are in the file."""
         vectors: dict[str, dict[str, float]] = {}
         try:
             if not self._usable or not self._path.exists() or not self._path.stat().st_size:
@@ -106,7 +104,6 @@ class VectorCache:
         return vectors
 
     def put(self, vectors: Mapping[str, Mapping[str, float]]) -> None:
-        """Stores vectors."""
         if not self._usable or not vectors:
             return
         rows = [(text, json.dumps(vector, ensure_ascii=False)) for text, vector in vectors.items()]

@@ -173,7 +173,7 @@ def _document_encoder(encoder: str, settings: EncodeSettings, part: Part, length
 
 
 def count_documents(part: Part, fields: Sequence[str] | None = None, shards: int = 1) -> list[int]:
-    """How many documents of a part of a collection are in each of so many shards."""
+    """The number of documents of a part in each of ``shards`` shards. A bad document raises an InputError."""
     unread = UnreadFields("name all fields of the text with --fields, or rename them")
     counts = [0] * shards
     with progress(None, None, DOCUMENTS, "counting documents") as bar:
@@ -188,7 +188,7 @@ def count_documents(part: Part, fields: Sequence[str] | None = None, shards: int
 
 
 def _check_other_shards(path: Path, about: Mapping[str, Any], overwrite: bool) -> None:
-    """Makes sure that all vectors of a folder are of one model with the same settings."""
+    """Refuses a folder with vectors of another model, or of one with other settings."""
     others = [file for file in path.parent.glob("vectors-*.jsonl.gz") if file != path]
     there = read_about(path.with_name(VECTORS_FILE)) if others or not overwrite else None
     if there and about["settings"].get("model"):  # each machine may have the model in a folder of its own
@@ -204,7 +204,7 @@ def _check_other_shards(path: Path, about: Mapping[str, Any], overwrite: bool) -
 def _encoded(
     target: ShardFile, part: Part, model: DocumentEncoder, name: str, fields: Sequence[str] | None
 ) -> Iterator[int]:
-    """Encodes the documents that are not yet in the file; yields how many each block has."""
+    """Encodes the documents that are not in the file yet. Yields the number of documents of each block."""
     read: deque[tuple[Block, list[SourceDocument]]] = deque()
 
     def texts() -> Iterator[list[str]]:

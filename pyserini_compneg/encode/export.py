@@ -1,4 +1,4 @@
-"""Exports of checkpoints: made once, compared with their original, and kept in the user's cache."""
+"""Exports checkpoints to ONNX once, compares each export with torch, and keeps it in the user's cache."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ _logger = logging.getLogger(__name__)
 
 
 def exported_folder(side: NeuralSide, precision: str = "fp32") -> Path:
-    """The folder of a model's export, whether it exists or not."""
+    """The folder for the export of a model. It may not exist yet."""
     graph = replace(side, prompt="", lowercase=False, own_terms=None)  # none of these is part of the network
     return cache_home() / "models" / f"{model_hash(graph)}-{precision}"
 
 
 def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False) -> Path:
-    """Exports a model to ONNX, unless that was done before."""
+    """The folder of the export of a model, which is made if it is missing or has to be ``fresh``."""
     if has := side.exported_in:
         if fresh or precision != has:
             raise EncodingError(
@@ -120,7 +120,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _make(side: NeuralSide, precision: str, folder: Path) -> None:
-    """Exports into a temporary folder, which gets its final name when the comparison is passed."""
+    """Exports a model into a temporary folder, which takes its final name if the vectors are those of torch."""
     from pyserini_compneg.encode.networks import TorchModel, write_graph
 
     _logger.info("exporting %s to ONNX (%s), once; it is kept in %s", side.folder, precision, folder.parent)

@@ -49,7 +49,7 @@ class DocumentEncoder(Protocol):
 
 
 class HybridDocumentEncoder:
-    """The document side. Both encoders get the same texts, and the impact scale is that of BM25."""
+    """The document side of BM25 and a model. The impact scale is that of BM25."""
 
     def __init__(self, bm25: Bm25DocumentEncoder, model: DocumentEncoder) -> None:
         self._bm25, self._model = bm25, model
@@ -58,20 +58,18 @@ class HybridDocumentEncoder:
         self.settings: Mapping[str, float | int | str] = {**bm25.settings, **model.settings}
 
     def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
-        """The vectors of batches of texts, in their order."""
         texts, same_texts = itertools.tee(batches)
         for theirs, ours in zip(self._model.stream(texts), self._bm25.stream(same_texts), strict=True):
             yield [joined(*pair) for pair in zip(ours, theirs, strict=True)]
 
 
 class HybridQueryEncoder:
-    """The query side. The model's weights are multiplied by ``model_weight``; 0 leaves BM25 alone."""
+    """The query side of BM25 and a model, whose weights are multiplied by ``model_weight``; 0 means BM25 alone."""
 
     def __init__(self, bm25: QueryEncoder, model: QueryEncoder, model_weight: float) -> None:
         self._bm25, self._model, self._weight = bm25, model, model_weight
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """The vector of each text."""
         pairs = zip(self._bm25.encode_batch(texts), self._model.encode_batch(texts), strict=True)
         return [joined(ours, theirs, self._weight) for ours, theirs in pairs]
 

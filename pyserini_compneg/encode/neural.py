@@ -26,7 +26,7 @@ _logger = logging.getLogger(__name__)
 
 
 def checkpoint_hash(checkpoint: Checkpoint) -> str:
-    """The hash of the side that encodes documents. It tells the vectors of one model from those of another."""
+    """The hash of the side that encodes documents, by which an index knows its model."""
     side = checkpoint.document
     if isinstance(side, StaticSide):
         raise EncodingError("has no network for documents, so it cannot index them", where=checkpoint.name)
@@ -34,7 +34,7 @@ def checkpoint_hash(checkpoint: Checkpoint) -> str:
 
 
 def document_settings(checkpoint: Checkpoint, options: ModelOptions | None) -> Mapping[str, float | int | str]:
-    """What decides the vectors of documents, for the index's manifest; the model is not loaded for it."""
+    """The settings that determine the vectors of documents, for the manifest. The model is not loaded."""
     options = (options or ModelOptions()).for_side(checkpoint.document)
     return {
         "model": checkpoint_hash(checkpoint),
@@ -65,7 +65,6 @@ class ModelQueryEncoder:
             self._encoder()
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """The vector of each text."""
         texts = checked_list("texts", texts)
         distinct = list(dict.fromkeys(text.strip() for text in texts))
         vectors = dict(zip(distinct, self._ablated(distinct), strict=True))
@@ -85,7 +84,7 @@ class ModelQueryEncoder:
         return vectors
 
     def _full(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """The model's vectors. Those that are not cached are encoded in one call."""
+        """The vectors of the model. Texts that are not cached are encoded in one call."""
         known = self._cache.get(texts) if self._cache else {}
         unknown = [text for text in texts if text not in known]
         if unknown:
@@ -134,7 +133,6 @@ class ModelDocumentEncoder:
         self._encoder = load_side(side, options)
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """The vector of each text."""
         return next(self.stream([texts]))
 
     def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
@@ -157,7 +155,7 @@ class ModelDocumentEncoder:
             _logger.warning("%d documents have more than %s tokens, and are cut off there", cut, length)
 
     def _tokenize(self, texts: Sequence[str]) -> TokenIds:
-        """The tokens of texts; none of one that is blank."""
+        """The tokens of texts; a blank text has none."""
         texts = checked_list("texts", texts)
         tokens = self._encoder.tokenize(texts)
         ids = [ids if text and not text.isspace() else [] for text, ids in zip(texts, tokens.ids, strict=True)]

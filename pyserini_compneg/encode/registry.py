@@ -91,7 +91,6 @@ class RareTerms:
         self._encoder, self._reader, self._min_idf = encoder, reader, min_idf
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """The vectors that the encoder gives, without those terms."""
         vectors = atom_vectors(texts, self._encoder)
         terms = sorted(set().union(*vectors.values()))
         frequencies = dict(zip(terms, self._reader.document_frequencies(terms), strict=True))
@@ -149,7 +148,7 @@ def _model(
 
 
 def _check_spaces(name: str, reader: IndexReader, model: QueryEncoder) -> None:
-    """Refuses an index of unknown origin that lacks one of the two spaces. Small ones tell nothing."""
+    """Refuses an index of unknown origin that lacks one of the two spaces. A small index is not checked."""
     if reader.field_document_count < _TELLING_DOCUMENTS:
         return
     (vector,) = model.encode_batch([" ".join((*_ENGLISH, "study"))])
@@ -187,7 +186,7 @@ def _check(name: str, manifest: Manifest | None, folder: Path, model: object = N
 
 
 def _warn_of_looks(reader: IndexReader) -> None:
-    """Warns of an index without a manifest that BM25's terms or impacts do not fit. Small ones tell nothing."""
+    """Warns of an index without a manifest that does not look like one of BM25. A small index is not checked."""
     if reader.manifest is not None or reader.field_document_count < _TELLING_DOCUMENTS:
         return
     foreign, english = (

@@ -1,4 +1,4 @@
-"""Encodes a collection in shards, in one run, on one machine or on many."""
+"""Encodes all shards of a collection in one run, on one machine or on a cluster."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def encode_in_shards(
 
 
 def _check_folder(paths: Sequence[Path], settings: EncodeSettings) -> None:
-    """Makes sure that the shards may be written, before anything is read."""
+    """Refuses outputs that exist and unfinished work, before anything is read."""
     for path in paths:
         check_output(path, settings.overwrite or (settings.resume and not path.is_dir()))
         clear_unfinished(path, False, settings.overwrite or settings.resume)
@@ -97,7 +97,7 @@ def _check_folder(paths: Sequence[Path], settings: EncodeSettings) -> None:
 
 
 def _continued(folder: Path, plan: Mapping[str, Any], paths: Sequence[Path], overwrite: bool) -> Any:
-    """What an earlier run of the same plan has counted; None if there was no run, or if it is to be overwritten."""
+    """The record of an earlier run of the same plan; None without such a run, or if it is to be overwritten."""
     record: Any = None
     with suppress(OSError, ValueError, RecursionError):
         record = json.loads((folder / PLAN_FILE).read_text(encoding="utf-8"))
@@ -125,7 +125,7 @@ def _is_plan(record: Any) -> bool:
 
 
 def _begin(folder: Path, record: Mapping[str, Any], replaced: Sequence[Path]) -> None:
-    """Removes what is to be replaced, and writes down what is made now: from here on it can be continued."""
+    """Removes the shards that are replaced and writes the record, by which the run can be continued."""
     (folder / PLAN_FILE).unlink(missing_ok=True)  # first: no shard may ever stand beside a plan that is not its own
     for path in [*replaced, folder / VECTORS_FILE] if replaced else ():
         path.unlink(missing_ok=True)
@@ -135,7 +135,7 @@ def _begin(folder: Path, record: Mapping[str, Any], replaced: Sequence[Path]) ->
 
 
 def model_settings(name: str, options: ModelOptions | None) -> dict[str, Any]:
-    """What decides the vectors of a model, as a part of some work."""
+    """The settings that determine the vectors of a model; a runner can call this anywhere."""
     from pyserini_compneg.encode.neural import document_settings
 
     return dict(document_settings(load_checkpoint(name, options), options))
@@ -144,7 +144,7 @@ def model_settings(name: str, options: ModelOptions | None) -> dict[str, Any]:
 def _encode_missing(
     collection: str, output: str, encoder: str, settings: EncodeSettings, counted: Mapping[str, Any]
 ) -> str:
-    """Encodes a shard, or goes on with it, if it is not there already; returns the name of this machine."""
+    """Encodes a shard unless it exists, and continues unfinished work. Returns the name of this machine."""
     path = settings.path(output)
     if not path.exists():
         try:

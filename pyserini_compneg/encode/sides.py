@@ -1,4 +1,4 @@
-"""One side of a model, documents' or queries', from texts to vectors."""
+"""Encodes texts with one side of a model, that of documents or that of queries."""
 
 from __future__ import annotations
 
@@ -37,11 +37,9 @@ class SideEncoder:
         return self._tokenizer(texts)
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """The vectors of texts."""
         return self.encode_tokens(self.tokenize(texts).ids)
 
     def encode_tokens(self, ids: Sequence[Sequence[int]]) -> list[dict[str, float]]:
-        """The vectors of tokenised texts."""
         terms, weights = self._tokenizer.terms, self.weights
         own = [dict.fromkeys(terms[number] for number in text) for text in ids] if self._weighs else []
         if self._model is None:
@@ -62,7 +60,7 @@ class SideEncoder:
 
 
 def load_side(side: Side, options: ModelOptions) -> SideEncoder:
-    """Loads a model, exporting it first where that was not done before."""
+    """Loads one side of a model. The onnx backend exports it first if that was not done before."""
     if options.max_length is not None and options.max_length > side.longest:
         said = f"can read {side.longest} tokens of a text, not --max-length {options.max_length}"
         raise EncodingError(said, where=side.folder)

@@ -120,17 +120,17 @@ def test_a_vector_that_is_changed_stays_as_it_was(checkpoints, cache):
     assert second == encoder.encode_batch(["spy films"])[0] == kept != {}
 
 
-def test_cut_queries_are_warned_of(checkpoints, cache, caplog):
+def test_cut_texts_are_warned_of(checkpoints, cache, caplog):
+    cut = "have more than {} tokens, and are cut off there"
     long = ["the " * 70, "the " * 62, "film " * 63]
     queries(checkpoints.bert).encode_batch(long)
-    shown = ("the " * 70)[:60]
+    short = ModelOptions("torch", max_length=4)
+    queries(checkpoints.bert, short).encode_batch(["the film", "a the film"])
+    list(documents(checkpoints.bert, short).stream([["a the film", "film"], ["the film of a spy"]]))
     assert messages(caplog) == [
-        f"2 of 3 queries have more than 64 tokens, and are cut off there; the first is '{shown}...'"
-    ]
-    caplog.clear()
-    queries(checkpoints.bert, ModelOptions("torch", max_length=4)).encode_batch(["the film", "a the film"])
-    assert messages(caplog) == [
-        "1 of 2 queries have more than 4 tokens, and are cut off there; the first is 'a the film'"
+        f"2 of 3 queries {cut.format(64)}; the first is '{long[0][:56]}...",
+        f"1 of 2 queries {cut.format(4)}; the first is 'a the film'",
+        f"2 documents {cut.format(4)}",
     ]
 
 
@@ -327,12 +327,6 @@ def test_in_int8_a_vector_depends_on_its_text_alone(checkpoints, exported, tmp_p
     assert encoder.encode_batch(texts[::-1]) == encoder.encode_batch(texts)[::-1]
     reader = SimpleNamespace(manifest=Manifest(str(checkpoints.bert), encoder.settings), folder=tmp_path)
     assert query_encoder(None, reader).encode_batch(texts) == encoder.encode_batch(texts)
-
-
-def test_documents_that_are_cut_are_counted_once(checkpoints, cache, caplog):
-    encoder = documents(checkpoints.bert, ModelOptions("torch", max_length=4))
-    list(encoder.stream([["a the film", "film"], ["the film of a spy"]]))
-    assert messages(caplog) == ["2 documents have more than 4 tokens, and are cut off there"]
 
 
 def test_a_prompt_is_no_term_of_a_query(checkpoints, cache):

@@ -37,7 +37,7 @@ class SparseModel(Protocol):
 def encode_tokens(
     model: SparseModel, ids: Sequence[Sequence[int]], terms: Sequence[str], batch_size: int = BATCH_SIZE
 ) -> list[dict[str, float]]:
-    """The vectors of texts, of their token ids, in their order; ``terms`` names the columns of the model."""
+    """The vectors of texts, which are given as token ids. ``terms`` names the columns of the model."""
     vectors: list[dict[str, float]] = [{}] * len(ids)
     numbers = [number for number, text in enumerate(ids) if text]
     for chosen in batches([len(ids[number]) for number in numbers], batch_size, MOST_TOKENS[model.device]):
@@ -53,7 +53,7 @@ def encode_tokens(
 
 
 def batches(lengths: Sequence[int], batch_size: int, most_tokens: int) -> Iterator[list[int]]:
-    """The numbers of texts, longest first, so that the batch that needs most memory comes first.
+    """The positions of texts in batches. Long texts come first, so that a lack of memory shows at once.
 
     >>> list(batches([3, 9, 4, 4], 2, 1024)), list(batches([3, 9, 4, 4], 2, 8))
     ([[1, 2], [3, 0]], [[1], [2, 3], [0]])

@@ -50,13 +50,13 @@ def content_hash(files: Iterable[Path], settings: Mapping[str, object]) -> str:
 
 
 def model_hash(side: NeuralSide) -> str:
-    """A hash of a model's files and of what is made of its output. Its name and its folder do not count."""
+    """A hash of the files of a model, its head and its prompt. The names of the model and its folder do not count."""
     settings = asdict(side.head) | {"prompt": side.prompt, "own_terms": side.own_terms is not None, "format": _FORMAT}
     return content_hash(side.files, settings | {"lowercase": side.lowercase})
 
 
 def _remembered(memory: Path) -> dict[str, str]:
-    """The known hashes. Where the file is missing or damaged, all files are hashed again."""
+    """The known hashes; none if the file is missing or damaged, so that all files are hashed again."""
     try:
         known = json.loads(memory.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Reads from a checkpoint which of its parts encode documents and queries, and how.
+"""Finds the parts of a checkpoint that encode documents and queries, and their settings.
 
 Three layouts of the Hugging Face hub are read, from their JSON files alone: a masked language model, one with
 OpenSearch's ``idf.json`` for its queries, and a folder of sentence-transformers' SparseEncoder.
@@ -198,7 +198,7 @@ def _sentence_transformers(folder: Path) -> tuple[Side, Side]:
 
 
 def _routes(folder: Path, chain: Sequence[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
-    """The modules, by kind and path, that documents and queries go through."""
+    """The modules of documents and of queries, by kind and path."""
     routes: dict[str, list[tuple[str, str]]] = {"document": [], "query": []}
     for kind, path in chain:
         if kind not in ("Router", "Asym"):
@@ -217,7 +217,7 @@ def _routes(folder: Path, chain: Sequence[tuple[str, str]]) -> dict[str, list[tu
 
 
 def _side(modules: Sequence[tuple[str, Path]], prompt: str) -> Side:
-    """The side that a chain of modules makes, if it gives weights of terms."""
+    """The side that consists of a chain of modules; an error if they give no weights of terms."""
     kinds = [kind for kind, _ in modules]
     folders = [folder for _, folder in modules]
     if kinds == ["SparseStaticEmbedding"]:

@@ -1,4 +1,4 @@
-"""The JSON files that checkpoints of the hub have in common: prompts, and the number of tokens that are read."""
+"""The JSON files of checkpoints: prompts, lengths of texts, and settings that would run foreign code."""
 
 from __future__ import annotations
 
@@ -95,13 +95,11 @@ def read_lengths(folder: Path) -> tuple[int, int]:
 
 
 def _length(file: Path, key: str) -> int | None:
-    """A number of tokens, if there is one."""
     value = _number(file, key)
     return int(value) if value is not None and 2 < value < _NO_LIMIT else None
 
 
 def _number(file: Path, key: str) -> float | None:
-    """A number of a file, if there is one."""
     value = optional_json(file).get(key)
     if value is not None and not is_number(value):
         raise EncodingError(f"{file.name}: `{key}` must be a number, got {shown(value)}")
@@ -109,7 +107,6 @@ def _number(file: Path, key: str) -> float | None:
 
 
 def part_folder(folder: Path, path: str) -> Path:
-    """A module's folder."""
     part = (folder / path).resolve()
     if not part.is_relative_to(folder.resolve()):
         raise EncodingError(f"its part {path!r} lies outside its folder")
@@ -117,7 +114,7 @@ def part_folder(folder: Path, path: str) -> Path:
 
 
 def refuse_foreign_code(folder: Path, name: str) -> None:
-    """Refuses a checkpoint that names code to run: classes of its own, or any callable of an installed library.
+    """Refuses a checkpoint that names code to run: its own classes, or any callable of an installed library.
 
     Libraries would run that code, ask on standard input whether they may, or load a class of another kind instead.
     """
@@ -131,7 +128,7 @@ def refuse_foreign_code(folder: Path, name: str) -> None:
 
 
 def _configurations(folder: Path) -> Iterator[Path]:
-    """The files of a checkpoint that can name code, also those in folders that are links."""
+    """The files of a checkpoint that can name code. Folders may be links."""
     seen = set()
     for path, folders, names in os.walk(folder, followlinks=True):
         seen.add(os.path.realpath(path))
@@ -140,7 +137,7 @@ def _configurations(folder: Path) -> Iterator[Path]:
 
 
 def _code(values: Any) -> Iterator[str]:
-    """The settings that make a library run code which is not its own, at any depth."""
+    """The settings, at any depth, by which a library runs foreign code."""
     if isinstance(values, list):
         for value in values:
             yield from _code(value)
@@ -155,7 +152,7 @@ def _code(values: Any) -> Iterator[str]:
 
 
 def _own_class(values: Any) -> str | None:
-    """The first module, of a list or a router, that is no class of sentence-transformers."""
+    """The first module of a list or a router that is no class of sentence-transformers."""
     types = values.get("types") if isinstance(values, dict) else values
     modules = types.values() if isinstance(types, dict) else types if isinstance(types, list) else ()
     kinds = (module.get("type") if isinstance(module, dict) else module for module in modules)

@@ -1,4 +1,4 @@
-"""What makes one sparse vector a text of a masked language model's logits."""
+"""Heads: from the logits of a masked language model to one sparse vector a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a model's name to its folder: a local one, one in the Hugging Face cache, or one to be downloaded."""
+"""Finds the folder of a model: a local one, or one in the Hugging Face cache, which a download fills."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def model_folder(name: str) -> Path:
         name: A folder; a model of the Hugging Face hub, ``owner/name``; or ``mini``, that of the package.
 
     Raises:
-        EncodingError: Neither, or a model that needs code of its own, which is never run.
+        EncodingError: The name is neither a folder nor a hub model, or the model needs custom code, which this package
+            never runs.
         DownloadError: A model that is not in the cache and cannot be downloaded.
     """
     if name == MINI:
@@ -89,7 +90,7 @@ def _mark(folder: Path) -> Path:
 
 
 def _cached(name: str) -> Path | None:
-    """The snapshot in the cache, if it is complete. The network is not asked."""
+    """The snapshot in the cache, if it is complete. No request is sent."""
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     try:

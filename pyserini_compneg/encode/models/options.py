@@ -65,11 +65,10 @@ class ModelOptions:
 
     @property
     def runs_in(self) -> str:
-        """The precision in which the model runs."""
         return self.precision or PRECISIONS[0]
 
     def for_index(self, settings: Mapping[str, object]) -> ModelOptions:
-        """The same with the head and the precision of an index, where none is chosen here, for its queries.
+        """The options for queries of an index: head and precision are those of the index, unless they are chosen here.
 
         Args:
             settings: Those of the index's manifest.
@@ -79,7 +78,7 @@ class ModelOptions:
         return replace(self, head=head, precision=self.precision or ("int8" if as_int8 else None))
 
     def for_side(self, side: Side) -> ModelOptions:
-        """The same with the precision of a side that comes exported, where none is chosen here.
+        """The options for one side, in the precision of its export if it comes without weights.
 
         Raises:
             EncodingError: What is chosen here needs weights, which it does not have.

@@ -1,4 +1,4 @@
-"""Texts in, token ids out, with the tokenizer of a checkpoint and without transformers."""
+"""From texts to token ids, by the tokenizer of a checkpoint, without transformers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TokenIds(NamedTuple):
 
 
 class TextTokenizer:
-    """Tokenises texts as the model that it belongs to does.
+    """Splits texts into tokens as its model does.
 
     With ``as_transformers``, transformers makes the tokenizer, so that ``tokenizer_config.json`` counts. Otherwise
     ``tokenizer.json`` is read as it is, where there is one. ``terms`` has the term of an index for each token id.
@@ -87,7 +87,7 @@ class TextTokenizer:
 
 
 def index_term(token: str) -> str:
-    r"""A token as a term. White space, and the signs of a pair or of a complement, are written as in URLs.
+    r"""The term of a token. White space, and the signs of a pair or a complement, are percent-encoded.
 
     >>> index_term("##ing"), index_term("a b"), index_term("\u00ac"), index_term("\u00acx")
     ('##ing', 'a%20b', '¬', '%C2%ACx')

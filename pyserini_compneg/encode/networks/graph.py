@@ -70,7 +70,7 @@ def dense_graph(module: torch.nn.Module, precision: str, folder: Path, output: s
 
 
 def without_traces(model: Any) -> Any:
-    """The graph without what torch notes beside it, such as the lines of code of each node and their folders."""
+    """The graph without the notes of torch, such as the line of code and the folder of each node."""
     graph = model.graph
     noted = (model, graph, *graph.node, *graph.initializer, *graph.input, *graph.output, *graph.value_info)
     for part in (*noted, *model.functions, *(node for function in model.functions for node in function.node)):

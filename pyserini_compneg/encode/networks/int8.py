@@ -1,4 +1,4 @@
-"""Eight bits for the matrix products of an exported model, and for the table of its input embeddings.
+"""Quantises the matrix products and the input embeddings of an exported model to 8 bits.
 
 onnxruntime rounds the matrix products. Alone, it would keep the embeddings, half of a small model, in 32 bits. It would
 also store those of a tied decoder, which are the same numbers, once more in 8 bits. Here both share one table.
@@ -18,7 +18,7 @@ _LARGEST = 127
 
 
 def quantised(dense: Path, path: Path, token_ids: str) -> Any:
-    """A model in int8.
+    """A model in int8, from an ONNX file in fp32; ``token_ids`` is the input that picks embeddings.
 
     Matrix products are of whole numbers. Each column of the weights has a scale, and the activations have one scale,
     which is computed at run time (dynamic quantisation). Embeddings have a scale for each token. A decoder that is tied
@@ -49,7 +49,7 @@ def quantised(dense: Path, path: Path, token_ids: str) -> Any:
 
 
 def rounded(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Whole numbers of −127 to 127 for the rows of a table, and what each row is multiplied by.
+    """The rows of a table as whole numbers from −127 to 127, and the factor of each row.
 
     >>> rounded(np.array([[0.5, -1.27], [0.0, 0.0]], np.float32))[0].tolist()
     [[50, -127], [0, 0]]
@@ -60,7 +60,7 @@ def rounded(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.fl
 
 
 def _embeddings(graph: Any, token_ids: str) -> dict[str, NDArray[np.float32]]:
-    """The tables that tokens pick their embeddings from, by the names of the initialisers."""
+    """The tables of token embeddings, by the names of the initialisers."""
     from onnx import numpy_helper
 
     names = {node.input[0] for node in graph.node if node.op_type == "Gather" and node.input[1] == token_ids}
@@ -68,7 +68,7 @@ def _embeddings(graph: Any, token_ids: str) -> dict[str, NDArray[np.float32]]:
 
 
 def _tied(graph: Any, table: NDArray[np.float32]) -> dict[str, int]:
-    """The weights of matrix products that are the table, one part after the other, and each part's first row."""
+    """The weights of matrix products that are parts of the table, with the first row of each part."""
     from onnx import numpy_helper
 
     weights = {entry.name: entry for entry in graph.initializer if entry.dims[:1] == [table.shape[1]]}
@@ -85,7 +85,7 @@ def _tied(graph: Any, table: NDArray[np.float32]) -> dict[str, int]:
 
 
 def _round_embeddings(graph: Any, name: str, values: NDArray[np.float32], tied: dict[str, int]) -> None:
-    """Puts one table in 8 bits in place of the embeddings, whose old table may stay unused, and of a tied decoder."""
+    """Puts one table in 8 bits in place of the embeddings and of a tied decoder. The old table may stay unused."""
     from onnx import helper, numpy_helper
 
     names = f"{name}_int8", f"{name}_scales"

@@ -22,7 +22,13 @@ SLICE = 4096
 def pooled(
     hidden: Tensor, mask: Tensor, slices: Sequence[tuple[Tensor, Tensor]], head: Head, own: Tensor | None = None
 ) -> Tensor:
-    """The vectors of a batch."""
+    """The vectors of a batch, (batch, vocabulary).
+
+    ``hidden`` are the states that the decoder takes, (batch, tokens, width), where the first token of each text is a
+    real one; ``mask`` is 1 for tokens and 0 for padding, (batch, tokens); ``slices`` are the weights, (terms, width),
+    and biases, (terms,), of the decoder in parts. ``own`` are the logits of the texts' own terms, (batch, vocabulary),
+    for a pooling that takes maxima; see :func:`own_logits`.
+    """
     if head.pooling == "sum" and not head.signed:
         counted = mask[:, :, None].to(hidden.dtype)
         parts = [(activated(functional.linear(hidden, weight, bias), head) * counted).sum(1) for weight, bias in slices]
@@ -68,7 +74,7 @@ def activated(logits: Tensor, head: Head) -> Tensor:
 
 
 def pooled_extremes(highest: Tensor, lowest: Tensor | None, bias: Tensor, head: Head, own: Tensor | None) -> Tensor:
-    """The weights of terms, of the extremes of their products over the tokens.
+    """The weights of terms, (batch, terms), from the maxima and minima of their products over the tokens.
 
     Args:
         highest: The maxima, (batch, terms).

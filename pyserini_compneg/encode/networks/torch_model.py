@@ -1,4 +1,4 @@
-"""Checkpoints, run by torch: the reference for exported models, and what they are exported from."""
+"""Runs checkpoints in torch: the source of exports, and the reference that they are compared with."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def read_own_logits(side: NeuralSide, width: int) -> Tensor | None:
 
 
 def _masked_lm(side: NeuralSide) -> Any:
-    """Loads a model whose weights are complete: a head with random weights would give random vectors."""
+    """Loads a model and refuses missing weights: a head with random weights would give random vectors."""
     model, missing = load_masked_lm(
         side.folder, f"{side.folder}: the model cannot be loaded", attn_implementation="eager"
     )
