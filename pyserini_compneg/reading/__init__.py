@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING
 
 from pyserini_compneg.reading.assembly import tagged_reading
 from pyserini_compneg.reading.decomposition import READINGS, Decomposition, Span, to_object, undivided
-from pyserini_compneg.reading.llm import LlmReader
+from pyserini_compneg.reading.llm import LlmReader, ReadTexts, reader
 from pyserini_compneg.reading.model_reader import ModelReader, decompose
-from pyserini_compneg.reading.readers import ReadTexts, reader
-from pyserini_compneg.reading.tags import EXCLUDED, LONGEST_GAP, NONE, SHARED, TAGS, WANTED
-from pyserini_compneg.reading.words import words_of
+from pyserini_compneg.reading.words import EXCLUDED, LONGEST_GAP, NONE, SHARED, TAGS, WANTED, words_of
 
 if TYPE_CHECKING:
     from pyserini_compneg.reading.tagger import MODEL_FILE, TOKENIZER_FILE, first_tokens, is_capital, write_settings

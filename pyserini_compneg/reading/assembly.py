@@ -1,16 +1,29 @@
-"""From the tags of words to the expression that they mean."""
+"""From the tags of words to the expression that they mean, and to the signs that a text may be misread."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union
 from pyserini_compneg.reading.decomposition import Decomposition, Part, Span, undivided
-from pyserini_compneg.reading.tags import AND, EXCLUDED, NONE, OR, SHARED, TAGS, WANTED
-from pyserini_compneg.reading.words import trimmed, words_of
+from pyserini_compneg.reading.words import AND, EXCLUDED, NONE, OR, SHARED, TAGS, WANTED, trimmed, words_of
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.terminal import shown
+
+_CUE = re.compile(
+    r"(?<![\w'’])(?:(?:apart|aside|away)\s+from|other\s+than|rather\s+than|instead\s+of|save\s+for|but|not|no|non|nor|"
+    r"(?:ca|do|does|did|wo|would|should|could|have|has|had|is|are|was|were|ai|must|need|might)n['’]?t|can['’]?t|cannot|"
+    r"neither|never|none|nothing|without|w/o|sans|minus|except(?:ing|ed)?|exclud(?:e[sd]?|ing)|excl|besides|barring|"
+    r"omit(?:s|ting|ted)?|avoid(?:s|ing)?|skip(?:s|ping)?|unlike|or|either)(?![\w'’])|(?<!\w)non(?=-)",
+    re.IGNORECASE,
+)
+"""English words that often say that something is excluded, or that either of two things will do."""
+
+_NAME = re.compile(r"(?<=[\w,] )(?!I['’])[^\W\d_a-z]\w*[a-z](?!\w)")
+"""A word with a capital that begins no sentence."""
 
 
 @dataclass
@@ -23,17 +36,16 @@ class _Alternative:
 
 @dataclass
 class _Request:
-    """What a text asks for.
-
-    Attributes:
-        conditions: All must hold. Each has alternatives, of which one must hold.
-        shared: The words that belong to all atoms.
-        excluded: What is excluded from all.
-    """
+    """What a text asks for: places of words in it."""
 
     conditions: list[list[_Alternative]] = field(default_factory=lambda: [[_Alternative()]])
+    """All must hold. Each has alternatives, of which one must hold."""
+
     shared: list[int] = field(default_factory=list)
+    """The words that belong to all atoms."""
+
     excluded: list[range] = field(default_factory=list)
+    """What is excluded from all."""
 
 
 def assembled(text: str, words: Sequence[Span], tags: Sequence[int], confidence: float) -> Decomposition:
@@ -157,3 +169,26 @@ def _segments(tags: Sequence[int]) -> list[tuple[int, int, int]]:
 
 def _joined(kind: type[Union | Intersection], operands: tuple[Expression, ...]) -> Expression:
     return kind(operands) if len(operands) > 1 else operands[0]
+
+
+def doubts(
+    text: str, words: Sequence[Span], tags: Sequence[int], parts: Sequence[Part], unasked: Collection[str]
+) -> tuple[str, ...]:
+    """The reasons why a reading may be wrong.
+
+    >>> text = "deploy without Docker in October"
+    >>> words = [(0, 6), (7, 14), (15, 21), (22, 24), (25, 32)]
+    >>> doubts(text, words, [1, 1, 1, 0, 0], [Part.of(text, [(0, 21)], excluded=False)], {"in"})
+    ("'without' is searched as a word", "'October' is in no part")
+    """
+    cues = [match[0] for part in parts if not part.excluded and (match := _CUE.search(part.text))]
+    used = {place for part in parts for span in part.spans for place in range(*span)}
+    names = {match.start() for match in _NAME.finditer(text)}
+    lost = [
+        text[start:end]
+        for (start, end), tag in zip(words, tags, strict=True)
+        if tag == NONE and start not in used and text[start].isalnum()
+        if text[start:end].lower().replace("’", "'") not in unasked or start in names
+    ]
+    said = [f"{shown(cue)} is searched as a word" for cue in dict.fromkeys(cues)]
+    return (*said, *(f"{shown(word)} is in no part" for word in dict.fromkeys(lost)))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pyserini_compneg.reading.tags import AND, OR, SHARED, TAGS, WANTED
+from pyserini_compneg.reading.words import AND, OR, SHARED, TAGS, WANTED
 
 FORBIDDEN = -1e4
 """The score of what is not allowed."""
@@ -30,12 +30,10 @@ class Chain:
     """The scores of a chain of tags, in the order of ``TAGS``.
 
     Joining words stand between others: neither first nor last, and those for OR and for AND not side by side.
-
-    Attributes:
-        transitions: From each tag (row) to each tag (column).
     """
 
     transitions: NDArray[np.float64]
+    """From each tag (row) to each tag (column)."""
 
     @classmethod
     def of(cls, transitions: ArrayLike) -> Chain:
@@ -45,7 +43,12 @@ class Chain:
         return cls(allowed)
 
     def best_path(self, emissions: NDArray[np.float64], tied: Sequence[bool]) -> tuple[list[int], bool]:
-        """The best sequence in which something is wanted (Viterbi)."""
+        """The best sequence in which something is wanted (Viterbi).
+
+        ``emissions`` has the score of each tag (column) for each word (row); a ``tied`` word must have the tag of the
+        word before it. The flag says whether this is also the best of all sequences, so that the text does not only
+        exclude.
+        """
         count = len(TAGS)
         # A state is a tag, and whether something is wanted so far: the first `count` states are those without.
         wanted = np.arange(2 * count) % count == WANTED

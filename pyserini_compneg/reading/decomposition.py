@@ -21,12 +21,9 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One atom of the expression, and the words it is made of.
+    """One atom of the expression: its text has what stands in the spans, with single blanks.
 
-    Attributes:
-        text: The atom's text: what stands in the spans, with single blanks.
-        spans: Where these words stand, in order. Operands that share a head have it in common.
-        excluded: Whether the atom is excluded.
+    Operands that share a head have its span in common.
     """
 
     text: str

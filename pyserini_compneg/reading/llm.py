@@ -1,23 +1,30 @@
-"""Decomposition by a language model. An answer with other words than the text's is not used."""
+"""The readers by their names, and the one that asks a language model.
+
+An answer of the language model with other words than the text's is not used.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import logging
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Intersection, format_expression, parse
-from pyserini_compneg.reading.decomposition import Decomposition, Part, Span, undivided
-from pyserini_compneg.reading.model_reader import decompose
+from pyserini_compneg.reading.decomposition import READINGS, Decomposition, Part, Span, undivided
+from pyserini_compneg.reading.model_reader import ModelReader, decompose, packaged_reader
 from pyserini_compneg.reading.words import words_of
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import CompNegError, QueryError, install_hint
 from pyserini_compneg.support.json_objects import parse_json_object
 from pyserini_compneg.support.staging import atomic_writer
+
+ReadTexts = Callable[[Sequence[str]], list[Decomposition]]
+"""Reads texts, all at once."""
 
 URL, KEY, MODEL = "OPENAI_BASE_URL", "OPENAI_API_KEY", "COMPNEG_LLM_MODEL"
 """The environment variables that name the endpoint, its key and the model."""
@@ -39,6 +46,35 @@ Answer with a JSON object {"expression": "..."}.
 """
 
 _logger = logging.getLogger(__name__)
+
+
+def reader(name: str, cache: Path) -> ReadTexts | None:
+    """What takes plain texts apart. Make one for all texts of a run, because that of ``llm`` counts its failures.
+
+    Args:
+        name: One of ``READINGS``, or the folder of a reader of one's own.
+        cache: The package's cache folder, where answers of a language model are kept.
+
+    Returns:
+        The function; None for ``expression`` and ``plain``, which take nothing apart.
+
+    Raises:
+        QueryError: An unknown name, a reader that cannot be loaded, or no language model in the environment.
+
+    >>> reader("model", Path("cache"))(["spy films but not comedies"])[0].expression
+    Difference(left=Atom(text='spy films'), right=Atom(text='comedies'))
+    >>> reader("plain", Path("cache"))
+    """
+    if name in ("expression", "plain"):
+        return None
+    if name == "llm":
+        return LlmReader(os.environ, cache / "decompositions").read
+    if name == "model":
+        return packaged_reader().read
+    if not os.path.isdir(name):
+        known = ", ".join(READINGS)
+        raise QueryError(f"no way to read texts is named {name!r}: known are {known}, or a reader's folder")
+    return ModelReader(name).read
 
 
 class LlmReader:

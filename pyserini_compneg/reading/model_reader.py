@@ -9,11 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyserini_compneg.reading.assembly import assembled
+from pyserini_compneg.reading.assembly import assembled, doubts
 from pyserini_compneg.reading.decomposition import Decomposition, Span, shown_confidence, undivided
-from pyserini_compneg.reading.doubts import doubts
-from pyserini_compneg.reading.tags import EXCLUDED, TAGS, closed
-from pyserini_compneg.reading.words import is_tied, words_of
+from pyserini_compneg.reading.words import EXCLUDED, TAGS, closed, is_tied, words_of
 from pyserini_compneg.support.errors import ArgumentError, QueryError
 
 if TYPE_CHECKING:

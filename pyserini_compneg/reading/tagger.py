@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pyserini_compneg.reading.decoding import Chain
 from pyserini_compneg.reading.decomposition import Span
-from pyserini_compneg.reading.tags import TAGS
+from pyserini_compneg.reading.words import TAGS
 from pyserini_compneg.support.errors import QueryError, in_one_line, install_hint
 from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.json_objects import parse_json_object
@@ -32,17 +32,12 @@ _INPUTS = ("input_ids", "token_type_ids", "attention_mask")
 
 
 class Tagger:
-    """Scores tags. It may be used by several threads.
+    """Scores tags, with the network in a folder. It may be used by several threads.
 
-    Attributes:
-        chain: The scores of sequences of tags.
-        slope: A reading is right with the probability 1 / (1 + exp(-slope · logit - offset)), where logit is that of
-            the probability of its least sure tag.
-        offset: See ``slope``.
-        threshold: A reading that is less probable is not relied on.
-        separators: Words that keep two exclusions apart.
-        unasked: Words in lower case that need be in no part.
-        max_tokens: The number of tokens, with the two that begin and end a text, that the network reads.
+    A reading is right with the probability 1 / (1 + exp(-slope · logit - offset)), where logit is that of the
+    probability of its least sure tag. Below ``threshold`` it is not relied on. ``separators`` keep two exclusions
+    apart; ``unasked`` words, in lower case, need be in no part. The network reads ``max_tokens``, with the two that
+    begin and end a text.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -56,7 +51,7 @@ class Tagger:
         self._tokenizer, self._session = _loaded(folder)
 
     def emissions(self, texts: Sequence[str], words: Sequence[Sequence[Span]]) -> list[NDArray[np.float64] | None]:
-        """The score of each tag for each word."""
+        """An array for each text, words by tags; None for a text that has more tokens than the network reads."""
         with ThreadPoolExecutor(processors()) as pool:
             return list(pool.map(self._scores, texts, words))
 
@@ -70,7 +65,8 @@ class Tagger:
         with in_one_line(QueryError, f"the reader failed on a text of {len(entry.ids)} tokens"):
             (outputs,) = self._session.run(None, arrays)
         if outputs.shape != (1, len(entry.ids), len(TAGS)) or not np.isfinite(outputs).all():
-            raise QueryError(f"the reader's network gives no scores of {len(TAGS)} tags for each token; train it anew")
+            what = f"the reader's network gives no scores of {len(TAGS)} tags for each token"
+            raise QueryError(what, remedy="train it anew")
         scores: NDArray[np.float64] = outputs[0, first_tokens(words, entry.offsets)].astype(np.float64)
         return scores
 
@@ -109,23 +105,25 @@ def read_settings(folder: Path) -> dict[str, Any]:
     try:
         settings = parse_json_object(path.read_text(encoding="utf-8"), str(path), QueryError)
     except UnicodeDecodeError:
-        raise QueryError(f"{path}: not UTF-8 text") from None
+        raise QueryError("not UTF-8 text", where=path) from None
     except OSError as error:
-        reason = reason_of(error)
-        raise QueryError(f"{folder}: not the folder of a reader: {path.name}: {reason}") from None
+        what = f"not the folder of a reader: {path.name}: {reason_of(error)}"
+        raise QueryError(what, where=folder) from None
     version = settings.get("format_version")
     if type(version) is not int or version != FORMAT_VERSION or settings.get("tags") != list(TAGS):
         found = json.dumps(version)[:20]
-        raise QueryError(f"{path}: a reader of another format, {found}; this version reads {FORMAT_VERSION}")
+        remedy = f"this version reads {FORMAT_VERSION}"
+        raise QueryError(f"a reader of another format, {found}", where=path, remedy=remedy)
     if wrong := [name for name, is_right in _ENTRIES.items() if not is_right(settings.get(name))]:
-        raise QueryError(f"{path}: the entry {wrong[0]!r} is missing or wrong; train the reader anew")
+        what = f"the entry {wrong[0]!r} is missing or wrong"
+        raise QueryError(what, where=path, remedy="train the reader anew")
     for name in (MODEL_FILE, TOKENIZER_FILE):
         try:
             found = hashlib.sha256((folder / name).read_bytes()).hexdigest()
         except OSError as error:
-            raise QueryError(f"{folder / name}: cannot be read: {reason_of(error)}") from None
+            raise QueryError(f"cannot be read: {reason_of(error)}", where=folder / name) from None
         if found != settings["sha256"].get(name):
-            raise QueryError(f"{folder / name}: damaged: its SHA-256 is not the one in {SETTINGS_FILE}")
+            raise QueryError(f"damaged: its SHA-256 is not the one in {SETTINGS_FILE}", where=folder / name)
     return settings
 
 
@@ -174,7 +172,7 @@ def _loaded(folder: Path) -> tuple[Any, Any]:
         import tokenizers
     except ImportError as error:
         raise QueryError(f"{error.name} is not installed: {install_hint('onnx')}") from None
-    with in_one_line(QueryError, f"{folder}: cannot be loaded"):
+    with in_one_line(QueryError, "cannot be loaded", where=folder):
         tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER_FILE))
         tokenizer.no_padding()
         tokenizer.no_truncation()

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticKnownError
 
 from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS
-from pyserini_compneg.reading.tags import TAGS
+from pyserini_compneg.reading.words import TAGS
 from pyserini_compneg.support.terminal import shown, suggestion
 
 MOST_CHARACTERS = 8_000

@@ -32,7 +32,7 @@ class CompNegError(Exception):
 
     def __init__(self, what: str = "", *, where: object = "", remedy: str = "", below: str = "") -> None:
         super().__init__(what)
-        self.what, self.where, self.remedy, self.below = what, str(where), remedy, below
+        self.what, self.where, self.remedy, self.below = what, where, remedy, below
 
     def __str__(self) -> str:
         return f"{self.message}\n{self.below}" if self.below else self.message
@@ -43,9 +43,22 @@ class CompNegError(Exception):
         placed = f"{self.where}: {self.what}" if self.where else self.what
         return f"{placed}; {self.remedy}" if self.remedy else placed
 
+    @property
+    def where(self) -> str:
+        return ": ".join(self._places)
+
+    @where.setter
+    def where(self, place: object) -> None:
+        self._places = [str(place)] if str(place) else []
+
     def at(self, place: object) -> Self:
-        """The same error, found in ``place``, which comes before the place that the error has already."""
-        self.where = f"{place}: {self.where}" if self.where else str(place)
+        """The same error, found in ``place``, which comes before the places that the error has already."""
+        self._places = [str(place), *self._places]
+        return self
+
+    def without(self, *places: object) -> Self:
+        """The same error without some of its places, for a caller that names them in another way."""
+        self._places = [place for place in self._places if place not in places]
         return self
 
 

@@ -84,12 +84,11 @@ def answers(
             return {qid: found for topic in batch for qid, found in answers([topic], answer, skipped).items()}
         (topic,) = batch
         text = query_text(topic.expression) if topic.expression else topic.text
-        if error.where in (topic.source, f"query {text!r}"):  # the topic's own place says more
-            error.where = ""
+        reason = error.without(topic.source, f"query {text!r}")
         if skipped is None:
-            placed = error.at(f"query {topic.qid}")
+            placed = reason.at(f"query {topic.qid}")
             raise (placed.at(topic.source) if topic.source else placed) from None
-        skipped[topic.qid] = error.message
+        skipped[topic.qid] = reason.message
         return {}
 
 

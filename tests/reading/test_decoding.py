@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyserini_compneg.reading.decoding import Chain
-from pyserini_compneg.reading.tags import AND, NONE, OR, TAGS, WANTED
+from pyserini_compneg.reading.words import AND, NONE, OR, TAGS, WANTED
 
 WORDS = 4
 COUNT = len(TAGS)

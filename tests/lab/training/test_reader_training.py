@@ -19,7 +19,7 @@ from pyserini_compneg.lab.training.tagged_requests import (
     separators,
 )
 from pyserini_compneg.reading import ModelReader, undivided
-from pyserini_compneg.reading.tags import SHARED
+from pyserini_compneg.reading.words import SHARED
 from pyserini_compneg.support.errors import InputError
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
