@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lookup_encoder import LookupEncoder
+from refusals import refusal
 from scoring_strategies import DOCUMENTS, POSITIVE, nodes
 
 from pyserini_compneg.compose import (
@@ -25,7 +26,7 @@ from pyserini_compneg.support.errors import QueryError
 BEST = 1000.0
 WEIGHT = 0.5
 BIRDS = {"birds": {"bird": 3.0, "fly": 1.0}, "parrots": {"bird": 1.0, "parrot": 2.0}, "bats": {"bat": 1.0, "fly": 1.0}}
-ENCODER = LookupEncoder(BIRDS)
+ENCODER = LookupEncoder(BIRDS | {name: {name: 1.0} for name in "abcd"} | {"signed": {"a": 1.0, "x": -1.0}})
 
 
 def composed(query, questions=None, encoder=ENCODER, scores=(BEST,) * 10, **settings):
@@ -55,53 +56,52 @@ def test_any_query_keeps_its_documents_and_loses_a_share_of_what_is_above_0(chil
     assert evaluate(node, document) == pytest.approx(expected)
 
 
-def test_a_vector_is_damped_by_the_terms_that_it_lacks():
-    questions = []
-    expected = Damped(Linear(whole(bird=3, fly=1)), (Linear(whole(parrot=2)),), (BEST,), WEIGHT)
-    assert composed("birds NOT parrots", questions) == expected
-    assert questions == [[Linear(whole(parrot=2))]]
-    assert composed("birds NOT birds") == Linear(whole(bird=3, fly=1))
-    assert composed("birds NOT parrots", difference_weight=0) == Linear(whole(bird=3, fly=1))
+BIRD, PARROT = Linear(whole(bird=3, fly=1)), Linear(whole(parrot=2))
+B_AND_C = Linear(whole(b=1)), Product((whole(c=1), whole(d=1)))
+NESTED = Damped(Linear(whole(b=1)), (Linear(whole(c=1)),), (BEST,), WEIGHT)
 
 
-def test_negative_weights_of_a_query_are_damped_too():
-    """A(d1) = 10 − 9 = 1, and the best of B: half of it is left."""
-    encoder = LookupEncoder({"a": {"x": 1.0, "y": -1.0}, "b": {"z": 1.0}})
-    node = compose_query("a NOT b", encoder, Operators(difference="damped"), top_scores=lambda nodes, _: [[500.0] * 10])
-    assert evaluate(node, {"x": 10.0, "y": 9.0, "z": 5.0}) == 50.0
+@pytest.mark.parametrize(
+    ("text", "settings", "node"),
+    [
+        ("birds NOT parrots", {}, Damped(BIRD, (PARROT,), (BEST,), WEIGHT)),  # by the terms that it lacks
+        ("(birds AND bats) NOT parrots", {}, Damped(composed("birds AND bats"), (PARROT,), (BEST,), WEIGHT)),
+        ("a NOT b NOT (c AND d)", {}, Damped(Linear(whole(a=1)), B_AND_C, (BEST, BEST), WEIGHT)),
+        ("a NOT (b NOT c)", {}, Damped(Linear(whole(a=1)), (NESTED,), (BEST,), WEIGHT)),
+        # Nothing is damped by what has no term of its own, by what no document has, or by what scores 0 everywhere.
+        ("birds NOT birds", {}, BIRD),
+        ("birds NOT parrots", {"difference_weight": 0}, BIRD),
+        ("birds NOT parrots", {"scores": ()}, BIRD),
+        ("birds NOT (parrots NOT bats)", {"scores": (0.0,)}, BIRD),
+    ],
+)
+def test_damped_by_hand(text, settings, node):
+    assert composed(text, **settings) == node
+    fields = to_json(node)
+    assert from_json(fields.get("score", fields), "here") == node
 
 
-def test_a_tree_is_damped_as_a_whole():
-    node = composed("(birds AND bats) NOT parrots")
-    assert isinstance(node, Damped)
-    assert node.child == composed("birds AND bats")
-    assert node.excluded == (Linear(whole(parrot=2)),)
-
-
-def test_each_excluded_part_damps_by_its_own_best_score_and_the_largest_counts():
-    vectors = {name: {name: 1.0} for name in "abcd"}
-    node = composed("a NOT b NOT (c AND d)", encoder=LookupEncoder(vectors))
-    parts = Linear(whole(b=1)), Product((whole(c=1), whole(d=1)))
-    assert node == Damped(Linear(whole(a=1)), parts, (BEST, BEST), WEIGHT)
-    assert evaluate(node, {"a": 1.0, "b": 10.0}) == evaluate(node, {"a": 1.0, "b": 10.0, "c": 10.0, "d": 10.0}) == 50.0
-
-
-def test_what_no_document_has_damps_nothing():
-    node = compose_query("birds NOT parrots", ENCODER, Operators(difference="damped"), top_scores=lambda *_: [[]])
-    assert node == Linear(whole(bird=3, fly=1))
-
-
-def test_what_scores_0_everywhere_damps_nothing():
-    assert composed("birds NOT (parrots NOT bats)", scores=(0.0,)) == Linear(whole(bird=3, fly=1))
+@pytest.mark.parametrize(
+    ("text", "document", "score"),
+    [
+        # The part that a document is most about damps it, by its own best score.
+        ("a NOT b NOT (c AND d)", {"a": 1.0, "b": 10.0}, 50.0),
+        ("a NOT b NOT (c AND d)", {"a": 1.0, "b": 10.0, "c": 10.0, "d": 10.0}, 50.0),
+        # What is excluded is damped by what it excludes itself.
+        ("a NOT (b NOT c)", {"a": 1.0, "b": 10.0}, 50.0),
+        ("a NOT (b NOT c)", {"a": 1.0, "b": 10.0, "c": 10.0}, 93.75),
+        # Negative weights count before: A(d) = 10 − 9 = 1, of which half is left.
+        ("signed NOT b", {"a": 10.0, "x": 9.0, "b": 10.0}, 50.0),
+    ],
+)
+def test_damped_scores_by_hand(text, document, score):
+    assert evaluate(composed(text), document) == score
 
 
 def test_without_an_index():
-    with pytest.raises(QueryError) as error:
-        compose_query("birds NOT parrots", ENCODER, Operators(difference="damped"))
-    assert str(error.value) == (
-        "damped needs an index, for the best score of what is excluded; name one (--index), or choose another "
-        "--difference, such as disentangled"
-    )
+    message = refusal(compose_query, "birds NOT parrots", ENCODER, Operators(difference="damped"), error=QueryError)
+    remedy = "name one (--index), or choose another --difference, such as disentangled"
+    assert message == f"damped needs an index, for the best score of what is excluded; {remedy}"
 
 
 SPECIFIC = (BEST, 900.0, 800.0, 799.5, *(799.0,) * 6)
@@ -125,9 +125,8 @@ def test_a_specific_exclusion_leaves_the_best_documents_about_the_score_of_the_f
 
 def test_of_several_exclusions_a_broad_one_is_enough_for_no_floor():
     tops = {"b": SPECIFIC, "c": (BEST,) * 10}
-    encoder = LookupEncoder({name: {name: 1.0} for name in "abc"})
     ask = lambda nodes, _: [tops[next(iter(node.weights))] for node in nodes]  # noqa: E731
-    node = compose_query("a NOT b NOT c", encoder, Operators(difference="damped"), top_scores=ask)
+    node = compose_query("a NOT b NOT c", ENCODER, Operators(difference="damped"), top_scores=ask)
     assert (node.best, node.floor) == ((BEST, BEST), 0.0)
 
 
@@ -140,31 +139,18 @@ def test_the_parts_of_a_text_that_was_read_are_context(scores, share):
     assert node.child == Sum((Linear(whole(bird=3, fly=1)), context))
     assert node.excluded == (Linear(whole(parrot=2)),)
     assert composed("birds NOT parrots", scores=scores).child == Linear(whole(bird=3, fly=1))
-    encoder = LookupEncoder(BIRDS)  # which knows the parts alone, and no cue
     subtracted = Operators(difference="disentangled")
-    assert compose_query(reading, encoder, subtracted) == compose_query("birds NOT parrots", encoder, subtracted)
+    assert compose_query(reading, ENCODER, subtracted) == compose_query("birds NOT parrots", ENCODER, subtracted)
 
 
 @pytest.mark.parametrize("query", ["a OR (b NOT c)", "(a OR (b NOT c)) AND b", "a"])
 def test_context_counts_only_where_something_is_excluded_from_the_whole(query):
-    encoder = LookupEncoder({name: {name: 1.0} for name in "abc"})
-    assert composed(Decomposition("text", parse(query), (), 0.9), encoder=encoder) == composed(query, encoder=encoder)
+    assert composed(Decomposition("text", parse(query), (), 0.9)) == composed(query)
 
 
 def test_context_counts_once():
-    encoder = LookupEncoder({name: {name: 1.0} for name in "abcd"})
-    node = composed(Decomposition("text", parse("(a OR (b NOT d)) NOT c"), (), 0.9), encoder=encoder)
+    node = composed(Decomposition("text", parse("(a OR (b NOT d)) NOT c"), (), 0.9))
     assert sum("b" in weights and "c" in weights for weights in leaf_vectors(node)) == 1
-
-
-def test_what_is_excluded_is_damped_by_what_it_excludes_itself():
-    """A document about all three keeps more than one about a and b alone."""
-    node = composed("a NOT (b NOT c)", encoder=LookupEncoder({name: {name: 1.0} for name in "abc"}))
-    inner = Damped(Linear(whole(b=1)), (Linear(whole(c=1)),), (BEST,), WEIGHT)
-    assert node == Damped(Linear(whole(a=1)), (inner,), (BEST,), WEIGHT)
-    assert from_json(to_json(node)["score"], "here") == node
-    assert evaluate(node, {"a": 1.0, "b": 10.0}) == 50.0
-    assert evaluate(node, {"a": 1.0, "b": 10.0, "c": 10.0}) == 93.75
 
 
 def test_all_queries_ask_the_index_at_once():
@@ -188,28 +174,32 @@ A = Linear({"a": 1.0})
 PARTS = "excluded: each part must be a vector or a product, of positive weights"
 
 
+BEST_EACH = "best: a damped score needs excluded parts and a best score for each, got"
+SHARE = "weight: the weight of a damped score must be above 0 and at most 1, got"
+
+
 @pytest.mark.parametrize(
-    ("excluded", "best", "weight", "message"),
+    ("excluded", "best", "others", "message"),
     [
-        ((), (), 0.5, "best: a damped score needs excluded parts and a best score for each, got 0 and 0"),
-        ((A,), (1.0, 2.0), 0.5, "best: a damped score needs excluded parts and a best score for each, got 1 and 2"),
-        ((Linear({}),), (1.0,), 0.5, PARTS),
-        ((Max((A,)),), (1.0,), 0.5, PARTS),
-        ((Linear({"a": -1.0}),), (1.0,), 0.5, PARTS),
-        ((Product(({"a": 1.0}, {"b": 1.0}), weight=-1.0),), (1.0,), 0.5, PARTS),
-        ((A,), (0.0,), 0.5, "best: the best of a damped score must be a finite number above 0, got 0.0"),
-        ((A,), (1,), True, "weight: the weight of a damped score must be above 0 and at most 1, got True"),
-        ((A,), (1,), 1.5, "weight: the weight of a damped score must be above 0 and at most 1, got 1.5"),
+        ((), (), (0.5,), f"{BEST_EACH} 0 and 0"),
+        ((A,), (1.0, 2.0), (0.5,), f"{BEST_EACH} 1 and 2"),
+        ((Linear({}),), (1.0,), (0.5,), PARTS),
+        ((Max((A,)),), (1.0,), (0.5,), PARTS),
+        ((Linear({"a": -1.0}),), (1.0,), (0.5,), PARTS),
+        ((Product(({"a": 1.0}, {"b": 1.0}), weight=-1.0),), (1.0,), (0.5,), PARTS),
+        ((A,), (0.0,), (0.5,), "best: the best of a damped score must be a finite number above 0, got 0.0"),
+        ((A,), (1,), (True,), f"{SHARE} True"),
+        ((A,), (1,), (1.5,), f"{SHARE} 1.5"),
+        *(
+            (
+                (A,),
+                (1,),
+                (0.5, floor),
+                f"floor: the floor of a damped score must be a finite number, 0 or more, got {floor!r}",
+            )
+            for floor in (-1.0, float("inf"), True, "1")
+        ),
     ],
 )
-def test_refusals(excluded, best, weight, message):
-    with pytest.raises(QueryError) as error:
-        Damped(Linear({"a": 1.0}), excluded, best, weight)
-    assert str(error.value) == message
-
-
-@pytest.mark.parametrize("floor", [-1.0, float("inf"), True, "1"])
-def test_a_floor_is_a_finite_number(floor):
-    with pytest.raises(QueryError) as error:
-        Damped(A, (A,), (1.0,), 0.5, floor)
-    assert str(error.value) == f"floor: the floor of a damped score must be a finite number, 0 or more, got {floor!r}"
+def test_refusals(excluded, best, others, message):
+    assert refusal(Damped, A, excluded, best, *others, error=QueryError) == message

@@ -22,7 +22,7 @@ from pyserini_compneg.compose import (
 )
 from pyserini_compneg.compose.rewrite import without_differences
 from pyserini_compneg.expression import Atom, Difference, Exclusion, Filter, Intersection, Union, atoms
-from pyserini_compneg.support.errors import ArgumentError, QueryError
+from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.topics.token_form import stock_obstacle
 
 ATOMS = {
@@ -183,31 +183,3 @@ def test_documents_are_found_as_sets_have_it(expression, exclusion, documents):
         fields = {"genre": ["War"]} if "genre" in document else {}
         impacts = dict.fromkeys(document - {"genre"}, 1.0)
         assert (evaluate(node, impacts, fields) is not None) == finds(expression, document)
-
-
-_VALUE = "a value of the filter field 'a' must be a text such as Comedy or 1990..1999, a number, true or false, got "
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        (None, 'a filter must name fields, such as {"genre": "Comedy"}, got None'),
-        ({}, 'a filter must name fields, such as {"genre": "Comedy"}, got {}'),
-        ({"a b": 1}, "a filter field must be named by a letter, then letters, digits, _ . -, got 'a b'"),
-        ({"a": None}, f"{_VALUE}None"),
-        ({"a": ["x", {}]}, f"{_VALUE}{{}}"),
-        ({"a": " "}, f"{_VALUE}' '"),
-        ({"a": float("nan")}, f"{_VALUE}nan"),
-        ({"a": "1999..1990"}, "the range 1999..1990 of 'a' ends before it begins; write 1990..1999"),
-    ],
-)
-def test_filters_that_are_none(fields, message):
-    assert refusal(Filter, fields, error=ArgumentError) == message
-
-
-def test_two_filters():
-    joined = Filter({"id": ["a", "b"], "g": "x"}) & Filter({"id": ["b", "c"], "h": 1.0})
-    assert joined == Filter({"id": ["b"], "g": ["x"], "h": "1"})
-    said = "two filters name the field 'g'; give its values in one of them"
-    assert refusal(Filter({"g": 1}).__and__, Filter({"g": 2}), error=ArgumentError) == said
-    assert str(Filter({"id": list("abcd"), "g": ["y", "x"]})) == "g=x or y, id=one of 4 values"
