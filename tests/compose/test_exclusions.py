@@ -1,4 +1,4 @@
-"""NOT!: what it excludes, where it may stand, and how it is shown."""
+"""NOT!: what it excludes, where it and AND! may stand, and how it is shown."""
 
 import logging
 
@@ -77,7 +77,8 @@ def test_what_excludes_nothing(right, warned, caplog):
 
 
 BESIDE_OR = "cannot stand in an OR that is an operand of AND; write out the OR"
-IN_NOT = "cannot stand in what NOT takes away; write NOT! outside of it"
+IN_NOT = "cannot stand in what NOT takes away; write"
+AS_TEXT = "cannot be encoded as text, as vanilla does; choose other operators"
 
 
 @pytest.mark.parametrize(
@@ -85,8 +86,16 @@ IN_NOT = "cannot stand in what NOT takes away; write NOT! outside of it"
     [
         ("(A NOT! B OR C) AND D", {}, f"'A NOT! B' {BESIDE_OR}"),
         ("D AND (C OR (A AND C) NOT! genre=War)", {}, f"'A AND C NOT! genre=War' {BESIDE_OR}"),
-        ("A NOT (B NOT! C)", {}, f"'B NOT! C' {IN_NOT}"),
-        ("A NOT (C AND (B NOT! C))", {}, f"'B NOT! C' {IN_NOT}"),
+        ("(a AND! b OR c) AND d", {}, f"'a AND! b' {BESIDE_OR}, or write AND there"),
+        ("d AND! (c OR a AND! b)", {}, f"'a AND! b' {BESIDE_OR}, or write AND there"),
+        ("A NOT (B NOT! C)", {}, f"'B NOT! C' {IN_NOT} NOT! outside of it"),
+        ("A NOT (C AND (B NOT! C))", {}, f"'B NOT! C' {IN_NOT} NOT! outside of it"),
+        ("a NOT (b AND! c)", {}, f"'b AND! c' {IN_NOT} AND there, where only scores count"),
+        (
+            "a NOT! (d OR b AND! c)",
+            {},
+            "'b AND! c' cannot stand in what NOT! excludes; write AND there, which excludes what has all operands",
+        ),
         (
             "A NOT! (B NOT C)",
             {},
@@ -98,14 +107,14 @@ IN_NOT = "cannot stand in what NOT takes away; write NOT! outside of it"
             {"exclusion": "all"},
             "NOT! by all terms takes no OR in an AND, 'B AND (C OR D)'; write it out",
         ),
-        (
-            "A NOT! B OR C",
-            {"union": "vanilla"},
-            "NOT! cannot be encoded as text, as vanilla does; choose other operators",
-        ),
+        ("A NOT! B OR C", {"union": "vanilla"}, f"NOT! {AS_TEXT}"),
+        ("a AND! b", {"intersection": "vanilla"}, f"AND! {AS_TEXT}, or AND"),
+        ("(a AND! b) AND c", {"intersection": "vanilla"}, f"AND! {AS_TEXT}, or AND"),
+        ("a AND! b NOT c", {"difference": "vanilla"}, f"AND! {AS_TEXT}, or AND"),
+        ("a AND! b OR c", {"union": "vanilla"}, f"AND! {AS_TEXT}, or AND"),
     ],
 )
-def test_where_it_cannot_stand(text, operators, message):
+def test_where_they_cannot_stand(text, operators, message):
     assert refusal(compose, text, error=QueryError, **operators) == message
 
 

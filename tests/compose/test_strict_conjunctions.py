@@ -1,4 +1,4 @@
-"""AND!: what it requires, where it may stand, and how it is shown."""
+"""AND!: what it requires, and how it is shown. Where it may stand, the tests of NOT! have."""
 
 import json
 import logging
@@ -121,44 +121,6 @@ def test_an_unknown_operand_is_said(caplog):
     caplog.clear()
     assert is_empty(compose("none AND! none"))
     assert not caplog.records
-
-
-@pytest.mark.parametrize(
-    ("text", "operators", "message"),
-    [
-        (
-            "(a AND! b OR c) AND d",
-            {},
-            "'a AND! b' cannot stand in an OR that is an operand of AND; write out the OR, or write AND there",
-        ),
-        (
-            "d AND! (c OR a AND! b)",
-            {},
-            "'a AND! b' cannot stand in an OR that is an operand of AND; write out the OR, or write AND there",
-        ),
-        (
-            "a NOT (b AND! c)",
-            {},
-            "'b AND! c' cannot stand in what NOT takes away; write AND there, where only scores count",
-        ),
-        (
-            "a NOT! (d OR b AND! c)",
-            {},
-            "'b AND! c' cannot stand in what NOT! excludes; write AND there, which excludes what has all operands",
-        ),
-        *[
-            (text, {kind: "vanilla"}, "AND! cannot be encoded as text, as vanilla does; choose other operators, or AND")
-            for text, kind in [
-                ("a AND! b", "intersection"),
-                ("(a AND! b) AND c", "intersection"),
-                ("a AND! b NOT c", "difference"),
-                ("a AND! b OR c", "union"),
-            ]
-        ],
-    ],
-)
-def test_where_it_cannot_stand(text, operators, message):
-    assert refusal(compose, text, error=QueryError, **operators) == message
 
 
 def test_deep_nesting_takes_no_longer():
