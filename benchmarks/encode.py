@@ -27,12 +27,12 @@ from checkpoints import SHAPES, TERMS, make_checkpoint
 from measuring import in_child, peak_bytes
 from reporting import INDEXES, megabytes, table, write_json
 
-from pyserini_compneg.commands.flags import count
 from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.documents.collection import Part, collection_files, iter_collection_blocks, text_documents
 from pyserini_compneg.encode.models import ModelOptions, load_checkpoint
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder
 from pyserini_compneg.lucene import java_class
+from pyserini_compneg.support.options import COUNT
 
 SAMPLE = Path(__file__).parent.parent / "pyserini_compneg/resources/sample/documents.jsonl.gz"
 BATCH = 32
@@ -173,11 +173,11 @@ def _report(title: str, measured: dict[str, Any]) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--collection", type=Path, default=SAMPLE, help="documents (default the sample)")
-    parser.add_argument("--documents", type=count, default=256, help="how many of them are encoded")
+    parser.add_argument("--documents", type=COUNT, default=256, help="how many of them are encoded")
     text = f"{', '.join(SHAPES)}, or folders (default: the two names)"
     parser.add_argument("--models", nargs="+", default=list(SHAPES), metavar="MODEL", help=text)
-    parser.add_argument("--rounds", type=count, default=3)
-    parser.add_argument("--max-length", type=count, default=256)
+    parser.add_argument("--rounds", type=COUNT, default=3)
+    parser.add_argument("--max-length", type=COUNT, default=256)
     return parser
 
 

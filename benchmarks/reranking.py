@@ -27,10 +27,10 @@ from reporting import INDEXES, table, write_json
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from pyserini_compneg.baselines import PairScorer, pair_scorer
-from pyserini_compneg.commands.flags import count
 from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.encode.models import quiet_transformers
 from pyserini_compneg.support.files import iter_jsonl
+from pyserini_compneg.support.options import COUNT
 
 
 def cross_encoder() -> Path:
@@ -84,8 +84,8 @@ def _main(argv: Sequence[str] | None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--collection", type=Path, default=SAMPLE, help="documents (default the sample)")
-    parser.add_argument("--documents", type=count, default=100)
-    parser.add_argument("--queries", type=count, default=6)
+    parser.add_argument("--documents", type=COUNT, default=100)
+    parser.add_argument("--queries", type=COUNT, default=6)
     parser.add_argument("--models", nargs="+", metavar="MODEL", help="folders or names on the hub")
     return parser
 

@@ -25,13 +25,13 @@ from measuring import in_child, peak_bytes
 from reporting import megabytes, table, write_json
 from torch import Tensor
 
-from pyserini_compneg.commands.flags import count
 from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.encode.models import Head
 from pyserini_compneg.encode.networks.pooling import activated
 from pyserini_compneg.lab.training import encoder_module
 from pyserini_compneg.lab.training.bases import load_base
 from pyserini_compneg.lab.training.fine_tuning import AbsoluteFlops
+from pyserini_compneg.support.options import COUNT
 
 SIDES = ("plain", "sliced")
 LARGEST_DIFFERENCE = 1e-5
@@ -101,9 +101,9 @@ def _main(argv: Sequence[str] | None) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=count, default=24)
-    parser.add_argument("--max-length", type=count, default=128)
-    parser.add_argument("--steps", type=count, default=3)
+    parser.add_argument("--pairs", type=COUNT, default=24)
+    parser.add_argument("--max-length", type=COUNT, default=128)
+    parser.add_argument("--steps", type=COUNT, default=3)
     parser.add_argument("--heads", nargs="+", default=["relu:max", "snrelu:sum:4"])
     return parser
 

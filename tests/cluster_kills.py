@@ -9,6 +9,7 @@ with nothing beside it.
 
 import argparse
 import gzip
+import json
 import os
 import random
 import subprocess
@@ -41,12 +42,22 @@ def finished(*arguments):
         raise RuntimeError(f"{arguments[0]}: {said}")
 
 
+def many_topics(home: Path) -> Path:
+    """The sample's queries ten times, so that they are searched in several batches."""
+    path = home / "topics.jsonl"
+    if not path.exists():
+        queries = (SAMPLE / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+        repeated = [{**json.loads(line), "id": f"{n}-{i}"} for n in range(10) for i, line in enumerate(queries)]
+        path.write_text("".join(f"{json.dumps(one)}\n" for one in repeated), encoding="utf-8")
+    return path
+
+
 def works(home: Path, address: str):
     """Each work: its command on the cluster, what it makes, and the same on one machine."""
     few = home / "few.jsonl"
     with gzip.open(SAMPLE / "documents.jsonl.gz", "rb") as lines:
         few.write_bytes(b"".join(line for _, line in zip(range(400), lines, strict=False)))
-    topics = ["--topics", SAMPLE / "queries.jsonl", "--hits", "1000", "--batch-size", "2"]
+    topics = ["--topics", many_topics(home), "--hits", "1000"]
     encode = ["encode", "--collection", few, "--encoder", "bm25+mini", "--shards", "3"]
     index = ["index", "--collection", SAMPLE / "documents.jsonl.gz", "--shards", "3"]
     finished(*encode, "--output", home / "one" / "encode")
@@ -66,7 +77,7 @@ def fault(name: str, home: Path) -> str:
     made, one = home / "made" / name, home / "one" / name
     if name == "index":
         found = home / "found.txt"
-        topics = ["--topics", SAMPLE / "queries.jsonl", "--hits", "1000"]
+        topics = ["--topics", many_topics(home), "--hits", "1000"]
         finished("search", "--index", made / "index", *topics, "--output", found)
         if [path.name for path in made.iterdir()] != ["index"]:
             return f"left beside the index: {sorted(path.name for path in made.iterdir())}"

@@ -7,6 +7,7 @@ from functools import partial
 
 from pyserini_compneg.commands import flags, query_flags
 from pyserini_compneg.commands.running import command
+from pyserini_compneg.support.staging import keep_inputs
 from pyserini_compneg.topics.batch import OUTPUT_FORMATS, compose_topics
 
 _EPILOG = f"""\
@@ -31,24 +32,26 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("name the --index, whose encoder is used, or an --encoder")
     if args.min_idf is not None and args.index is None:
         parser.error("--min-idf needs --index, which says how many documents have a term")
-    if args.explain and args.output_format != "jsonl":
-        parser.error("--explain needs --output-format jsonl")
-    from pyserini_compneg.support.staging import keep_inputs
-
     topics = query_flags.chosen_topics(args)
     keep_inputs(args.output, *query_flags.inputs(args))
-    options = {name: getattr(args, name) for name in ("batch_size", "output_format", "explain")}
-    options["skip"] = args.on_error == "skip"
+    compose_file = partial(compose_topics, output_format=args.output_format, skip=args.on_error == "skip")
     if args.index is not None:
         with query_flags.open_searcher(args) as searcher:
-            compose_topics(topics, searcher.compose, args.output, **options)
-    else:
-        from pyserini_compneg.compose import compose_queries
-        from pyserini_compneg.encode import query_encoder
+            compose_file(topics, searcher.compose, args.output)
+        return
+    from pyserini_compneg.compose import compose_queries
+    from pyserini_compneg.encode import query_encoder
 
-        encoder = query_encoder(args.encoder, None, **query_flags.chosen_model(args))
-        compose = partial(compose_queries, encoder=encoder, **query_flags.chosen_settings(args))
-        compose_topics(topics, compose, args.output, **options)
+    chosen = query_flags.chosen_settings(args)
+    encoder = query_encoder(args.encoder, None, chosen.model_options, chosen.ablation, chosen.model_weight)
+    compose = partial(
+        compose_queries,
+        encoder=encoder,
+        operators=chosen.operators,
+        cpt=chosen.cpt,
+        weight_scale=chosen.weight_scale,
+    )
+    compose_file(topics, compose, args.output)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -67,9 +70,6 @@ def _parser() -> argparse.ArgumentParser:
         choices=OUTPUT_FORMATS,
         default="jsonl",
         help="jsonl for search (default), or tsv of repeated tokens for stock Anserini",
-    )
-    group.add_argument(
-        "--explain", action="store_true", help="add to each line how --read model, FOLDER or llm parses each text"
     )
     query_flags.add_advanced_query_options(group)
     return parser

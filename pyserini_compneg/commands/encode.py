@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from pyserini_compneg.commands import flags
+from pyserini_compneg.commands import clusters, flags
 from pyserini_compneg.commands.running import command
 from pyserini_compneg.encode.corpus import EncodeSettings
 from pyserini_compneg.encode.models import ModelOptions
-from pyserini_compneg.support.options import add_flags, given_options
+from pyserini_compneg.support.options import COUNT, add_flags, given_options
 
 _EPILOG = """\
 Shards are for several machines: each shard is every N-th line of the collection, in a file of its own. --shards N
@@ -38,7 +38,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if args.shards is None:
         print(encode_collection(args.collection, args.output, args.encoder, settings))
         return
-    with flags.runner(args.ray, gpus=int(args.device == "cuda")) as run:
+    with clusters.runner(args.ray, gpus=int(args.device == "cuda")) as run:
         paths = encode_in_shards(args.collection, args.output, args.encoder, args.shards, run=run, settings=settings)
     print(*paths, sep="\n")
 
@@ -54,8 +54,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--output", required=True, metavar="DIR", help="folder for the file of vectors")
     parser.add_argument("--encoder", required=True, metavar="MODEL", help=f"{flags.MODEL}, or bm25+MODEL")
     add_flags(parser, EncodeSettings, {"shard_id", "shard_num"})
-    parser.add_argument("--shards", type=flags.count, metavar="N", help="encode all of N shards")
-    flags.add_ray(parser, "encode the shards")
+    parser.add_argument("--shards", type=COUNT, metavar="N", help="encode all of N shards")
+    clusters.add_ray(parser, "encode the shards")
     add_flags(parser, EncodeSettings, {"resume", "overwrite"})
     group = flags.advanced(parser)
     text = "fields that make up the text (default contents, or title and text)"

@@ -7,6 +7,7 @@ import json
 
 from pyserini_compneg.commands import flags, query_flags
 from pyserini_compneg.commands.running import command
+from pyserini_compneg.support.options import COUNT
 from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
 _EPILOG = f"""\
@@ -63,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     group = flags.advanced(parser)
     text = "terms shown, the heaviest (default 20); json has all terms"
-    group.add_argument("--terms", type=flags.count, default=20, metavar="N", help=text)
+    group.add_argument("--terms", type=COUNT, default=20, metavar="N", help=text)
     flags.add_output(group, "where to write")
     group.add_argument(
         "--output-format", choices=("text", "json"), default="text", help="text (default), or json with everything"

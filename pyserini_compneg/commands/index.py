@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.commands import flags
+from pyserini_compneg.commands import clusters, flags
 from pyserini_compneg.commands.running import command, say
+from pyserini_compneg.support.options import COUNT, FINITE, POSITIVE, WHOLE
 
 _EPILOG = """\
 A collection is JSON Lines, a JSON list, or CSV or TSV with a header line, plain or gzip, or a folder of such files. A
@@ -63,7 +64,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     else:
         cpus = args.threads or 1
         options["threads"] = cpus if args.ray else args.threads
-        with flags.runner(args.ray, cpus, int(args.device == "cuda")) as run:
+        with clusters.runner(args.ray, cpus, int(args.device == "cuda")) as run:
             manifest = build_sharded_index(args.collection, args.index, args.shards, args.encoder, run=run, **options)
     empty = f" ({manifest.empty_documents} without a term)" if manifest.empty_documents else ""
     say(f"{args.index}: {manifest.documents} documents{empty}, encoder {manifest.encoder}")
@@ -87,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         "vectors, the name of the model that made them",
     )
     text = "threads (default: one for each processor)"
-    parser.add_argument("--threads", type=flags.count, metavar="N", help=text)
+    parser.add_argument("--threads", type=COUNT, metavar="N", help=text)
     parser.add_argument("--store-raw", action="store_true", help="keep each document's line, to show it with its hit")
     parser.add_argument(
         "--filter-fields",
@@ -95,11 +96,11 @@ def _parser() -> argparse.ArgumentParser:
         action="extend",
         default=[],
         metavar="NAME,NAME",
-        help="fields of the documents that search --filter-field can filter by: texts, numbers, or lists of these",
+        help="fields of the documents that search --filter can filter by: texts, numbers, or lists of these",
     )
     text = "build N indexes, each of a part of the documents, which are searched as one (default: one index)"
-    parser.add_argument("--shards", type=flags.count, metavar="N", help=text)
-    flags.add_ray(parser, "build the shards")
+    parser.add_argument("--shards", type=COUNT, metavar="N", help=text)
+    clusters.add_ray(parser, "build the shards")
     parser.add_argument("--resume", action="store_true", help="continue a build that was killed")
     parser.add_argument("--overwrite", action="store_true", help="replace an index that is there already")
     text = "replace an index; continue a build that was killed if nothing changed since, else start again"
@@ -107,18 +108,16 @@ def _parser() -> argparse.ArgumentParser:
     group = flags.advanced(parser)
     group.add_argument(
         "--impact-scale",
-        type=flags.positive,
+        type=POSITIVE,
         metavar="X",
         help="impact = round(weight * X); default 256 for bm25 and bm25+MODEL, 51.2 for models, 1 for vectors of whole "
         "numbers",
     )
-    group.add_argument(
-        "--k1", type=flags.number, metavar="X", help="BM25's saturation of the term frequency (default 0.9)"
-    )
-    group.add_argument("--b", type=flags.number, metavar="X", help="BM25's length normalisation, 0 to 1 (default 0.4)")
+    group.add_argument("--k1", type=FINITE, metavar="X", help="BM25's saturation of the term frequency (default 0.9)")
+    group.add_argument("--b", type=FINITE, metavar="X", help="BM25's length normalisation, 0 to 1 (default 0.4)")
     group.add_argument(
         "--pair-terms",
-        type=flags.whole,
+        type=WHOLE,
         default=0,
         metavar="N",
         help="also index the pairs of each document's N heaviest terms, for search --cpt materialised",

@@ -19,7 +19,9 @@ from pyserini_compneg.lab.experiments.provided import (
     protocol_title,
     quick_dataset,
 )
+from pyserini_compneg.search import SearchSettings
 from pyserini_compneg.support.errors import CompNegError, InputError
+from pyserini_compneg.support.options import add_flags
 
 _ALL, _BM25, _HYBRID = "all", "bm25", "bm25+mini"
 _logger = logging.getLogger("pyserini_compneg.lab.experiments")
@@ -184,7 +186,7 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument("--base", metavar="MODEL", help=text)
     text = "folder of WordNet's files (default: that of Debian's wordnet-base; without it, the synonyms are left out)"
     group.add_argument("--wordnet", type=Path, metavar="DIR", help=text)
-    flags.add_model_weight(group)
+    add_flags(group, SearchSettings, {"model_weight"})
     flags.add_read(
         group,
         "how texts are parsed in rows that take the dataset's expressions, as in search (default expression)",

@@ -36,15 +36,7 @@ _KEYWORD = re.compile(r"\b(overwrite|resume|replace|signed)=True\b")
 
 
 def run_main(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[str] | None = None) -> int:
-    """Runs a command and turns whatever ends it into an exit code.
-
-    Args:
-        main: The command itself: it parses its arguments and does the work; ``None`` counts as 0.
-        argv: The arguments, by default those of the process.
-
-    Returns:
-        The exit code. After an error, one line was printed.
-    """
+    """Runs a command and returns its exit code. An error prints one line. ``main`` may return None for 0."""
     given = list(sys.argv[1:] if argv is None else argv)
     _lines.json = "--log-format=json" in given or ("--log-format", "json") in itertools.pairwise(given)
     _prepare_streams()
@@ -63,13 +55,7 @@ def command(
     make_parser: Callable[[], argparse.ArgumentParser],
     work: Callable[[argparse.Namespace, argparse.ArgumentParser], None],
 ) -> Callable[..., int]:
-    """The ``main(argv=None)`` of a command.
-
-    Args:
-        make_parser: Makes the command's parser.
-        work: Does what the arguments say. Beside those of the parser, ``arguments`` has all of them as a list. The
-            parser is for errors of usage.
-    """
+    """The ``main(argv=None)`` of a command. ``work`` gets all arguments as ``arguments``, too."""
 
     def main(argv: Sequence[str] | None) -> None:
         arguments = list(sys.argv[1:] if argv is None else argv)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from pyserini_compneg.commands import flags, method_flags, query_flags
+from pyserini_compneg.commands import clusters, flags, query_flags
 from pyserini_compneg.commands.running import command
 from pyserini_compneg.search.run_writer import OUTPUT_FORMATS
+from pyserini_compneg.support.options import COUNT
 from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
 _EPILOG = f"""{query_flags.SYNTAX}
@@ -24,35 +25,27 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     as_list = args.query is not None and args.output_format is None
     if as_list and args.output is not None:
         parser.error("--output takes a run: name its --output-format, or let the list of --query go to standard output")
-    if args.explain and not as_list and args.output_format != "json":
-        one = "for one topic use the command explain, with --topics FILE --qid ID"
-        parser.error(f"--explain needs --query or --output-format json; {one}")
     if args.allow_partial and args.output_format == "msmarco":
         parser.error("--allow-partial needs --output-format trec or json; msmarco cannot say that a ranking is partial")
-    flags.check_replicas(parser, args)
     from pyserini_compneg.explaining.display import show_hits
     from pyserini_compneg.topics.topic_runs import search_topics
 
     topics = query_flags.chosen_topics(args)
-    keep_inputs(args.output, *query_flags.inputs(args, args.topics, args.rerank))
-    method = method_flags.chosen_method(args)
+    keep_inputs(args.output, *query_flags.inputs(args, args.topics, *(args.rerank or ())[:1]))
+    method = query_flags.chosen_method(args)
     with query_flags.open_searcher(args) as searcher:
         if as_list:
             with atomic_writer(None) as handle:
-                show_hits(
-                    handle, searcher, topics[0], args.hits or 10, args.threads, explain=args.explain, method=method
-                )
+                show_hits(handle, searcher, topics[0], args.hits or 10, args.threads, method=method)
         else:
             search_topics(
                 searcher,
                 topics,
                 args.output,
-                explain=args.explain,
                 hits=args.hits or (1000 if args.query is None else 10),
                 threads=args.threads,
-                batch_size=args.batch_size,
                 output_format=args.output_format or "trec",
-                tag=method_flags.run_tag(args, searcher),
+                tag=query_flags.run_tag(args, searcher),
                 skip=args.on_error == "skip",
                 method=method,
             )
@@ -68,14 +61,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     flags.add_index(parser)
     query_flags.add_query_options(parser)
-    method_flags.add_method_options(parser)
+    query_flags.add_method_options(parser)
     flags.add_output(parser, "run file")
-    parser.add_argument("--hits", type=flags.count, metavar="N", help="hits of a query (default 1000, for --query 10)")
-    parser.add_argument("--k", dest="hits", type=flags.count, help=argparse.SUPPRESS)  # its name in Python
+    parser.add_argument("--hits", type=COUNT, metavar="N", help="hits of a query (default 1000, for --query 10)")
     flags.add_threads(parser, 1, "queries searched at once; fewer queries are searched in parts of a large index")
-    flags.add_ray(parser, "search an index of index --shards")
+    clusters.add_ray_search(parser, "search an index of index --shards")
     group = flags.advanced(parser)
-    flags.add_replicas(group)
     group.add_argument(
         "--allow-partial",
         action="store_true",
@@ -85,12 +76,6 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument("--output-format", choices=OUTPUT_FORMATS, help=text)
     text = "name of the run, its last column (default: compneg, the encoder, and the flags that change the ranking)"
     group.add_argument("--tag", help=text)
-    group.add_argument(
-        "--explain",
-        action="store_true",
-        help="show how --read model, FOLDER or llm parses each text; with --topics it needs --output-format json",
-    )
-    method_flags.add_advanced_method_options(group)
     query_flags.add_advanced_query_options(group)
     return parser
 

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from pyserini_compneg.commands import flags
+from pyserini_compneg.commands import clusters, flags
 from pyserini_compneg.commands.running import command
 from pyserini_compneg.serve.options import ServeOptions
 from pyserini_compneg.support.options import add_flags, given_options
-
-if TYPE_CHECKING:
-    from pyserini_compneg.search import SignedImpactSearcher
-    from pyserini_compneg.serve.served_index import OpenIndex
 
 _EPILOG = """\
 Programs find Pyserini's routes, GET /v1/{index}/search and GET /v1/{index}/doc/{docid}, and ours beside them, which
@@ -38,7 +30,6 @@ examples:
 
 
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    flags.check_replicas(parser, args)
     if not args.index and args.config is None:
         parser.error("name an index with --index, or a file of indexes with --config")
     from pyserini_compneg.support.errors import InputError, install_hint
@@ -53,36 +44,8 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if not settings.indexes:
         raise InputError("names no index, so there is nothing to serve", where=args.config)
     options = ServeOptions(**given_options(ServeOptions, args))
-    with _opener(args, [index.path for index in settings.indexes.values()]) as open_index:
+    with clusters.opener(args.ray, [index.path for index in settings.indexes.values()]) as open_index:
         serve(settings, options, open_index)
-
-
-@contextmanager
-def _opener(args: argparse.Namespace, folders: Sequence[str]) -> Iterator[OpenIndex]:
-    """What opens an index: with ``--ray`` the cluster searches those in shards, and this process the others."""
-    from pyserini_compneg.lucene import SHARDS_NAME
-    from pyserini_compneg.search import SignedImpactSearcher
-
-    if args.ray is None:
-        yield SignedImpactSearcher
-        return
-    from pyserini_compneg.cluster import RayCluster, ShardedImpactSearcher
-    from pyserini_compneg.support.errors import InputError
-
-    def is_sharded(folder: str) -> bool:
-        return (Path(folder) / SHARDS_NAME).is_file()
-
-    def opened(folder: str, encoder: str | None) -> SignedImpactSearcher:
-        if is_sharded(folder):
-            return ShardedImpactSearcher(folder, encoder, ray=args.ray, replicas=args.replicas)
-        return SignedImpactSearcher(folder, encoder)
-
-    if not any(map(is_sharded, folders)):
-        said = f"none of the indexes is in shards ({', '.join(folders)})"
-        remedy = "build one with index --shards N, or leave out --ray"
-        raise InputError(said, where=f"--ray {args.ray}", remedy=remedy)
-    with RayCluster(args.ray):  # before the first index, whose Java must not run yet
-        yield opened
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -99,8 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     add_flags(parser, ServeOptions, ("host", "port", "mcp"))
     group = flags.advanced(parser)
     add_flags(group, ServeOptions, ("threads", "queue", "timeout"))
-    flags.add_ray(group, "search indexes in shards")
-    flags.add_replicas(group)
+    clusters.add_ray_search(group, "search indexes in shards")
     flags.add_log_format(group)
     return parser
 

@@ -28,13 +28,12 @@ def show_hits(
     k: int,
     threads: int = 1,
     *,
-    explain: bool = False,
     method: Method | None = None,
 ) -> None:
     """Prints the k best documents, each with its title, the operands of AND that it lacks, and its heaviest terms.
 
     Scores are in the encoder's unit. A method that does not compose has scores of its own, and no terms.
-    ``explain`` begins with the reading of a plain text.
+    The list of a text that was read begins with the reading.
     """
     query = topic_query(topic)
     name, node = query_name(query), _node(searcher, query, method)
@@ -42,7 +41,7 @@ def show_hits(
     asked = query if node is None or method is not None else node  # what is composed is not composed again
     hits = searcher.batch_search([asked], [name], k, threads, filter=topic.filter, method=method)[name]
     lines = [heading(query_text(query), searcher, topic.filter)]
-    if explain and topic.decomposition:
+    if topic.decomposition:
         lines += [f"  {line}" for line in decomposition_lines(topic.decomposition)]
     if not hits:
         lines.append("  no document matches")

@@ -83,7 +83,7 @@ def missing_operator(left: Token, right: Token, is_single: bool) -> Fault:
     this = '"("' if right.type == "_LPAR" else "this phrase"
     remedy = "expected AND, OR or NOT; words join only alternatives of plain words, as in: (French OR Italian) comedies"
     if is_glued(left, right) and left.endswith(":"):
-        remedy = f"{left} searches no field; conditions are NOT! FIELD=VALUE, and --filter-field FIELD=VALUE"
+        remedy = f"{left} searches no field; conditions are NOT! FIELD=VALUE, and --filter FIELD=VALUE"
     elif is_glued(left, right) and left.endswith("="):
         remedy = f"a condition has one value; write NOT! {left}VALUE for each"
     elif is_single:

@@ -36,7 +36,6 @@ def compose_topics(
     *,
     batch_size: int = 64,
     output_format: str = "jsonl",
-    explain: bool = False,
     skip: bool = False,
 ) -> None:
     """Writes the composed query of each topic to a file, which appears complete or not at all.
@@ -48,7 +47,7 @@ def compose_topics(
     contents = {topic.qid: query_text(topic.expression) if topic.expression else topic.text for topic in topics}
     extra: dict[str, dict[str, Any]] = {t.qid: {"filter": t.filter.to_json()} if t.filter else {} for t in topics}
     for topic in topics:
-        if explain and topic.decomposition:
+        if topic.decomposition:
             extra[topic.qid]["decomposition"] = to_object(topic.decomposition)
         if topic.filter and output_format != "jsonl":
             remedy = "use --output-format jsonl"

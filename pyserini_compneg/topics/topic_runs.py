@@ -19,7 +19,6 @@ def search_topics(
     topics: Sequence[Topic],
     output: str | Path | None,
     *,
-    explain: bool = False,
     hits: int = 1000,
     threads: int = 1,
     batch_size: int = 64,
@@ -29,7 +28,7 @@ def search_topics(
     method: Method | None = None,
 ) -> None:
     """Searches all topics and writes their run, which appears complete or not at all."""
-    notes = {t.qid: {"decomposition": to_object(t.decomposition)} for t in topics if explain and t.decomposition}
+    notes = {t.qid: {"decomposition": to_object(t.decomposition)} for t in topics if t.decomposition}
     keep_inputs(output, searcher.reader.folder)
     skipped: dict[str, str] = {}
 

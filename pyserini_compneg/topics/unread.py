@@ -35,9 +35,9 @@ _NOTES = {
     "other": "ANDNOT, BUT, EXCEPT, WITHOUT, XOR, NEAR are words: write NOT, AND, or (a OR b) NOT (a AND b)",
     "minus": "a '-' before a word is no operator; NOT is one, in expressions",
     "signs": "'+', '&', '|', '!' are no operators: write AND, OR, NOT, AND! or NOT! and a blank, or quote the phrase",
-    "field": "FIELD:VALUE, WORD[FIELD], ranges are text: NOT! FIELD=VALUE or --filter-field, for filter fields",
+    "field": "FIELD:VALUE, WORD[FIELD], ranges are text: NOT! FIELD=VALUE or --filter, for filter fields",
     "patterns": "'*', '~', '^' are no operators, and no word of a document has them: leave them out",
-    "condition": "only FIELD=VALUE without blanks, right after NOT!, is a condition: NOT! for each, or --filter-field",
+    "condition": "only FIELD=VALUE without blanks, right after NOT!, is a condition: NOT! for each, or --filter",
     "curly": 'curly quotes are no quotes: write straight ones, ", around a phrase that holds operators',
 }
 

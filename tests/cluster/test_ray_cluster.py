@@ -89,7 +89,7 @@ def test_an_index_of_two_nodes_finds_what_one_index_finds(films, nodes):
     wanted = ranked(films, films / "one")
     assert len(wanted.splitlines()) > 300
     assert ranked(films, index) == wanted
-    assert ranked_there(films, index, nodes, "--replicas", "2")[0] == wanted
+    assert ranked_there(films, index, nodes, "replicas=2")[0] == wanted
 
 
 SEARCHER = """

@@ -72,9 +72,8 @@ OPTIONS = [
     *(["--union", name] for name in UNIONS),
     *(["--intersection", name] for name in INTERSECTIONS),
     ["--difference", "vanilla"],  # the others are below
-    ["--plain"],
+    ["--read", "plain"],
     ["--weight-scale", "2.5"],
-    ["--batch-size", "2"],
 ]
 
 
@@ -129,7 +128,7 @@ def test_one_query(index, capfd):
         "contents": "spy NOT (comedy OR spy)",
         "vector": {"spy": 69, "comedi": -44},
     }
-    assert run(main, "--index", index, "--query", "NOT AND", "--plain", "--output-format", "tsv") == 0
+    assert run(main, "--index", index, "--query", "NOT AND", "--read", "plain", "--output-format", "tsv") == 0
     assert capfd.readouterr().out == ""
 
 

@@ -9,11 +9,13 @@ from ast import literal_eval
 
 import pytest
 from film_index import build
+from json_lines import write_jsonl
 from lookup_encoder import LookupEncoder
 from pair_index import write, write_atoms
 
 import pyserini_compneg
 from pyserini_compneg.commands.main import main
+from pyserini_compneg.index import build_index
 
 pytestmark = pytest.mark.slow  # hundreds of commands
 
@@ -43,6 +45,14 @@ ANYTHING = {
     "a key twice": b'{"id": "d1", "id": "d2", "contents": "a", "vector": {"a": 1, "a": 2}, "query": "a"}\n',
     "one long line": b"x" * 10**6,
 }
+
+FILTERS = {
+    "twice": '"filter": {"year": 1966}',
+    "wrong": '"filter": ["d1"]',
+    "filters": '"filters": {"year": 1966}',
+    "no value": '"filter": {"year": null}',
+}
+"""Of topics, by the file's name; only the first is right."""
 
 # The commands that read a file, and their exit code when it is wrong.
 READERS = {
@@ -86,6 +96,13 @@ def room(tmp_path_factory):
     (room / "no-manifest" / "compneg.json").write_bytes(b"{}")
     (room / "no.jsonl.gz").write_text(DOCUMENT)
     (room / "half.jsonl.gz").write_bytes(gzip.compress(DOCUMENT.encode() * 99)[:-20])
+    (room / "half.jsonl").write_text('{"id": "1", "query": "spy"}\n{"id": "2"\n')
+    (room / "ids.txt").write_text("d1\n")
+    (room / "words.txt").write_text("d1\nd2 d3\n")
+    for name, fields in FILTERS.items():
+        (room / f"{name}.jsonl").write_text(f'{{"id": "1", "query": "spy", {fields}}}\n')
+    dated = {"id": "d1", "contents": "a spy", "year": 1966, "genre": "War"}
+    build_index(write_jsonl(room / "dated.jsonl", dated), room / "dated", filter_fields=["year", "genre"])
     os.mkfifo(room / "pipe")
     for name, content in ANYTHING.items():
         for suffix in ("jsonl", "tsv", "txt", "yaml"):
@@ -254,8 +271,8 @@ search --index films --query spy --hits 1_000  # argument --hits: must be a whol
 search --index films --query spy --hits ١  # argument --hits: must be a whole number from 1, got ١
 search --index films --query spy --cpt-weight 1_000  # argument --cpt-weight: must be a finite number above 0, got 1_000
 search --index films --query spy --cpt-weight 1e400  # argument --cpt-weight: must be a finite number above 0, got 1e400
-search --index films --query spy --exclusion ٠.٥  # argument --exclusion: must be a number above 0…, got ٠.٥
-search --index films --query spy --model-weight 1_0  # argument --model-weight: must be a finite…or more, got 1_0
+search --index films --query spy --exclusion ٠.٥  # argument --exclusion: must be one of any, all, or…, got ٠.٥
+search --index films --query spy --model-weight 1_0  # argument --model-weight: must be a finite…from 0, got 1_0
 index --collection documents.jsonl --index new --pair-terms ٤  # argument --pair-terms: must be a whole number, got ٤
 index --collection documents.jsonl --index new --k1 1_0  # argument --k1: must be a finite number, got 1_0
 index --collection documents.jsonl --index new --head snrelu:max:1_0  # head 'snrelu:max:1_0': epsilon must be…got '1_0'
@@ -274,9 +291,16 @@ compose --encoder atoms.jsonl --query a --min-idf 0  # --min-idf needs --index, 
 search --index films --query spy --weight-scale 0  # argument --weight-scale: must be a finite number above 0, got 0
 search --index films --query spy --weight-scale nan  # argument --weight-scale: must be a finite number above 0, got nan
 search --index films --query spy --weight-scale 1e300
-search --index films --query spy --batch-size 0  # argument --batch-size: must be a whole number from 1, got 0
 search --index films --query spy --cpt materialised
-search --index films --query spy --read aloud
+search --index films --query spy --read aloud  # argument --read: invalid choice: 'aloud' (choose from…reader)
+search --index films --query spy --read no/such  # argument --read: invalid choice: 'no/such' (choose from…
+read  # give texts, or a file of them as --topics
+read spy --topics topics.tsv  # give texts, or a file of them as --topics
+read spy --read plain  # --read: plain reads nothing; name model, llm, or the folder of a reader
+read spy --read x  # no way to read texts is named 'x'…
+read ' '
+read ''  # an argument must not be empty
+read --topics half.jsonl  # half.jsonl:2: …
 search --index films --query spy --output-format pdf  # argument --output-format: invalid choice: 'pdf'
 search --index films --query spy --encoder missing.jsonl
 search --index films --query spy --encoder nothing
@@ -287,7 +311,46 @@ search --index films --topics topics.tsv --tag 'a\x1b[31m'  # the tag 'a…' has
 ! search --index films --topics topics.tsv --output films
 ! search --index films --topics topics.tsv --output topics.tsv/run.txt
 ! search --index films --topics topics.tsv --output /dev/full
-search --index films --query ' ' --plain
+search --index films --query ' ' --read plain
+search --index films --query spy --plain  # there is no --plain; write --read plain
+compose --index films --query spy --decompose model  # there is no --decompose; write --read model, or --read llm
+explain --index films --query spy --explain  # there is no --explain; the output says how --read model, FOLDER or llm
+search --index films --query spy --k 5  # there is no --k; the number of hits is --hits
+search --index films --query spy --depth 3  # there is no --depth; write --method NAME depth=N
+search --index films --query spy --rerank-hits 3  # there is no --rerank-hits; write --rerank MODEL hits=N
+search --index films --query spy --rerank-by text  # there is no --rerank-by; write --rerank MODEL by=text, by=atoms…
+search --index films --query spy --filter-field a=b  # there is no --filter-field; write --filter FIELD=VALUE
+search --index films --query spy --batch-size 5  # there is no --batch-size; 64 queries are encoded together
+search --index films --query spy --max-length 5  # there is no --max-length; queries are read up to the limit of the…
+search --index dated --query spy --filter empty.txt  # empty.txt: no document ids, so nothing…expected one a line
+search --index dated --query spy --filter words.txt  # words.txt:2: expected one document id, got 'd2 d3'
+search --index dated --query spy --filter missing.txt  # --filter 'missing.txt': no such file of ids; a condition is…
+search --index dated --query spy --filter year  # --filter 'year': no such file of ids; a condition is FIELD=VALUE
+search --index dated --query spy --filter year=  # a condition must be FIELD=VALUE, such as…excludes
+search --index dated --query spy --filter 'year>=1990'  # a condition must be FIELD=VALUE, such as…excludes
+search --index dated --query spy --filter 'genre!=War'  # a condition must be FIELD=VALUE, such as…excludes
+search --index dated --query spy --filter year=2..1  # the range 2..1 of 'year' ends before it begins; write 1..2
+search --index dated --query spy --filter yaer=1  # query spy: dated: cannot be filtered: it has no…only genre, year
+search --index dated --query spy --filter genre=1..2  # query spy: dated: cannot be filtered: the filter…no range 1..2
+search --index dated --query 'spy NOT! yaer=1'  # query spy NOT! yaer=1: dated: cannot be filtered: it has…genre, year
+search --index films --query spy --filter year=1  # query spy: films: cannot be filtered: it has no filter fields, so…
+search --index dated --topics twice.jsonl --filter year=1975  # twice.jsonl:1: two filters name the field 'year'; give…
+search --index dated --topics wrong.jsonl  # wrong.jsonl:1: a filter must name fields, such as…, got ['d1']
+search --index dated --topics 'no value.jsonl'  # no value.jsonl:1: a value of the filter field…got None
+search --index dated --topics filters.jsonl  # filters.jsonl:1: `filters` is no field; the documents that…its `filter`
+! search --index dated --query spy --filter ids.txt --output-format trec --output ids.txt  # ids.txt: would overwrite…
+search --index films --query a --method filtering --difference nrf  # --difference has no use with --method filtering
+search --index films --query a --method score-fusion --cpt-terms 3  # --cpt-terms has no use with --method score-fusion
+search --index films --query a --method score-fusion --cpt materialised  # --cpt has no use with --method score-fusion
+search --index films --query a --method filtering depth=3  # depth has no use with --method filtering
+search --index films --query a --method operators depth=3  # depth has no use with --method operators
+search --index films --query a --method two-step depth=x  # argument --method: depth must be a whole number…, got x
+search --index films --query a --method two-step deep=3  # argument --method: after the name stand settings, depth=,…
+search --index films --query a --method fusion  # argument --method: invalid choice: 'fusion' (choose from operators,…
+search --index films --query a --rerank m by=x  # argument --rerank: by must be one of both, text, atoms, got x
+search --index films --query a --rerank m hits=0  # argument --rerank: hits must be a whole number from 1, got 0
+search --index films --query a --rerank m 7  # argument --rerank: after the name stand settings, hits= and by=, got '7'
+search --index films --query spy --ray local replicas=0  # argument --ray: replicas must be a whole number from 1, got 0
 search --index films --query spy --output new  # --output takes a run: name its --output-format, or…
 search --index films --query a --difference nfr  # argument --difference: invalid choice: 'nfr'…did you mean nrf?
 search --index films --q a  # there is no --q; the query is --query
@@ -296,8 +359,7 @@ search --index films --query a --docid d1  # there is no --docid; the command ex
 index --collection documents.jsonl --index new --filter-fields 'year, '  # a filter field must be named by a letter…
 search --index films --qurey a  # there is no --qurey; did you mean --query?
 search --index films --query a --hit=5  # there is no --hit; did you mean --hits?
-search --index films --topics topics.tsv --explain  # --explain needs --query or --output-format json; for one…--qid ID
-search --index films --query spy --replicas 2  # --replicas needs --ray, the cluster whose processes hold the shards
+search --index films --query spy --replicas 2  # there is no --replicas; write --ray ADDRESS replicas=N
 search --index films --query spy --allow-partial --output-format msmarco  # --allow-partial needs --output-format trec
 search --index films --query a --encoder splade  # films was encoded with 'bm25', the queries with 'splade'; use…
 ! search --index vectors --topics topics.tsv --output vectors/compneg.json  # vectors/compneg.json: would overwrite…
@@ -313,8 +375,7 @@ compose --encoder atoms.jsonl --query c
 compose --encoder missing.jsonl --query a
 compose --encoder atoms.jsonl --query 'a NOT b' --output-format tsv
 compose --encoder atoms.jsonl --query 'a NOT b' --difference damped
-compose --index films --query a --explain --output-format tsv  # --explain needs --output-format jsonl
-compose --index films --topics later.tsv --output-format tsv --batch-size 1 --output new  # query 2: tsv cannot…
+compose --index films --topics later.tsv --output-format tsv --output new  # query 2: tsv cannot…
 compose --index films --query 'spy AND comedy' --output-format tsv  # query 1: tsv cannot hold a product; use --cpt…
 compose --index films --query 'spy OR comedy' --output-format tsv  # query 1: tsv cannot hold a maximum; use --union…
 compose --index films --query spy --weight-scale 1e10 --output new  # query 1: the weight of…; lower the weight scale
@@ -386,7 +447,6 @@ explain --index films --query spy --qid 1  # --qid needs --topics
 ! explain --index films --query spy --output films
 ! explain --index films --query spy --output /dev/full
 explain --index films --query a --docid  # argument --docid: expected at least one argument
-explain --index films --query a --batch-size 2  # there is no --batch-size
 search -index films -topics topics.tsv  # there is no '-index'; flags have two dashes: --index
 search --index films --query spy -hits 5  # there is no '-hits'; flags have two dashes: --hits
 search --index films --query spy --k1 1.2  # there is no --k1; k1 and b belong to index, which keeps them

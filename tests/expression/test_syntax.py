@@ -33,7 +33,7 @@ NO_POSITIVE_PART = "NOT has nothing to take away from; a query needs a positive 
 LOWER_OR_REMOVE = "write A NOT B to lower documents, A NOT! B to remove them"
 PLAIN = "alternatives of plain words, as in: (French OR Italian) comedies"
 BLANK = "or a blank between words and the alternatives that they join"
-CONDITIONS = "conditions are NOT! FIELD=VALUE, and --filter-field FIELD=VALUE"
+CONDITIONS = "conditions are NOT! FIELD=VALUE, and --filter FIELD=VALUE"
 PARENTHESES = "expected AND, OR or NOT, or quotes around a phrase that holds parentheses"
 
 

@@ -55,11 +55,11 @@ class RowPlan(Settings):
         reads: What is made of a query's text: ``expression``, what the dataset says that it means; ``plain``, one atom;
             ``model`` or ``llm``, what the small model of the package or a language model reads, as with ``--read``.
         published: The paper's figures, in the order of the protocol's measures; None where there is none.
-        rerank: What a model reads to rank the first documents again, as ``--rerank-by``; None for no reranking.
+        rerank: What a model reads to rank the first documents again, ``by`` of ``--rerank``; None for no reranking.
         rerank_hits: How many documents are ranked again. The others are left out.
         rerank_judged: Whether the judged documents of each query are ranked again, and no others.
         sweep: In a section that was read, a sweep has one value, which is in ``settings``, too.
-        tuned: Whether the row is run at the best value of its sweep alone, which is chosen on another split.
+            tuned: Whether the row is run at the best value of its sweep alone, which is chosen on another split.
         model: A name in the protocol's ``models``: the row is run with that trained model, not with the encoders of the
             command. Where there is none, the row is only published.
     """
