@@ -25,9 +25,8 @@ examples:
 
 
 def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
-    converted = convert(open_dataset(args.dataset, args.kind), args.split, args.output)
-    counts = f"{converted.documents} documents, {converted.queries} queries, {converted.judgements} judgements"
-    say(f"{args.output}: {counts}")
+    documents, queries, judgements = convert(open_dataset(args.dataset, args.kind), args.split, args.output)
+    say(f"{args.output}: {documents} documents, {queries} queries, {judgements} judgements")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -35,20 +35,12 @@ Search: TypeAlias = Callable[[Sequence[Topic], int], dict[str, list[Hit]]]
 
 @dataclass
 class Jobs:
-    """Runs the rows of a protocol.
-
-    Attributes:
-        engines: The encoders of the command; each row that names no model is run with each of them.
-        models: The folders of trained models, by the names that rows give them.
-        tuning: The workplace of the split on which rows are tuned; None where none is.
-        seconds: How long it took to make runs.
-        made: How many runs of rows were made; the others were there already.
-    """
+    """Runs the rows of a protocol, and counts the runs of the report that were not there already."""
 
     protocol: ProtocolPlan
-    engines: Sequence[Engine]
-    models: Mapping[str, Path]
-    tuning: Workplace | None = None
+    engines: Sequence[Engine]  # those of the command; each row that names no model is run with each of them
+    models: Mapping[str, Path]  # the folders of trained models, by the names that rows give them
+    tuning: Workplace | None = None  # of the split on which rows are tuned
     seconds: float = 0.0
     made: int = 0
     _read: dict[tuple[int, Reading], Mapping[str, Topic]] = field(default_factory=dict, init=False)

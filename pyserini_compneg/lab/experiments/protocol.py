@@ -46,39 +46,23 @@ class Sweep(Settings):
 
 
 class RowPlan(Settings):
-    """A method, as a row of a table.
-
-    Attributes:
-        method: A name in ``ROW_METHODS``; None for a row that is only published.
-        ablation: What is left out of query vectors, one of ``ABLATIONS``.
-        model_weight: The share of the model of ``bm25+MODEL``; None for what the command says. A sweep may vary it.
-        reads: What is made of a query's text: ``expression``, what the dataset says that it means; ``plain``, one atom;
-            ``model`` or ``llm``, what the small model of the package or a language model reads, as with ``--read``.
-        published: The paper's figures, in the order of the protocol's measures; None where there is none.
-        rerank: What a model reads to rank the first documents again, ``by`` of ``--rerank``; None for no reranking.
-        rerank_hits: How many documents are ranked again. The others are left out.
-        rerank_judged: Whether the judged documents of each query are ranked again, and no others.
-        sweep: In a section that was read, a sweep has one value, which is in ``settings``, too.
-            tuned: Whether the row is run at the best value of its sweep alone, which is chosen on another split.
-        model: A name in the protocol's ``models``: the row is run with that trained model, not with the encoders of the
-            command. Where there is none, the row is only published.
-    """
+    """A method, as a row of a table."""
 
     name: str = Field(min_length=1, max_length=100)
     formula: str = ""
-    method: str | None = None
+    method: str | None = None  # a name in ROW_METHODS; None for a row that is only published
     settings: dict[str, Any] = {}
-    ablation: str | None = None
-    model_weight: float | None = Field(None, ge=0)
-    reads: Reading = "expression"
-    published: tuple[float | None, ...] = ()
+    ablation: str | None = None  # what is left out of query vectors, one of ABLATIONS
+    model_weight: float | None = Field(None, ge=0)  # of bm25+MODEL; None for what the command says, or for a sweep
+    reads: Reading = "expression"  # what the dataset says that a text means, one atom, or what a model reads
+    published: tuple[float | None, ...] = ()  # the paper's figures, in the order of the protocol's measures
     note: Line = ""
-    rerank: Literal["text", "atoms", "both"] | None = None
-    rerank_hits: int = Field(RERANKED, ge=1)
-    rerank_judged: bool = False
-    sweep: Sweep | None = None
-    tuned: bool = False
-    model: str | None = None
+    rerank: Literal["text", "atoms", "both"] | None = None  # what a model reads to rank the first documents again
+    rerank_hits: int = Field(RERANKED, ge=1)  # how many documents are ranked again; the others are left out
+    rerank_judged: bool = False  # whether the judged documents of each query are ranked again, and no others
+    sweep: Sweep | None = None  # in a section that was read, it has one value, which is in the settings, too
+    tuned: bool = False  # whether the row is run at the best value of its sweep alone, chosen on another split
+    model: str | None = None  # a trained model in the protocol's models, instead of the encoders of the command
 
     @model_validator(mode="after")
     def _tuned_has_a_sweep(self) -> RowPlan:
@@ -159,36 +143,22 @@ class Interference(Settings):
 
 
 class ProtocolPlan(Settings):
-    """A table or figure.
-
-    Attributes:
-        about: What it is, for the reader of the report.
-        papers: The splits, by kind of dataset, that the published figures are of.
-        splits: The splits by preference; the first that the dataset has is taken.
-        measures: The main one first.
-        hits: Documents a query.
-        examples: How many of the best and of the worst queries are shown for each row.
-        queries: ``dataset``, or ``words``: those that Widdows made of the words of the documents.
-        tuned_on: The splits by preference on which rows are tuned; the first that the dataset has, and that is not the
-            split of the report.
-        models: The trained models that rows name, and for each the recipes or settings files of ``train`` that make it;
-            the first whose splits the dataset has.
-    """
+    """A table or figure."""
 
     name: str = ""
     title: str
-    about: Line
+    about: Line  # what it is, for the reader of the report
     datasets: tuple[str, ...]
-    papers: dict[str, tuple[str, ...]] = {}
-    splits: tuple[str, ...]
-    measures: tuple[str, ...] = Field(min_length=1)
+    papers: dict[str, tuple[str, ...]] = {}  # the splits, by kind of dataset, that the published figures are of
+    splits: tuple[str, ...]  # by preference; the first that the dataset has is taken
+    measures: tuple[str, ...] = Field(min_length=1)  # the main one first
     sections: tuple[SectionPlan, ...] = Field(min_length=1)
     hits: int = Field(1000, ge=1, le=10**9)
-    examples: int = Field(0, ge=0, le=10**9)
+    examples: int = Field(0, ge=0, le=10**9)  # how many of the best and of the worst queries are shown for each row
     interference: Interference | None = None
-    queries: Literal["dataset", "words"] = "dataset"
-    tuned_on: tuple[str, ...] = ()
-    models: dict[str, tuple[str, ...]] = {}
+    queries: Literal["dataset", "words"] = "dataset"  # or those that Widdows made of the words of the documents
+    tuned_on: tuple[str, ...] = ()  # by preference; the first that shares no query with the split of the report
+    models: dict[str, tuple[str, ...]] = {}  # recipes of train for each; the first whose splits the dataset has
 
     @field_validator("datasets")
     @classmethod

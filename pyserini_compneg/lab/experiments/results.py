@@ -26,24 +26,15 @@ _PERCENT = ("right_rank", "paired_", "delta_", *TERM_MEASURES)
 
 @dataclass(slots=True)
 class RowRun:
-    """A row of a protocol with an encoder: its run, and then its figures. A row that is only published has neither.
-
-    Attributes:
-        name: The row's title, with the encoder where there are several.
-        path: The run file, relative to the report's folder.
-        topics: The queries by their ids, as the row reads their texts.
-        compose: Composes a query of terms; None where the method's queries have none.
-        figures: ``{measure name: the figure}``.
-        per_query: ``{query id: {measure name: value}}``, of the queries that are judged.
-    """
+    """A row of a protocol with an encoder: its run, and then its figures. A row that is only published has neither."""
 
     plan: RowPlan
-    name: str
-    path: str | None = None
+    name: str  # the row's title, with the encoder where there are several
+    path: str | None = None  # the run file, relative to the report's folder
     run: Run = field(default_factory=dict)
-    topics: Mapping[str, Topic] = field(default_factory=dict)
-    compose: Callable[[Topic], ScoringNode] | None = field(default=None, compare=False)
-    figures: Mapping[str, Figure] = field(default_factory=dict)
+    topics: Mapping[str, Topic] = field(default_factory=dict)  # by their ids, as the row reads their texts
+    compose: Callable[[Topic], ScoringNode] | None = field(default=None, compare=False)  # None without query terms
+    figures: Mapping[str, Figure] = field(default_factory=dict)  # by the names of the measures
     per_query: PerQuery = field(default_factory=dict)
 
     def published(self, number: int) -> float | None:
@@ -53,19 +44,13 @@ class RowRun:
 
 @dataclass(slots=True)
 class Section:
-    """The rows for one class of queries, in the order of the protocol.
-
-    Attributes:
-        queries: How many are judged.
-        qrels: The file with the judgements of just these queries, because ``eval`` takes means over all queries of a
-            file; relative to the report's folder.
-    """
+    """The rows for one class of queries, in the order of the protocol."""
 
     plan: SectionPlan
     topics: Sequence[Topic]
     rows: list[RowRun] = field(default_factory=list)
-    queries: int = 0
-    qrels: str = ""
+    queries: int = 0  # how many are judged
+    qrels: str = ""  # the judgements of just these queries, because eval takes means over all queries of a file
 
     @property
     def ran(self) -> list[RowRun]:
@@ -96,14 +81,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A query that a method answers much better or much worse than the baseline.
-
-    Attributes:
-        positive: The heaviest terms that raise a score, with their weights; pairs as ``a∩b``.
-        negative: The heaviest terms that lower it, with weights below 0.
-        gained: Titles, or ids, of relevant documents that only the method has in its top 10.
-        lost: Titles, or ids, of relevant documents that only the baseline has in its top 10.
-    """
+    """A query that a method answers much better or much worse than the baseline."""
 
     section: str
     method: str
@@ -114,43 +92,31 @@ class Example:
     measure: str
     value: float
     baseline_value: float
-    positive: Sequence[tuple[str, float]]
-    negative: Sequence[tuple[str, float]]
-    gained: Sequence[str] = ()
-    lost: Sequence[str] = ()
+    positive: Sequence[tuple[str, float]]  # the heaviest terms that raise a score; pairs as a∩b
+    negative: Sequence[tuple[str, float]]  # the heaviest terms that lower it, with weights below 0
+    gained: Sequence[str] = ()  # titles, or ids, of relevant documents that only the method has in its top 10
+    lost: Sequence[str] = ()  # of those that only the baseline has
 
 
 @dataclass(frozen=True)
 class Results:
-    """The results of one protocol on one dataset.
-
-    Attributes:
-        about: What it shows, where it is from, and how it differs from its source, in a few sentences.
-        dataset: ``name``, ``kind``, ``split``, ``provenance``, ``documents``, ``queries``.
-        settings: Encoder, index, depth, operators' settings, versions: name to value, in the order to be shown.
-        command: The command that made the results.
-        measures: Plots show the first.
-        is_papers: Whether the dataset is the paper's own, so that figures can be compared as they are.
-        seconds: How long it took to make runs.
-        runs_made: How many runs were made; the others were there already.
-        papers_dataset: The dataset of the paper, such as ``QUEST``; empty where there are no figures of a paper.
-    """
+    """The results of one protocol on one dataset."""
 
     protocol: str
     title: str
     about: str
     dataset: Mapping[str, str | int]
-    settings: Mapping[str, str | int | float]
+    settings: Mapping[str, str | int | float]  # what figures depend on: encoder, depth, operators, versions
     command: str
-    measures: tuple[str, ...]
-    is_papers: bool
+    measures: tuple[str, ...]  # plots show the first
+    is_papers: bool  # whether the dataset is the paper's own, so that figures can be compared as they are
     sections: Sequence[Section]
     curves: Sequence[Curve] = ()
     examples: Sequence[Example] = ()
-    seconds: float = 0.0
-    runs_made: int = 0
+    seconds: float = 0.0  # how long it took to make runs
+    runs_made: int = 0  # the others were there already
     lower_is_better: tuple[str, ...] = ()
-    papers_dataset: str = ""
+    papers_dataset: str = ""  # such as QUEST; empty where there are no figures of a paper
 
 
 def write_results(results: Results, path: Path) -> None:

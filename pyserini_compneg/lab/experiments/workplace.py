@@ -34,16 +34,11 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """An encoder, as ``--encoder`` takes it, and the index of its documents.
-
-    Attributes:
-        index: An index that is there already; None to build one.
-        label: What distinguishes its rows; empty where it is the only one.
-    """
+    """An encoder, as ``--encoder`` takes it, and the index of its documents."""
 
     encoder: str
-    index: Path | None = None
-    label: str = ""
+    index: Path | None = None  # one that is there already; None to build one
+    label: str = ""  # what distinguishes its rows; empty where it is the only one
 
     @property
     def is_hybrid(self) -> bool:
@@ -55,13 +50,8 @@ class Workplace(ExitStack):
     """Makes what an experiment needs, or uses what is there. It is a context manager, which closes the indexes.
 
     The names of indexes and converted collections hold a hash of all that they depend on, and they are written
-    atomically. So a file that is there is right, and an interrupted experiment goes on where it stopped.
-
-    Args:
-        folder: The report's folder; made if it is not there.
-        dense: The name of the encoder of dense rows and of similarities, which is loaded when it is needed.
-        reranker: The name of the model of rows that are reranked.
-        model_weight: The share of the model of ``bm25+MODEL`` where a row does not say it; None for the default.
+    atomically. So a file that is there is right, and an interrupted experiment goes on where it stopped. ``dense`` and
+    ``reranker`` are names of models, which are loaded when they are needed.
     """
 
     def __init__(

@@ -33,21 +33,18 @@ def open_beir(folder: Path) -> Dataset:
     """A split for each ``qrels/SPLIT.tsv`` or ``qrels.SPLIT.tsv``.
 
     A split has the queries of ``queries.SPLIT.jsonl``; without that file, the judged queries of ``queries.jsonl``.
-
-    Raises:
-        InputError: A file is missing.
     """
     collection = require_file(folder, "corpus.jsonl", "beir")
     qrels_files = _qrels_files(folder)
     if not qrels_files:
-        raise InputError(f"{folder}: no judgements; the kind beir needs qrels/SPLIT.tsv or qrels.SPLIT.tsv")
+        raise InputError("no judgements; the kind beir needs qrels/SPLIT.tsv or qrels.SPLIT.tsv", where=folder)
     parts = {}
     for name, qrels in qrels_files.items():
         own = find_file(folder, f"queries.{name}.jsonl")
         queries = own or find_file(folder, "queries.jsonl")
         if queries is None:
-            missing = f"queries.{name}.jsonl or queries.jsonl is missing"
-            raise InputError(f"{folder}: {missing}, plain or gzip, which the kind beir needs")
+            missing = f"queries.{name}.jsonl or queries.jsonl is missing, plain or gzip, which the kind beir needs"
+            raise InputError(missing, where=folder)
         parts[name] = Split(
             partial(collection_documents, collection),
             partial(_topics, queries, qrels, only_judged=own is None),

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from pyserini_compneg.documents import SourceDocument
 from pyserini_compneg.expression import Atom, Expression, format_expression, verbalise
@@ -22,35 +21,12 @@ QRELS = "qrels.txt"
 _REMEDY = "choose another place with --output"
 
 
-class Converted(NamedTuple):
-    """How much was written.
-
-    Attributes:
-        documents: The documents of the collection.
-        queries: The topics.
-        judgements: The lines of the qrels, also those of relevance 0.
-    """
-
-    documents: int
-    queries: int
-    judgements: int
-
-
-def convert(dataset: Dataset, split: str, output: str | Path) -> Converted:
-    """Writes a split into a folder, which appears complete or not at all.
+def convert(dataset: Dataset, split: str, output: str | Path) -> tuple[int, int, int]:
+    """Writes a split into a new folder, atomically; returns how many documents, queries and judgements it has.
 
     ``collection/documents.jsonl`` has ``{"id", "contents"}``. ``topics.tsv`` has the expressions. Where each of them is
     only the text as one atom, there is ``topics.jsonl`` with ``{"id", "text"}`` instead. ``topics.plain.tsv`` has the
-    texts for Anserini's ``TsvString``. ``qrels.txt`` has the judgements in TREC's format.
-
-    Args:
-        dataset: The dataset.
-        split: One of its splits.
-        output: The folder to make.
-
-    Raises:
-        CompNegError: The folder is there already or cannot be written, a line is broken, an id is given twice, or a
-            document is judged that there is not.
+    texts for Anserini's ``TsvString``. ``qrels.txt`` has the judgements in TREC's format, also those of relevance 0.
     """
     target = Path(output)
     keep_inputs(target, dataset.folder)
@@ -65,9 +41,8 @@ def convert(dataset: Dataset, split: str, output: str | Path) -> Converted:
         _write(folder / DOCUMENTS, _document_lines(dataset.documents(split), docids))
         unknown = next((docid for judged in qrels.values() for docid in judged if docid not in docids), None)
         if unknown is not None:
-            raise InputError(
-                f"{dataset.folder}: split {split}: document {unknown!r} is judged, but there is no such document"
-            )
+            what = f"document {unknown!r} is judged, but there is no such document"
+            raise InputError(what, where=f"{dataset.folder}: split {split}")
         queries = [(topic.qid, _expression(topic), _text(topic)) for topic in topics]
         if all(expression == Atom(text) for _, expression, text in queries):
             _write(folder / TEXTS, (_json_line(id=qid, text=text) for qid, _, text in queries))
@@ -76,23 +51,23 @@ def convert(dataset: Dataset, split: str, output: str | Path) -> Converted:
         _write(folder / PLAIN, (_tsv_line(qid, text) for qid, _, text in queries))
         judgements = [f"{qid} 0 {docid} {value}" for qid, judged in qrels.items() for docid, value in judged.items()]
         _write(folder / QRELS, judgements)
-    return Converted(len(docids), len(queries), len(judgements))
+    return len(docids), len(queries), len(judgements)
 
 
 def _document_lines(documents: Iterable[SourceDocument], docids: set[str]) -> Iterator[str]:
     """The lines of the documents; adds their ids to ``docids``."""
     for document in progress(documents, None, " docs", "converting"):
         if document.docid in docids:
-            raise InputError(f"{document.source}: the document id {document.docid!r} was given already")
+            raise InputError(f"the document id {document.docid!r} was given already", where=document.source)
         if document.text is None:
-            raise InputError(f"{document.source}: only a `vector`; only texts can be converted")
+            raise InputError("only a `vector`; only texts can be converted", where=document.source)
         docids.add(document.docid)
         yield _json_line(id=document.docid, contents=document.text)
 
 
 def _expression(topic: Topic) -> Expression:
     if topic.expression is None:
-        raise InputError(f"{topic.source}: query {topic.qid!r} is composed already; only texts can be converted")
+        raise InputError(f"query {topic.qid!r} is composed already; only texts can be converted", where=topic.source)
     return topic.expression
 
 

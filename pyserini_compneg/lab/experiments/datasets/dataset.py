@@ -19,13 +19,7 @@ from pyserini_compneg.topics import Topic
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How a split is read. Its files are not read before their content is asked for.
-
-    Attributes:
-        documents: Gives the documents that the topics are searched in.
-        topics: Gives the topics, in the order of the file.
-        qrels: Gives the judgements.
-    """
+    """How a split is read. Its files are not read before their content is asked for."""
 
     documents: Callable[[], Iterator[SourceDocument]]
     topics: Callable[[], list[Topic]]
@@ -67,7 +61,7 @@ class Dataset:
             InputError: There is no such split; from what the split gives, a broken line of a file.
         """
         if split not in self.parts:
-            raise InputError(f"{self.folder}: no split {split!r}; there are: {', '.join(self.parts)}")
+            raise InputError(f"no split {split!r}; there are: {', '.join(self.parts)}", where=self.folder)
         return self.parts[split]
 
     def documents(self, split: str) -> Iterator[SourceDocument]:
@@ -84,11 +78,7 @@ class Dataset:
 
 
 def collection_documents(path: Path) -> Iterator[SourceDocument]:
-    """The documents of a JSON Lines file.
-
-    Raises:
-        InputError: A line that is no document; the message starts with ``path:line``.
-    """
+    """The documents of a JSON Lines file."""
     return (source_document(line, f"{path}:{number}") for number, line in iter_lines(path))
 
 
@@ -98,17 +88,11 @@ def plain_topic(qid: str, text: str, source: str, metadata: Mapping[str, str] | 
 
 
 def check_queries(topics: Sequence[Topic], qrels: Qrels, topics_file: Path, qrels_file: Path) -> None:
-    """Makes sure that there is a topic for each query that is judged.
-
-    Raises:
-        InputError: Judgements of a query that the topics lack.
-    """
+    """Refuses judgements of a query that the topics lack."""
     known = {topic.qid for topic in topics}
-    unknown = [qid for qid in qrels if qid not in known]
-    if unknown:
-        raise InputError(
-            f"{qrels_file}: {len(unknown)} of {len(qrels)} queries are not in {topics_file}, first {unknown[0]!r}"
-        )
+    if unknown := [qid for qid in qrels if qid not in known]:
+        what = f"{len(unknown)} of {len(qrels)} queries are not in {topics_file}, first {unknown[0]!r}"
+        raise InputError(what, where=qrels_file)
 
 
 def find_file(folder: Path, name: str) -> Path | None:
@@ -117,14 +101,10 @@ def find_file(folder: Path, name: str) -> Path | None:
 
 
 def require_file(folder: Path, name: str, kind: str) -> Path:
-    """The file of that name, plain or gzip.
-
-    Raises:
-        InputError: It is not there.
-    """
+    """The file of that name, plain or gzip, which must be there."""
     path = find_file(folder, name)
     if path is None:
-        raise InputError(f"{folder}: {name} is missing, plain or gzip, which the kind {kind} needs")
+        raise InputError(f"{name} is missing, plain or gzip, which the kind {kind} needs", where=folder)
     return path
 
 
@@ -135,20 +115,12 @@ def find_splits(folder: Path, names: Iterable[str], suffix: str) -> dict[str, Pa
 
 
 def first_fields(path: Path) -> set[str]:
-    """The fields of the first object of a JSON Lines file; none in an empty file.
-
-    Raises:
-        InputError: The first line is no JSON object.
-    """
+    """The fields of the first object of a JSON Lines file; none in an empty file."""
     return set(next((record for _, record in iter_jsonl(path)), {}))
 
 
 def all_lines(path: Path) -> Iterator[str]:
-    """The lines of a file, blank ones too, so that parsers count them as an editor does.
-
-    Raises:
-        InputError: The file cannot be read, or is no UTF-8 text; the message starts with ``path:line``.
-    """
+    """The lines of a file, blank ones too, so that parsers count them as an editor does."""
     for first, block in iter_blocks(path):
         for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), first):
             yield decoded_line(line, f"{path}:{number}")

@@ -46,18 +46,14 @@ def is_excluir(folder: Path) -> bool:
 
 
 def open_excluir(folder: Path) -> Dataset:
-    """The official files, ``test`` and perhaps ``train``, or a sample: a split for each ``queries.SPLIT.jsonl``.
-
-    Raises:
-        InputError: A file is missing, or there are several files of training queries.
-    """
+    """The official files, ``test`` and perhaps ``train``, or a sample: a split for each ``queries.SPLIT.jsonl``."""
     samples = _samples(folder)
     if _has_official_files(folder) or not samples:
         corpus, queries = require_file(folder, _CORPUS, "excluir"), {"test": require_file(folder, _QUERIES, "excluir")}
         training = sorted(path for pattern in ("train*.json", "train*.json.gz") for path in folder.glob(pattern))
         if len(training) > 1:
             names = ", ".join(path.name for path in training)
-            raise InputError(f"{folder}: {names}: several files of training queries; leave one")
+            raise InputError(f"{names}: several files of training queries", where=folder, remedy="leave one")
         if training:
             queries["train"] = training[0]
         parts = {
@@ -93,13 +89,13 @@ def _sample_qrels(path: Path) -> Qrels:
 
 def _named(record: dict[str, Any], field: str, source: str) -> str:
     if field not in record:
-        raise InputError(f"{source}: no `{field}` document")
+        raise InputError(f"no `{field}` document", where=source)
     return checked_id(record[field], f"{field} document id", source, InputError)
 
 
 def _judged(positive: str, negative: str, source: str) -> dict[str, int]:
     if positive == negative:
-        raise InputError(f"{source}: document {positive!r} is both the positive and the negative one")
+        raise InputError(f"document {positive!r} is both the positive and the negative one", where=source)
     return {positive: 1, negative: 0}
 
 
@@ -107,7 +103,7 @@ def _documents(path: Path) -> Iterator[SourceDocument]:
     for number, text in enumerate(_read_list(path)):
         source = f"{path}: document {number}"
         if not isinstance(text, str):
-            raise InputError(f"{source}: expected a text, got {json_kind(text)}")
+            raise InputError(f"expected a text, got {json_kind(text)}", where=source)
         yield SourceDocument(str(number), text, None, source)
 
 
@@ -116,7 +112,7 @@ def _topics(path: Path) -> list[Topic]:
     for qid, record, source in _queries(path):
         text = next((record[field] for field in _QUERY_FIELDS if field in record), None)
         if not isinstance(text, str) or not text.strip():
-            raise InputError(f"{source}: no query; expected a text as {' or '.join(_QUERY_FIELDS)}")
+            raise InputError(f"no query; expected a text as {' or '.join(_QUERY_FIELDS)}", where=source)
         topics.append(plain_topic(qid, text.strip(), source))
     return topics
 
@@ -127,10 +123,8 @@ def _qrels(path: Path) -> Qrels:
         positions = next((record[field] for field in _INDEX_FIELDS if field in record), None)
         # type() and not isinstance(): True is no position
         if not isinstance(positions, list) or [type(one) for one in positions] != [int, int] or min(positions) < 0:
-            raise InputError(
-                f"{source}: expected [negative, positive], two positions in {_CORPUS} from 0, as "
-                f"{' or '.join(_INDEX_FIELDS)}, got {positions!r:.60}"
-            )
+            expected = f"[negative, positive], two positions in {_CORPUS} from 0, as {' or '.join(_INDEX_FIELDS)}"
+            raise InputError(f"expected {expected}, got {positions!r:.60}", where=source)
         negative, positive = map(str, positions)
         qrels[qid] = _judged(positive, negative, source)
     return qrels
@@ -139,11 +133,11 @@ def _qrels(path: Path) -> Qrels:
 def _queries(path: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
     records = _read_list(path)
     if not records:
-        raise InputError(f"{path}: no queries")
+        raise InputError("no queries", where=path)
     for number, record in enumerate(records):
         source = f"{path}: query {number}"
         if not isinstance(record, dict):
-            raise InputError(f"{source}: expected a JSON object, got {json_kind(record)}")
+            raise InputError(f"expected a JSON object, got {json_kind(record)}", where=source)
         yield f"excluir_{number}", record, source
 
 

@@ -39,9 +39,9 @@ def register(folder: str | Path | None = None) -> None:
     """
     chosen = folder if folder is not None else os.environ.get(VARIABLE)
     if not chosen:
-        raise InputError(f"no folder of datasets; give one to register, or name it in {VARIABLE}")
+        raise InputError("no folder of datasets", remedy=f"give one to register, or name it in {VARIABLE}")
     if not Path(chosen).is_dir():
-        raise InputError(f"{chosen}: no such folder of datasets")
+        raise InputError("no such folder of datasets", where=chosen)
     _root[0] = Path(chosen)
     _register_pattern()
 
@@ -58,13 +58,7 @@ def _load(name: str, groups: tuple[str, str]) -> ir_datasets.Dataset:
 
 
 class CompnegQuery(NamedTuple):
-    """A query of ir_datasets.
-
-    Attributes:
-        query_id: Its id.
-        text: What people read, and engines that know no expressions.
-        expression: The same in the syntax of :func:`expression.parse`; a text without operators is one atom.
-    """
+    """A query of ir_datasets: what people read, and the same in the syntax of :func:`expression.parse`."""
 
     query_id: str
     text: str

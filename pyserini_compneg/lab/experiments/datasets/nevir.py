@@ -56,14 +56,10 @@ def is_nevir(folder: Path) -> bool:
 
 
 def open_nevir(folder: Path) -> Dataset:
-    """The pairs: a split for each file. Where a split has both forms, the CSV file is read, which is the official form.
-
-    Raises:
-        InputError: There is no file.
-    """
+    """A split for each file. Where a split has both forms, the CSV file is read, which is the official form."""
     files = find_splits(folder, _NAMES, ".jsonl") | find_splits(folder, _NAMES, ".csv")
     if not files:
-        raise InputError(f"{folder}: no pairs; the kind nevir needs {', '.join(_NAMES)}, each .csv or .jsonl")
+        raise InputError(f"no pairs; the kind nevir needs {', '.join(_NAMES)}, each .csv or .jsonl", where=folder)
     parts = {
         name: Split(partial(_documents, path), partial(_topics, path), partial(_qrels, path))
         for name, path in sorted(files.items(), key=lambda item: _NAMES.index(item[0]))
@@ -97,33 +93,28 @@ def _qrels(path: Path) -> Qrels:
 
 
 def _pairs(path: Path) -> Iterator[_Pair]:
-    rows = _csv_rows(path) if path.name.removesuffix(".gz").endswith(".csv") else _jsonl_rows(path)
+    is_csv = path.name.removesuffix(".gz").endswith(".csv")
+    rows = _csv_rows(path) if is_csv else ((f"{path}:{number}", record) for number, record in iter_jsonl(path))
     first: dict[str, str] = {}
     for source, row in rows:
         pair = _pair(row, source)
         if pair.identifier in first:
-            raise InputError(
-                f"{source}: the pair {pair.identifier!r} is given twice, first at {first[pair.identifier]}"
-            )
+            what = f"the pair {pair.identifier!r} is given twice, first at {first[pair.identifier]}"
+            raise InputError(what, where=source)
         first[pair.identifier] = source
         yield pair
     if not first:
-        raise InputError(f"{path}: no pairs")
+        raise InputError("no pairs", where=path)
 
 
 def _pair(row: Mapping[str, Any], source: str) -> _Pair:
     if missing := [f"`{name}`" for name in _FIELDS if name not in row]:
-        raise InputError(f"{source}: no {', '.join(missing)}; expected the fields {', '.join(_FIELDS)}")
+        raise InputError(f"no {', '.join(missing)}", where=source, remedy=f"expected the fields {', '.join(_FIELDS)}")
     identifier = checked_id(row["id"], "pair id", source, InputError)
     for name in _TEXTS:
         if not isinstance(row[name], str) or not row[name].strip():
-            raise InputError(f"{source}: `{name}` must be a text that is not blank, got {row[name]!r:.60}")
+            raise InputError(f"`{name}` must be a text that is not blank, got {row[name]!r:.60}", where=source)
     return _Pair(identifier, {name: row[name].strip() for name in _TEXTS}, source)
-
-
-def _jsonl_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, record in iter_jsonl(path):
-        yield f"{path}:{number}", record
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -134,10 +125,11 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
         for row in reader:
             if header and row and len(row) != len(header):
-                raise InputError(f"{source}: expected the {len(header)} columns of the first line, found {len(row)}")
+                what = f"expected the {len(header)} columns of the first line, found {len(row)}"
+                raise InputError(what, where=source)
             if header and row:
                 yield source, dict(zip(header, row, strict=True))
             header = header or row
             source = f"{path}:{reader.line_num + 1}"
     except csv.Error as cause:
-        raise InputError(f"{source}: broken CSV: {cause}") from None
+        raise InputError(f"broken CSV: {cause}", where=source) from None

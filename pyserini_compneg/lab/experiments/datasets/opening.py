@@ -35,7 +35,7 @@ KINDS = tuple(_KINDS)
 """The kinds of datasets, in the order in which they are looked for."""
 
 TITLES = {name: kind.title for name, kind in _KINDS.items()}
-"""What kinds are called where people read of them: ``{kind: title}``."""
+"""The names of kinds in reports."""
 
 
 def open_dataset(folder: str | Path, kind: str | None = None) -> Dataset:
@@ -50,11 +50,11 @@ def open_dataset(folder: str | Path, kind: str | None = None) -> Dataset:
     """
     root = Path(folder)
     if not root.is_dir():
-        raise InputError(f"{folder}: {'a file, expected a folder' if root.exists() else 'no such folder'}")
+        raise InputError("a file, expected a folder" if root.exists() else "no such folder", where=folder)
     if kind is not None and kind not in _KINDS:
         raise InputError(f"no kind of dataset {kind!r}; there are: {', '.join(KINDS)}")
     chosen = kind or next((name for name, files in _KINDS.items() if files.is_one(root)), None)
     if chosen is None:
         looked_for = "; ".join(f"{name}: {files.files}" for name, files in _KINDS.items())
-        raise InputError(f"{folder}: no dataset of a known kind; looked for {looked_for}")
+        raise InputError(f"no dataset of a known kind; looked for {looked_for}", where=folder)
     return _KINDS[chosen].open(root)

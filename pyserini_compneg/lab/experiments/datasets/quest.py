@@ -44,11 +44,7 @@ def is_filmsets(folder: Path) -> bool:
 
 
 def open_quest(folder: Path) -> Dataset:
-    """QUEST: a split for each file, one with the atomic queries of each training file, and the domain split.
-
-    Raises:
-        InputError: A file is missing.
-    """
+    """QUEST: a split for each file, one with the atomic queries of each training file, and the domain split."""
     dataset = _opened(folder, "quest", _QUEST)
     files, documents = _query_files(folder), dataset.parts[dataset.splits[0]].documents
     if "train_aug" in files:  # it holds all queries of train
@@ -63,11 +59,7 @@ def open_quest(folder: Path) -> Dataset:
 
 
 def open_filmsets(folder: Path) -> Dataset:
-    """FilmSets and its like: a split for each file, and one with the atomic queries of each training file.
-
-    Raises:
-        InputError: A file is missing.
-    """
+    """FilmSets and its like: a split for each file, and one with the atomic queries of each training file."""
     return _opened(folder, "filmsets", _FILMSETS)
 
 
@@ -81,7 +73,7 @@ def _opened(folder: Path, kind: str, provenance: str) -> Dataset:
             parts[f"{name}-nc"] = _selection(documents, {name: path}, atomic=True)
     if not parts:
         names = ", ".join(f"{name}.jsonl" for name in _NAMES)
-        raise InputError(f"{folder}: no queries; the kind {kind} needs one of {names}, plain or gzip")
+        raise InputError(f"no queries; the kind {kind} needs one of {names}, plain or gzip", where=folder)
     return Dataset(kind, provenance, folder, collection, parts)
 
 
@@ -122,7 +114,7 @@ def _selection(
             if (not atomic or _is_atomic(topic)) and (domains is None or topic.metadata.get("domain") in domains)
         ]
         if not selected:
-            raise InputError(f"{', '.join(map(str, files.values()))}: no query that belongs to this split")
+            raise InputError("no query that belongs to this split", where=", ".join(map(str, files.values())))
         return selected
 
     def qrels() -> Qrels:
