@@ -23,6 +23,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -89,15 +90,7 @@ class Words:
     """Which documents of the collection fit an atom by their words; each atom is looked up once."""
 
     def __init__(self, documents: list[Record]) -> None:
-        """Takes documents with ``docid`` and ``text``."""
-        self._documents = documents
-        self._fitting: dict[str, set[str]] = {}
-
-    def fitting(self, atom: str) -> set[str]:
-        """Ids of the documents that mention the atom."""
-        if atom not in self._fitting:
-            self._fitting[atom] = {d["docid"] for d in self._documents if mentions(d["text"], atom)}
-        return self._fitting[atom]
+        self.fitting = cache(lambda atom: {d["docid"] for d in documents if mentions(d["text"], atom)})
 
     def answers(self, query: Record) -> set[str]:
         """Ids of the documents that fit what the query asks for, with nothing taken out."""

@@ -14,11 +14,7 @@ from pyserini_compneg.lucene import analyze
 
 
 class Bm25Scores:
-    """The scores that an index of ``--encoder bm25`` gives, without its rounding.
-
-    Args:
-        texts: The documents.
-    """
+    """The scores that an index of ``--encoder bm25`` gives, without its rounding."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         counts = [count for count in term_counts(texts) if count]

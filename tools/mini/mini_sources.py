@@ -37,46 +37,33 @@ _ROWS = 256
 _MARKED = re.compile(r"<mark>(.*?)</mark>")
 
 
-class Batch(NamedTuple):
-    """Queries and documents, each query with each document.
-
-    Attributes:
-        queries: Their texts.
-        documents: Their texts.
-        bm25: BM25's scores, (queries, documents).
-        teacher: What shall be added to them, (queries, documents); None where there are judgements.
-        chosen: Which documents are near a query, or relevant to it where there are judgements, (queries, documents).
-    """
+class MiniBatch(NamedTuple):
+    """Texts of queries and documents; the arrays are (queries, documents)."""
 
     queries: list[str]
     documents: list[str]
     bm25: NDArray[np.float32]
     teacher: NDArray[np.float32] | None
+    """What shall be added to BM25's scores; None where there are judgements."""
+
     chosen: NDArray[np.bool_]
+    """The documents near a query, or relevant to it where there are judgements."""
 
 
 class Teacher:
-    """The vectors of a bi-encoder of sentence-transformers, of length 1, (texts, width).
-
-    Args:
-        name: Its folder, or its name on the hub.
-        weight: What a cosine is multiplied by, to be added to a score of BM25.
-
-    Raises:
-        InputError: It cannot be loaded.
-    """
+    """The vectors of a bi-encoder, of length 1, and what a cosine is multiplied by, to be added to a score of BM25."""
 
     def __init__(self, name: str, weight: float) -> None:
         from sentence_transformers import SentenceTransformer
 
         folder = str(model_folder(name))
-        with in_one_line(InputError, f"{name}: cannot be loaded as a teacher"):
+        with in_one_line(InputError, "cannot be loaded as a teacher", where=name):
             self._model: Any = SentenceTransformer(folder, local_files_only=True, trust_remote_code=False)
         self._model.max_seq_length = min(_TEACHER_TOKENS, self._model.max_seq_length or _TEACHER_TOKENS)
         self.weight = weight
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of texts."""
+        """The vectors of texts, (texts, width)."""
         options = {"batch_size": 32, "show_progress_bar": False, "normalize_embeddings": True}
         vectors: NDArray[np.float32] = self._model.encode(list(texts), **options)
         return vectors
@@ -85,16 +72,8 @@ class Teacher:
 class Taught:
     """Batches of queries and documents that a teacher compares.
 
-    A query's score is its cosine minus the mean over all documents, so that most documents have none.
-
-    Args:
-        texts: The documents.
-        queries: The queries.
-        teacher: The teacher.
-        size: How many queries choose a batch's documents. Each document adds a query that it is among the best for.
-
-    Raises:
-        InputError: There are too few documents.
+    A query's score is its cosine minus the mean over all documents, so that most documents have none. ``size`` queries
+    choose a batch's documents. Each document adds a query that it is among the best for.
     """
 
     def __init__(self, texts: Iterable[str], queries: Iterable[str], teacher: Teacher, size: int) -> None:
@@ -114,14 +93,13 @@ class Taught:
                 for document in best[:_BEST]:
                     self._asking[document].append(row)
 
-    def batch(self, draw: random.Random) -> Batch:
-        """A batch."""
+    def batch(self, draw: random.Random) -> MiniBatch:
         rows = dict.fromkeys(draw.sample(range(len(self._queries)), min(self._size, len(self._queries))))
         documents = list(dict.fromkeys(document for row in rows for document in draw.sample(self._near[row], _DRAWN)))
         rows |= dict.fromkeys(draw.choice(self._asking[document]) for document in documents if self._asking[document])
         asked, texts = [self._queries[row] for row in rows], [self._texts[document] for document in documents]
         near = np.array([[document in self._near[row] for document in documents] for row in rows])
-        return Batch(asked, texts, self._bm25(asked, documents), self._taught(list(rows), documents), near)
+        return MiniBatch(asked, texts, self._bm25(asked, documents), self._taught(list(rows), documents), near)
 
     def _taught(self, rows: Sequence[int], documents: Sequence[int]) -> NDArray[np.float32]:
         cosines = self._asked[rows] @ self._known[documents].T - self._means[rows, None]
@@ -130,20 +108,13 @@ class Taught:
 
 
 class Judged:
-    """Batches of queries with relevant documents, and documents that BM25 ranks high without reason.
-
-    Args:
-        texts: The documents.
-        queries: The queries, with the numbers of all their relevant documents.
-        size: The number of queries in a batch.
-    """
+    """Batches of ``size`` queries with relevant documents, and documents that BM25 ranks high without reason."""
 
     def __init__(self, texts: Sequence[str], queries: Sequence[tuple[str, set[int]]], size: int) -> None:
         self._texts, self._queries, self._size = texts, queries, size
         self._bm25 = Bm25Scores(texts)
 
-    def batch(self, draw: random.Random) -> Batch:
-        """A batch."""
+    def batch(self, draw: random.Random) -> MiniBatch:
         asked = draw.sample(self._queries, min(self._size, len(self._queries)))
         queries, documents = [text for text, _ in asked], dict[int, None]()
         for (_, relevant), scores in zip(asked, self._bm25(queries), strict=True):
@@ -152,19 +123,15 @@ class Judged:
             documents |= dict.fromkeys((draw.choice(sorted(relevant)), draw.choice(wrong)))
         numbers = list(documents)
         flags = np.array([[number in relevant for number in numbers] for _, relevant in asked])
-        return Batch(queries, [self._texts[one] for one in numbers], self._bm25(queries, numbers), None, flags)
+        return MiniBatch(queries, [self._texts[one] for one in numbers], self._bm25(queries, numbers), None, flags)
 
 
 def summaries(path: Path) -> tuple[list[str], list[str]]:
     """Summaries of Wikipedia's articles, and their short descriptions, which serve as queries.
 
-    Args:
-        path: A JSON object of objects with ``title``, ``extract`` and perhaps ``description``.
-
-    Raises:
-        InputError: Another file.
+    The file has a JSON object of objects with ``title``, ``extract`` and perhaps ``description``.
     """
-    with in_one_line(InputError, f"{path}: is no file of summaries"):
+    with in_one_line(InputError, "is no file of summaries", where=path):
         entries = list(json.loads(path.read_text(encoding="utf-8")).values())
         texts = [f"{one['title']} {one['extract']}" for one in entries]
         return texts, [one["description"] for one in entries if one.get("description")]
@@ -189,26 +156,19 @@ def _domain(record: dict[str, Any]) -> str:
 def _records(folder: Path, name: str) -> Iterator[dict[str, Any]]:
     path = next(folder.glob(f"{name}.jsonl*"), None)
     if path is None:
-        raise InputError(f"{folder}: has no {name}.jsonl; name the folder of QUEST's evidence passages")
+        remedy = "name the folder of QUEST's evidence passages"
+        raise InputError(f"has no {name}.jsonl", where=folder, remedy=remedy)
     return (record for _, record in iter_jsonl(path, InputError))
 
 
 def pairs(path: str) -> tuple[list[str], list[str]]:
-    """Passages, and questions about them.
-
-    Args:
-        path: JSON Lines of ``query``, ``positive`` and perhaps ``negative``.
-    """
+    """Passages, and questions about them, of JSON Lines of ``query``, ``positive`` and perhaps ``negative``."""
     examples = read_examples(SourceConfig(dataset=path), 0)
     return [text for one in examples for text in (one.positive, *one.negatives)], [one.query for one in examples]
 
 
 def films(folder: str, seed: int) -> tuple[list[str], list[tuple[str, set[int]]]]:
-    """Some leads of FilmSets, and the atomic queries of its training split with their relevant documents among them.
-
-    Raises:
-        InputError: No such query.
-    """
+    """Some leads of FilmSets, and the atomic queries of its training split with their relevant documents among them."""
     dataset = open_dataset(folder)
     texts = {document.docid: document.text or "" for document in dataset.documents(SPLIT)}
     kept = random.Random(seed).sample(sorted(texts), min(_FILMS, len(texts)))
@@ -220,5 +180,5 @@ def films(folder: str, seed: int) -> tuple[list[str], list[tuple[str, set[int]]]
         if isinstance(topic.expression, Atom) and relevant:
             queries.append((topic.expression.text, relevant))
     if not queries:
-        raise InputError(f"{folder}: no atomic query with a relevant document; name FilmSets")
+        raise InputError("no atomic query with a relevant document", where=folder, remedy="name FilmSets")
     return [texts[docid] for docid in kept], queries

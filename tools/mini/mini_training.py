@@ -8,7 +8,6 @@ queries and for a sample of the others: a small part of the vocabulary, which ch
 from __future__ import annotations
 
 import copy
-import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,16 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from mini_sources import SPLIT, Batch, Judged, Taught, Teacher, films, pairs, quest, summaries
+from mini_sources import SPLIT, Judged, MiniBatch, Taught, Teacher, films, pairs, quest, summaries
 from torch import Tensor, nn
 
 from pyserini_compneg.encode.hybrid import MODEL_WEIGHT
 from pyserini_compneg.encode.models import Head, model_folder
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.training.bases import load_base
-from pyserini_compneg.lab.training.config import LOG_FILE
 from pyserini_compneg.lab.training.encoder_module import EncoderModule, write_layout
 from pyserini_compneg.lab.training.resumption import check_finite, keep, restore
+from pyserini_compneg.lab.training.trained_folder import SPARSE_TAGS, write_card, write_log
 from pyserini_compneg.support.progress import progress
 
 QUERIES = 5
@@ -38,6 +37,10 @@ TEACHER_WEIGHT = 4.0
 BASE_SHARE = 0.75
 """How much of the base's score is kept beside the teacher's."""
 
+_ABOUT = """\
+A SPLADE model that was distilled from its base and a bi-encoder, beside BM25, on texts of several kinds. What was
+trained is what its score adds to BM25's."""
+_USE = "index --collection documents.jsonl --index indexes/name --encoder bm25+THIS_FOLDER"
 _SAMPLED_TERMS = 500
 _WARMUP_STEPS = 30
 _LAST_RATE = 0.02
@@ -48,52 +51,26 @@ _LOG_STEPS = 25
 
 @dataclass(frozen=True)
 class Settings:
-    """What is trained, and how long.
-
-    Attributes:
-        base: The sparse model to start from: a folder, or a name on the Hugging Face hub.
-        teacher: A bi-encoder of sentence-transformers.
-        data: The folder of ``filmsets``, ``quest-evidence`` and ``pairs/train.jsonl.gz``.
-        summaries: A file of summaries of Wikipedia's articles.
-        steps: The number of batches of each source.
-        learning_rate: That of AdamW, with linear warm-up and decay.
-        near: The weight of the error among the documents near a query.
-        far: The weight of the error on all documents of a batch.
-        judged: The weight of judgements.
-        close: The weight of the distance of vectors from the base's.
-        flops: The weight of the regulariser for queries and documents.
-        max_length: The number of tokens that the model reads of a text.
-        training_length: The number of tokens that are read in training.
-        seed: The seed of all random draws.
-    """
+    """What is trained, and how long. The first four are folders, files or names on the hub; see ``--help``."""
 
     base: str
     teacher: str
     data: str
     summaries: str
-    steps: int = 300
-    learning_rate: float = 4e-4
-    near: float = 2.0
-    far: float = 1.0
+    steps: int = 300  # batches of each source
+    learning_rate: float = 4e-4  # of AdamW, with linear warm-up and decay
+    near: float = 2.0  # the weight of the error among the documents near a query
+    far: float = 1.0  # the weight of the error on all documents of a batch
     judged: float = 0.3
-    close: float = 0.3
+    close: float = 0.3  # the weight of the distance of vectors from the base's
     flops: float = 1e-3
-    max_length: int = 256
-    training_length: int = 80
+    max_length: int = 256  # tokens that the model reads of a text
+    training_length: int = 80  # tokens that are read in training
     seed: int = 0
 
 
 class MiniModule(nn.Module):  # type: ignore[misc]  # torch without types
-    """The model that is trained, and the base as it was.
-
-    Args:
-        base: The checkpoint to start from.
-        lengths: The number of tokens that the model reads of a text, and of those that are read in training.
-
-    Raises:
-        EncodingError: A checkpoint that cannot be read.
-        InputError: A checkpoint that cannot be trained.
-    """
+    """The model that is trained, and the base as it was; ``lengths`` are those that it reads, also in training."""
 
     def __init__(self, base: str, lengths: tuple[int, int]) -> None:
         super().__init__()
@@ -103,11 +80,8 @@ class MiniModule(nn.Module):  # type: ignore[misc]  # torch without types
         self.trained.model.get_input_embeddings().requires_grad_(False)
         self.trained.decoder.requires_grad_(False)
 
-    def forward(self, batch: Batch) -> dict[str, Tensor]:
-        """The losses of a batch, by the names of their weights in ``Settings``.
-
-        Source: Paria et al. 2020 for FLOPS.
-        """
+    def forward(self, batch: MiniBatch) -> dict[str, Tensor]:
+        """The losses of a batch, by the names of their weights in ``Settings``; FLOPS as in Paria et al. 2020."""
         with torch.no_grad():
             base_queries = weights(self.base, batch.queries)
         queries = weights(self.trained, batch.queries)
@@ -172,11 +146,6 @@ def judged_loss(scores: Tensor, relevant: Tensor) -> Tensor:
 
 
 def read_sources(settings: Settings) -> dict[str, Taught | Judged]:
-    """The sources by name.
-
-    Raises:
-        CompNegError: Data or a teacher that cannot be used.
-    """
     data = Path(settings.data)
     passages, film_atoms, other_atoms = quest(data / "quest-evidence")
     texts, descriptions = summaries(Path(settings.summaries))
@@ -192,18 +161,9 @@ def read_sources(settings: Settings) -> dict[str, Taught | Judged]:
 
 
 def train_mini(settings: Settings, unfinished: Path) -> Path:
-    """Trains the model. Checkpoints are kept in ``unfinished``, and a later call goes on from the last one.
+    """Trains the model, and returns its folder in ``unfinished``, a folder that exists.
 
-    Args:
-        settings: What to train.
-        unfinished: A folder that exists.
-
-    Returns:
-        The folder of the model, in ``unfinished``.
-
-    Raises:
-        CompNegError: Data or a base that cannot be used, a loss that is not a finite number, or a checkpoint that
-            cannot be written.
+    Checkpoints are kept there, and a later call goes on from the last one.
     """
     torch.manual_seed(settings.seed)
     module = MiniModule(settings.base, (settings.max_length, settings.training_length))
@@ -211,9 +171,8 @@ def train_mini(settings: Settings, unfinished: Path) -> Path:
     folder = unfinished / "model"
     folder.mkdir(exist_ok=True)
     write_layout(folder, module.trained, module.trained)
-    said = {"settings": asdict(settings), "log": log}
-    (folder / LOG_FILE).write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
-    (folder / "README.md").write_text(_model_card(settings), encoding="utf-8")
+    write_log(folder, settings=asdict(settings), log=log)
+    _write_card(folder, settings)
     return folder
 
 
@@ -256,34 +215,15 @@ def _fit(
     return log
 
 
-def _model_card(settings: Settings) -> str:
-    """The model card: purpose, sources and settings."""
-    listed = "\n".join(f"- {name}: {value}" for name, value in asdict(settings).items())
-    return f"""---
-library_name: sentence-transformers
-pipeline_tag: feature-extraction
-tags: [sparse-encoder, splade, pyserini_compneg]
----
-
-# A small sparse encoder beside BM25
-
-    python -m pyserini_compneg.index --collection documents.jsonl --index indexes/name --encoder bm25+THIS_FOLDER
-
-A SPLADE model that was distilled from its base and a bi-encoder, beside BM25, on texts of several kinds. What was
-trained is what its score adds to BM25's.
-
-## Made of
-
-- the weights of {settings.base}, whose licence applies
-- the cosines of {settings.teacher}
-- {settings.summaries}: summaries of Wikipedia's articles (CC BY-SA), with their short descriptions as queries
-- QUEST (Malaviya et al. 2023, Apache-2.0): passages about films, and atoms of its training queries but those about
-  books, without a judgement; text from Wikipedia (CC BY-SA)
-- XQuAD, HotpotQA (CC BY-SA 4.0) and PubMedQA (MIT): questions and passages of pairs/train.jsonl.gz
-- filmsets, split {SPLIT}: {open_dataset(Path(settings.data) / "filmsets").provenance}; atomic queries with their
-  judgements. FilmSets is also a benchmark of this project
-
-## Settings
-
-{listed}
-"""
+def _write_card(folder: Path, settings: Settings) -> None:
+    made_of = [
+        f"the weights of {settings.base}, whose licence applies",
+        f"the cosines of {settings.teacher}",
+        f"{settings.summaries}: summaries of Wikipedia's articles (CC BY-SA), with their short descriptions as queries",
+        "QUEST (Malaviya et al. 2023, Apache-2.0): passages about films, and atoms of its training queries but those "
+        "about books, without a judgement; text from Wikipedia (CC BY-SA)",
+        "XQuAD, HotpotQA (CC BY-SA 4.0) and PubMedQA (MIT): questions and passages of pairs/train.jsonl.gz",
+        f"filmsets, split {SPLIT}: {open_dataset(Path(settings.data) / 'filmsets').provenance}; atomic queries with "
+        "their judgements. FilmSets is also a benchmark of this project",
+    ]
+    write_card(folder, SPARSE_TAGS, "A small sparse encoder beside BM25", _ABOUT, _USE, made_of, asdict(settings))
