@@ -29,15 +29,7 @@ class TopDocuments(NamedTuple):
 
 
 class BruteForce:
-    """The collection as a matrix of columns, a column a term: an inverted index without compression.
-
-    Args:
-        documents: The number of documents.
-
-    Attributes:
-        load_seconds: The time that it took to make columns of rows.
-        resident_bytes: What it holds in memory.
-    """
+    """The collection as a matrix of columns, a column a term: an inverted index without compression."""
 
     def __init__(self, documents: int) -> None:
         terms = np.empty(documents * TERMS, dtype=np.int32)

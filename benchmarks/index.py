@@ -48,11 +48,7 @@ def build(folder: Path, side: str, documents: int, threads: int) -> Finished:
 
 
 def compare_results(ours: Path, theirs: Path) -> None:
-    """Makes sure that Anserini finds the same in both indexes.
-
-    Raises:
-        CompNegError: It does not.
-    """
+    """Makes sure that Anserini finds the same in both indexes."""
     asked = [query.positive for query in queries(QUERIES)["positive"]]
     found = zip(stock.impact_searches(ours, asked, HITS), stock.impact_searches(theirs, asked, HITS), strict=True)
     for number, (own, other) in enumerate(found):

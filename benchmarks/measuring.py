@@ -37,28 +37,17 @@ class Finished(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What searches took, in milliseconds; both arrays are (rounds, queries).
-
-    Attributes:
-        wall: By the clock on the wall.
-        processor: The time of the processor in the thread that asked. It hardly depends on what else the machine does.
-    """
+    """What searches took, in milliseconds; both arrays are (rounds, queries)."""
 
     wall: NDArray[np.float64]
     processor: NDArray[np.float64]
+    """That of the thread that asked. It hardly depends on what else the machine does."""
 
 
 def timed(searches: Mapping[str, Sequence[Callable[[], object]]], rounds: int) -> dict[str, Taken]:
     """Times several engines on the same queries.
 
     In each round every engine runs all queries, one engine after the other, so that all of them see the same machine.
-
-    Args:
-        searches: For each engine, a search a query.
-        rounds: Rounds that count; others come before them.
-
-    Returns:
-        What each engine took.
     """
     warm, number = time.thread_time() + WARM_UP_SECONDS, 0
     while number < WARM_UP_ROUNDS or time.thread_time() < warm:
@@ -83,11 +72,7 @@ def _milliseconds(runs: Sequence[Callable[[], object]]) -> NDArray[np.float64]:
 
 
 def run_command(command: Sequence[str]) -> Finished:
-    """Runs a command to its end.
-
-    Raises:
-        CompNegError: It failed; the message ends with the last line that it said.
-    """
+    """Runs a command to its end."""
     with tempfile.TemporaryFile() as said:
         start = time.perf_counter()
         process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
@@ -108,11 +93,7 @@ def run_command(command: Sequence[str]) -> Finished:
 
 
 def in_child(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
-    """Calls a function in a process of its own, whose memory is its own.
-
-    Raises:
-        CompNegError: The process ended before the function did.
-    """
+    """Calls a function in a process of its own, whose memory is its own."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         try:

@@ -217,8 +217,7 @@ def operands(expression: Expression | None) -> object:
 def wordings(reader: ModelReader, folder: Path, wrong: bool) -> Judgements:
     """Prints how many of QUEST's human wordings are read with an exclusion: of those that have one, and of the others.
 
-    Returns:
-        A reading is right here if it has an exclusion or alternatives where the template does.
+    A reading is right here if it has an exclusion or alternatives where the template does.
     """
     records = [record for _, record in iter_jsonl(folder / "wordings.train.jsonl")]
     readings = reader.read([record["query"] for record in records])

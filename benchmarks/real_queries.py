@@ -19,11 +19,6 @@ def real_queries(index: Path, topics: Path, count: int) -> dict[str, list[Query]
     """The first topics of each form, composed by the encoder of the index.
 
     The positive vector of a query has the largest weight that one of its leaves gives a term.
-
-    Args:
-        index: The index.
-        topics: A file that ``search --topics`` takes, with expressions.
-        count: The most queries of a kind.
     """
     asked = [topic.expression for topic in read_topics(topics) if topic.expression]
     kinds = {}

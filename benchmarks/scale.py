@@ -51,17 +51,7 @@ _ROUNDING = 1e-6
 
 
 class Latency(NamedTuple):
-    """How fast one engine answers the queries of a kind.
-
-    Attributes:
-        kind: The kind of the queries.
-        hits: Hits a query.
-        engine: The engine.
-        documents: Documents in the collection.
-        median: Median of all queries and rounds, milliseconds.
-        p99: Their 99th percentile.
-        remark: The work that was done.
-    """
+    """How fast one engine answers the queries of a kind."""
 
     kind: str
     hits: int
@@ -96,11 +86,7 @@ def build(index: Path, documents: int, threads: int) -> dict[str, str]:
 
 
 def search(index: Path, documents: int, options: Namespace) -> Measured:
-    """Times all engines, and compares what they find.
-
-    Raises:
-        CompNegError: Our search finds anything else than the full scan does.
-    """
+    """Times all engines, and compares what they find."""
     asked = {kind: found for kind, found in queries(options.queries).items() if kind in KINDS}
     start = time.perf_counter()
     reader = ImpactReader(index)

@@ -32,13 +32,7 @@ _DRAW_BITS = 8
 
 
 class Block(NamedTuple):
-    """Some documents in a row; both arrays are (documents, terms).
-
-    Attributes:
-        first: The number of the first of them in the collection.
-        terms: The terms' numbers, in no order.
-        impacts: Their impacts.
-    """
+    """Some documents in a row; both arrays are (documents, terms)."""
 
     first: int
     terms: NDArray[np.uint16]
