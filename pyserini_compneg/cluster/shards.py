@@ -88,7 +88,7 @@ class RayShard(Shard):
         self._entry, self._ray, self._setup = entry, cluster.ray, setup
         options = {"num_cpus": cpus, "max_restarts": 0, "max_concurrency": _CALLS_AT_ONCE}
         self._actor = self._ray.remote(ShardActor).options(scheduling_strategy="SPREAD", **options)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._turn = 0
         self._replicas = [self._start() for _ in range(replicas)]
 
@@ -109,12 +109,12 @@ class RayShard(Shard):
             if not self._replicas:
                 raise ArgumentError("the searcher is closed", where=self.folder, remedy="open another one")
             self._turn += 1
-            for place, replica in enumerate(self._replicas):
+            for replica in list(self._replicas):
                 if not replica.is_open and self._ray.wait([replica.opening], timeout=0)[0]:
                     try:
                         replica.is_open = self._ray.get(replica.opening) is None
                     except self._ray.exceptions.RayError:  # it was lost before it was open
-                        self._replicas[place] = self._started_anew()
+                        self._replace(replica)
             open_ones = [replica for replica in self._replicas if replica.is_open] or self._replicas
             return open_ones[self._turn % len(open_ones)]
 
@@ -124,7 +124,9 @@ class RayShard(Shard):
         for _ in range(most):
             try:
                 if asked is None:
-                    self._wait_for_opening(replica)
+                    if not replica.is_open and (error := self._get(replica.opening, START_SECONDS)) is not None:
+                        raise error
+                    replica.is_open = True
                     asked = replica.actor.ask.remote(question, args, kwargs, remaining_seconds())
                 answer, error = self._get(asked)
             except self._ray.exceptions.RayTaskError:
@@ -152,22 +154,13 @@ class RayShard(Shard):
                     said = f"the cluster has started no actor for the shard in {START_SECONDS:g} s"
                     raise IndexReadError(said, where=self.folder, remedy="it may lack processors or nodes") from None
 
-    def _wait_for_opening(self, replica: _Replica) -> None:
-        if replica.is_open:
-            return
-        if (error := self._get(replica.opening, START_SECONDS)) is not None:
-            raise error
-        replica.is_open = True
-
     def _replace(self, lost: _Replica) -> None:
         """Starts another actor in place of a lost one; only one thread does so."""
         with self._lock:
             if lost in self._replicas:
-                self._replicas[self._replicas.index(lost)] = self._started_anew()
-
-    def _started_anew(self) -> _Replica:
-        _logger.warning("%s: a process that searched this shard was lost; another one takes its place", self.folder)
-        return self._start()
+                self._replicas[self._replicas.index(lost)] = self._start()
+                said = "%s: a process that searched this shard was lost; another one takes its place"
+                _logger.warning(said, self.folder)
 
     def close(self) -> None:
         """See :class:`pyserini_compneg.lucene.shards.Shard`."""
