@@ -9,6 +9,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,14 +65,9 @@ class CompNegIndex(pt.Artifact, pt.Indexer):
         """The indexer of :class:`CompNegIndexer`, with its options."""
         return CompNegIndexer(self, encoder, **options)
 
-    def retriever(
-        self,
-        num_results: int = 1000,
-        operators: Operators | None = None,
-        threads: int = 1,
-        filter: FilterLike = None,
-    ) -> CompNegRetriever:
-        return CompNegRetriever(self, num_results, operators, threads, filter)
+    def retriever(self, *arguments: Any, **options: Any) -> CompNegRetriever:
+        """The retriever of :class:`CompNegRetriever`, with its arguments."""
+        return CompNegRetriever(self, *arguments, **options)
 
     def index(self, iter: Iterable[Mapping[str, Any]], **_: Any) -> CompNegIndex:
         """Builds the index with BM25."""
@@ -116,6 +112,7 @@ class CompNegIndexer(pt.Indexer):
         return self._index
 
 
+@dataclass(eq=False, repr=False)
 class CompNegRetriever(pt.Transformer):
     """Searches ``query_tree`` (what :class:`Decompose` made, or a composed query), ``query_toks`` or ``query``.
 
@@ -124,16 +121,11 @@ class CompNegRetriever(pt.Transformer):
     :class:`SignedImpactSearcher` and its ``batch_search``.
     """
 
-    def __init__(
-        self,
-        index: CompNegIndex,
-        num_results: int = 1000,
-        operators: Operators | None = None,
-        threads: int = 1,
-        filter: FilterLike = None,
-    ) -> None:
-        self.index, self.num_results, self.operators, self.threads = index, num_results, operators, threads
-        self.filter = filter
+    index: CompNegIndex
+    num_results: int = 1000
+    operators: Operators | None = None
+    threads: int = 1
+    filter: FilterLike = None
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """The best documents of each query: ``docno``, ``score`` and ``rank`` beside the columns of the query.
@@ -164,19 +156,17 @@ class CompNegRetriever(pt.Transformer):
 
     def fuse_rank_cutoff(self, k: int) -> CompNegRetriever | None:
         """``retriever % k``, compiled, searches k documents."""
-        return (
-            CompNegRetriever(self.index, k, self.operators, self.threads, self.filter) if k < self.num_results else None
-        )
+        return replace(self, num_results=k) if k < self.num_results else None
 
 
+@dataclass(eq=False, repr=False)
 class Decompose(pt.Transformer):
     """Reads the plain text in ``query`` as an expression: ``query_tree``, and for people ``query``.
 
     By default the small model of the package reads the text.
     """
 
-    def __init__(self, read: Callable[[str], Query] = decompose) -> None:
-        self.read = read
+    read: Callable[[str], Query] = decompose
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """The frame with the readings; ``query_0`` has the texts."""
@@ -185,14 +175,15 @@ class Decompose(pt.Transformer):
         return pt.model.push_queries(inp).assign(query=[query_text(tree) for tree in trees], query_tree=trees)
 
 
+@dataclass(eq=False, repr=False)
 class Explain(pt.Transformer):
     """Adds to each hit ``explanation``, a dictionary: what each term adds to the score, the largest first.
 
     The index and the operators must be those of the retriever.
     """
 
-    def __init__(self, index: CompNegIndex, operators: Operators | None = None) -> None:
-        self.index, self.operators = index, operators
+    index: CompNegIndex
+    operators: Operators | None = None
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         with pt.validate.any(inp, context=self) as found:

@@ -39,6 +39,13 @@ def running(app, connections):
         thread.join(DEADLINE)
 
 
+@pytest.fixture(scope="module")
+def patient(app):
+    """The port of a server that waits for ten minutes."""
+    with running(app, Connections(50, 600.0)) as port:
+        yield port
+
+
 def health(port):
     with urlopen(f"http://127.0.0.1:{port}/health", timeout=DEADLINE) as answer:
         return json.load(answer)["status"]
@@ -141,16 +148,22 @@ def test_a_client_that_does_not_read_its_answers_is_closed(app):
         (b"BREW /health HTTP/1.1\r\nHost: a\r\n\r\n", 405),
     ],
 )
-def test_what_is_no_http_is_answered_and_told_in_a_line(app, caplog, sent, status):
-    with caplog.at_level(logging.INFO, "pyserini_compneg"), running(app, Connections(50, 600.0)) as port:
-        client = connect(port)
-        client.sendall(sent)
+def test_what_is_no_http_is_answered_and_told_in_a_line(patient, caplog, sent, status):
+    with caplog.at_level(logging.INFO, "pyserini_compneg"):
+        client = connect(patient, sent)
         answer = client.recv(65536)
         while b"}" not in answer and (more := client.recv(65536)):
             answer += more
-        assert int(answer.split()[1]) == status
-        assert b'{"error": "' in answer or b'{"error":"' in answer or status == 200
-    lines = [record for record in caplog.records if record.name.startswith(("uvicorn", "pyserini", "asyncio"))]
-    known = 2 if b"chunked" in sent else 1  # the request, and that its body is broken
+        assert health(patient) == "ok"
+        known = 3 if b"chunked" in sent else 2  # the request, that its body is broken, and the question for the health
+        until = time.monotonic() + DEADLINE
+        while len(lines := logged(caplog)) < known and time.monotonic() < until:
+            time.sleep(0.01)
+    assert int(answer.split()[1]) == status
+    assert b'{"error": "' in answer or b'{"error":"' in answer or status == 200
     assert len(lines) == known, [record.getMessage() for record in lines]
     assert not any(record.exc_info for record in lines)
+
+
+def logged(caplog):
+    return [one for one in caplog.records if one.name.startswith(("uvicorn", "pyserini", "asyncio"))]
