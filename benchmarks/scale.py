@@ -73,7 +73,7 @@ def build(index: Path, documents: int, threads: int) -> dict[str, str]:
     """Builds the index, merged to one segment, from blocks that are generated on the way."""
     writer = JsonWriter()
     start = time.perf_counter()
-    with ImpactIndexer(index, ENCODER, threads=threads, optimize=True, overwrite=True) as indexer:
+    with ImpactIndexer(index, ENCODER, threads=threads, optimize=True, existing="overwrite") as indexer:
         for block in blocks(documents):
             indexer.add_lines(writer.lines(block), ENCODER, block.first + 1)
         indexer.drain()

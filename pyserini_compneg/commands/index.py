@@ -8,7 +8,8 @@ from typing import Any
 
 from pyserini_compneg.commands import clusters, flags
 from pyserini_compneg.commands.running import command, say
-from pyserini_compneg.support.options import COUNT, FINITE, POSITIVE, WHOLE
+from pyserini_compneg.lucene import IndexSettings
+from pyserini_compneg.support.options import COUNT, FINITE, add_flags, given_options
 
 _EPILOG = """\
 A collection is JSON Lines, a JSON list, or CSV or TSV with a header line, plain or gzip, or a folder of such files. A
@@ -24,13 +25,6 @@ examples:
       --ray head:6379
   python -m pyserini_compneg.index --verify indexes/films
 """
-
-
-_OPTIONS = (
-    *("signed", "pair_terms", "store_raw", "store_docvectors", "filter_fields", "optimize", "reorder"),
-    *("overwrite", "resume", "replace", "on_error", "collection_format"),
-)
-"""The flags that are keyword arguments of the same name."""
 
 
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
@@ -53,11 +47,11 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if args.ray is not None and args.shards is None:
         parser.error("--ray needs --shards N, the indexes that its machines build")
     options: dict[str, Any] = {
-        "impact_scale": args.impact_scale,
         "model_options": flags.chosen_model_options(args),
         "bm25": {name: getattr(args, name) for name in ("k1", "b") if getattr(args, name) is not None},
-        "threads": args.threads,
-        **{name: getattr(args, name) for name in _OPTIONS},
+        "collection_format": args.collection_format,
+        "existing": _existing(args),
+        **given_options(IndexSettings, args),
     }
     if args.shards is None:
         manifest = build_index(args.collection, args.index, args.encoder, **options)
@@ -68,6 +62,14 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
             manifest = build_sharded_index(args.collection, args.index, args.shards, args.encoder, run=run, **options)
     empty = f" ({manifest.empty_documents} without a term)" if manifest.empty_documents else ""
     say(f"{args.index}: {manifest.documents} documents{empty}, encoder {manifest.encoder}")
+
+
+def _existing(args: argparse.Namespace) -> str:
+    """What the flags say about an index, or an unfinished build of it, that is there already."""
+    if args.replace:
+        return "replace"
+    chosen = [name for name in ("resume", "overwrite") if getattr(args, name)]
+    return " or ".join(chosen) or "refuse"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -87,14 +89,11 @@ def _parser() -> argparse.ArgumentParser:
         help=f"encodes the texts: bm25 (default), a model ({flags.MODEL}), or bm25+MODEL; for documents with "
         "vectors, the name of the model that made them",
     )
-    text = "threads (default: one for each processor)"
-    parser.add_argument("--threads", type=COUNT, metavar="N", help=text)
-    parser.add_argument("--store-raw", action="store_true", help="keep each document's line, to show it with its hit")
+    add_flags(parser, IndexSettings, ("threads", "store_raw"))
     parser.add_argument(
         "--filter-fields",
         type=lambda text: [name.strip() for name in text.split(",")],
         action="extend",
-        default=[],
         metavar="NAME,NAME",
         help="fields of the documents that search --filter can filter by: texts, numbers, or lists of these",
     )
@@ -106,33 +105,11 @@ def _parser() -> argparse.ArgumentParser:
     text = "replace an index; continue a build that was killed if nothing changed since, else start again"
     parser.add_argument("--replace", action="store_true", help=text)
     group = flags.advanced(parser)
-    group.add_argument(
-        "--impact-scale",
-        type=POSITIVE,
-        metavar="X",
-        help="impact = round(weight * X); default 256 for bm25 and bm25+MODEL, 51.2 for models, 1 for vectors of whole "
-        "numbers",
-    )
+    add_flags(group, IndexSettings, ("impact_scale",))
     group.add_argument("--k1", type=FINITE, metavar="X", help="BM25's saturation of the term frequency (default 0.9)")
     group.add_argument("--b", type=FINITE, metavar="X", help="BM25's length normalisation, 0 to 1 (default 0.4)")
-    group.add_argument(
-        "--pair-terms",
-        type=WHOLE,
-        default=0,
-        metavar="N",
-        help="also index the pairs of each document's N heaviest terms, for search --cpt materialised",
-    )
-    group.add_argument("--signed", action="store_true", help="accept negative weights, as complement terms")
-    group.add_argument("--store-docvectors", action="store_true", help="keep each document's terms and impacts")
-    group.add_argument("--optimize", action="store_true", help="merge the index into one segment")
-    text = "merge it, and put documents with common terms beside each other: finds the first hits faster"
-    group.add_argument("--reorder", action="store_true", help=text)
-    group.add_argument(
-        "--on-error",
-        choices=("stop", "skip"),
-        default="stop",
-        help="a bad document ends the build (default), or is skipped and listed in the index",
-    )
+    after = ("pair_terms", "signed", "store_docvectors", "optimize", "reorder", "on_error")
+    add_flags(group, IndexSettings, after)
     flags.add_log_format(group)
     flags.add_model_options(group)
     return parser

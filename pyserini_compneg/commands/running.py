@@ -13,7 +13,6 @@ import itertools
 import json
 import logging
 import os
-import re
 import signal
 import sys
 import threading
@@ -30,9 +29,6 @@ from pyserini_compneg.support.terminal import printable_line, printable_lines
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 _TERMINATED = {143: "terminated", 129: "terminated: the terminal was closed"}
-
-_KEYWORD = re.compile(r"\b(overwrite|resume|replace|signed)=True\b")
-"""What messages of the package call a flag, because a caller from Python has no flags."""
 
 
 def run_main(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[str] | None = None) -> int:
@@ -147,7 +143,7 @@ class _Lines(logging.Formatter):
     json = False
 
     def format(self, record: logging.LogRecord) -> str:
-        level, message = record.levelname.lower(), printable_line(_KEYWORD.sub(r"--\1", record.getMessage()))
+        level, message = record.levelname.lower(), printable_line(record.getMessage())
         below = self.formatException(record.exc_info) if record.exc_info else getattr(record, "below", "")
         if below:
             message = f"{message}\n{printable_lines(below)}"

@@ -6,9 +6,10 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 from pyserini_compneg.documents.collection import (
     Block,
@@ -25,11 +26,10 @@ from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder
 from pyserini_compneg.encode.bm25 import count_terms, mean_length
 from pyserini_compneg.encode.hybrid import HYBRID, HybridDocumentEncoder, split_name
 from pyserini_compneg.encode.models import MINI, ModelOptions, StaticSide, load_checkpoint
-from pyserini_compneg.expression.filters import checked_fields
 from pyserini_compneg.index.index_folder import check_target, clear_stale, unfinished_plan
-from pyserini_compneg.index.indexer import ImpactIndexer, OnError
+from pyserini_compneg.index.indexer import ImpactIndexer
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
-from pyserini_compneg.lucene import Manifest
+from pyserini_compneg.lucene import IndexSettings, Manifest
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 from pyserini_compneg.support.progress import progress
 
@@ -39,19 +39,18 @@ CHECKPOINT_SECONDS = 30.0
 """A kill costs at most this much work. A checkpoint itself takes well below a second."""
 
 
-class WriteOptions(TypedDict, total=False):
-    """The options that :func:`build_index` hands to :class:`ImpactIndexer`."""
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What an index is built with, beside the collection. It travels to the processes of a cluster.
 
-    signed: bool
-    pair_terms: int
-    threads: int | None
-    store_raw: bool
-    store_docvectors: bool
-    filter_fields: Sequence[str]
-    optimize: bool
-    reorder: bool
-    overwrite: bool
-    replace: bool
+    The average length of a document, in terms, is that of the whole collection where a shard is built.
+    """
+
+    encoder: str
+    model_options: ModelOptions | None
+    bm25: Mapping[str, float]
+    settings: IndexSettings
+    length: float | None = None
 
 
 def build_index(
@@ -59,97 +58,86 @@ def build_index(
     index: str | Path,
     encoder: str = BM25,
     *,
-    impact_scale: float | None = None,
+    collection_format: Format | None = None,
     model_options: ModelOptions | None = None,
     bm25: Mapping[str, float] | None = None,
-    resume: bool = False,
-    on_error: OnError = "stop",
-    collection_format: Format | None = None,
-    part: Part | None = None,
-    length: float | None = None,
-    **options: Unpack[WriteOptions],
+    **settings: Any,
 ) -> Manifest:
-    """Builds an impact index of a collection. It appears under its name when it is complete, or not at all.
+    """Builds an impact index of a collection. The index appears atomically under its name when it is complete.
 
     Args:
         collection: A file of JSON Lines, of a JSON list, of CSV or of TSV, plain or gzip, or a folder of such files,
             read in the order of their names.
         index: The folder to make.
         encoder: What encodes the documents' texts: ``bm25``, a model (a folder, or a name of the Hugging Face hub), or
-            both, ``bm25+MODEL``. If documents bring vectors, it is the name of what made them, and only
-            goes into the manifest.
-        impact_scale: Impact = round(weight * impact_scale). By default 256 where BM25 takes part, 51.2 for models, as
-            in Pyserini, and 1 for vectors that documents bring, whose weights must then be whole numbers.
+            both, ``bm25+MODEL``. If documents bring vectors, it is the name of what made them, and only goes into the
+            manifest.
+        collection_format: The format of the files, ``jsonl``, ``json``, ``csv`` or ``tsv``; None to tell by their names
+            and by how they begin.
         model_options: How the model is run; None for the defaults.
         bm25: BM25's ``k1`` and ``b``, where they are not 0.9 and 0.4.
-        resume: Continue a build of the same collection that was killed, if there is one.
-        on_error: ``stop`` at a bad document, or ``skip`` it. Of documents with the same id, all but the first are bad.
-        collection_format: Which of these it is, ``jsonl``, ``json``, ``csv`` or ``tsv``; None to tell by its name and
-            by how it begins.
-        part: The part of the collection to index, as a shard of an index of it all; None for the whole collection.
-        length: BM25's average length of a document, in terms; None for that of the documents.
-        **options: See :class:`ImpactIndexer`.
+        **settings: Fields of :class:`IndexSettings`, such as ``impact_scale`` and ``existing``.
 
     Returns:
         The manifest of the index.
 
     Raises:
-        ArgumentError: ``k1`` or ``b`` outside of ``bm25``.
+        ArgumentError: ``k1`` or ``b`` outside of ``bm25``, or a setting out of range.
         InputError: A bad document, an id given twice, or no document with a term at all.
-        EncodingError: An option out of range, or a model that cannot be used.
+        EncodingError: A model that cannot be used, or an option that the encoder has no use for.
         DownloadError: A model that cannot be downloaded from the hub.
-        OutputError: The folder exists and ``overwrite`` is not set, or cannot be written.
+        OutputError: The folder exists and must not be replaced, or cannot be written.
     """
-    for name in sorted({"k1", "b"} & options.keys()):
-        raise ArgumentError(f'{name} is no argument of its own; give both as bm25={{"k1": 0.9, "b": 0.4}}')
-    fields = checked_fields(options.get("filter_fields", ()))
-    chosen = part or Part(collection_files(collection, collection_format, fields))
-    files = chosen.files
-    if part is None:
-        say_formats(files)
-    sources = fingerprint(files) if part is None else [*fingerprint(files), [part.number, part.shards]]
-    target = Path(os.path.realpath(index))
-    if inside := next((path for path, *_ in files if path.resolve().is_relative_to(target)), None):
-        raise InputError(f"{inside}: is in the folder of the index, {index}; give another folder")
-    clear_stale(target)
-    replace = options.get("replace", False)
-    check_target(target, replace or options.get("overwrite", False))  # before the collection is read
+    build = Build(encoder, model_options, bm25 or {}, checked_settings(settings))
+    part = Part(collection_files(collection, collection_format, build.settings.filter_fields))
+    say_formats(part.files)
+    return build_part(collection, part, index, build)
+
+
+def checked_settings(settings: Mapping[str, Any]) -> IndexSettings:
+    """The settings of keyword arguments."""
+    for name in sorted({"k1", "b"} & settings.keys()):
+        raise ArgumentError(f"{name} is no argument of its own", remedy='give both as bm25={"k1": 0.9, "b": 0.4}')
+    return IndexSettings(**settings)
+
+
+def build_part(collection: str | Path, part: Part, index: str | Path, build: Build) -> Manifest:
+    """Builds an index of a part of a collection, which may be all of it."""
+    encoder, bm25, settings = build.encoder, build.bm25, build.settings
+    lines = [[part.number, part.shards]] if settings.shard else []
+    sources = [*fingerprint(part.files), *lines]
+    target = check_place(index, part.files, settings)
     hybrid, model = split_name(encoder)
     folder = os.path.expanduser(model)  # the shell leaves ~ alone behind bm25+
     if model not in (BM25, MINI) and os.path.isdir(folder):
         # The whole path, so that searches find it from other folders.
         encoder = HYBRID * hybrid + os.path.realpath(folder)
     if bm25 and encoder != BM25 and not hybrid:
-        raise EncodingError(f"{encoder}: k1 and b are parameters of bm25, not of this encoder")
+        raise EncodingError("k1 and b are parameters of bm25, not of this encoder", where=encoder)
 
     def average() -> float:
-        known = unfinished_length(index, encoder, sources) if resume or replace else None
-        return length or known or mean_length([count_terms(chosen, skip=on_error == "skip")])
+        known = unfinished_length(target, encoder, sources) if settings.may_resume else None
+        return build.length or known or mean_length([count_terms(part, skip=settings.on_error == "skip")])
 
-    source = _source(files, encoder, model_options, partial(_bm25_encoder, bm25 or {}, average), fields)
+    source = _source(part.files, encoder, build.model_options, partial(_bm25_encoder, bm25, average), settings)
     if bm25 and isinstance(source, VectorSource):
-        raise EncodingError(f"{encoder}: the documents bring their vectors, so k1 and b have no use")
-    options["signed"] = options.get("signed", False) or source.signed
+        raise EncodingError("the documents bring their vectors, so k1 and b have no use", where=encoder)
+    scale = source.impact_scale if settings.impact_scale is None else settings.impact_scale
+    settings = replace(settings, impact_scale=scale, signed=settings.signed or source.signed)
     bar = progress(None, None, " docs", "indexing", summary=True)
-    with (
-        bar,
-        _CollectionIndexer(
-            collection,
-            chosen,
-            source,
-            index,
-            encoder,
-            settings=source.settings,
-            impact_scale=source.impact_scale if impact_scale is None else impact_scale,
-            sources=sources,
-            shard=part is not None,
-            resume=resume,
-            on_error=on_error,
-            **options,
-        ) as indexer,
-    ):
+    with bar, _CollectionIndexer(collection, part, source, index, encoder, settings, sources) as indexer:
         indexer.add_collection(bar)
     return indexer.manifest
+
+
+def check_place(index: str | Path, files: Sequence[CollectionFile], settings: IndexSettings) -> Path:
+    """The folder of an index without symbolic links, after a check that a build may write it."""
+    target = Path(os.path.realpath(index))
+    if inside := next((path for path, *_ in files if path.resolve().is_relative_to(target)), None):
+        raise InputError(f"is in the folder of the index, {index}", where=inside, remedy="give another folder")
+    clear_stale(target)
+    check_target(target, settings.may_overwrite)  # before the collection is read
+    return target
 
 
 def _source(
@@ -157,28 +145,38 @@ def _source(
     encoder: str,
     model_options: ModelOptions | None,
     make_bm25: Callable[[], Bm25DocumentEncoder],
-    read: Sequence[str],
+    settings: IndexSettings,
 ) -> Source:
     brings_vectors = None if encoder == BM25 else has_vectors(files)
     if brings_vectors is False:
         hybrid, name = split_name(encoder)
         model = _model_encoder(name, model_options)
-        return TextSource(HybridDocumentEncoder(make_bm25(), model) if hybrid else model, read)
+        return TextSource(HybridDocumentEncoder(make_bm25(), model) if hybrid else model, settings.filter_fields)
     if model_options is not None and (brings_vectors or encoder == BM25):
-        raise EncodingError(f"{encoder}: no model is run, so options of one, such as --precision, have no use")
+        said = "no model is run, so options of one, such as --precision, have no use"
+        raise EncodingError(said, where=encoder)
     if encoder == BM25:
         if about := read_about(files[0].path.parent / VECTORS_FILE):
             said = "%s: has vectors of %s, and bm25 reads the texts beside them; give --encoder %s to index the vectors"
             _logger.warning(said, files[0].path.parent, about["encoder"], about["encoder"])
-        return TextSource(make_bm25(), read)
+        return TextSource(make_bm25(), settings.filter_fields)
     return VectorSource(files, encoder)
 
 
 class _CollectionIndexer(ImpactIndexer):
     """An indexer of files, which knows the file and the line of every document."""
 
-    def __init__(self, collection: str | Path, part: Part, source: Source, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    def __init__(
+        self,
+        collection: str | Path,
+        part: Part,
+        source: Source,
+        index: str | Path,
+        encoder: str,
+        options: IndexSettings,
+        sources: Any,
+    ) -> None:
+        super().__init__(index, encoder, options, settings=source.settings, sources=sources)
         self._name = str(collection)
         self._part = part
         self._source = source
@@ -212,7 +210,7 @@ class _CollectionIndexer(ImpactIndexer):
         if not duplicates:
             return
         if self._skip:
-            self._writer.delete(duplicates, merge=not self._optimize)
+            self._writer.delete(duplicates, merge=not (self._options.optimize or self._options.reorder))
         first: dict[str, str] = {}
         again: list[Block] = []
         for block in iter_collection_blocks(self._part):
@@ -231,9 +229,8 @@ class _CollectionIndexer(ImpactIndexer):
             pass
         self.drain()
         if lost := [docid for docid in duplicates if not self._skip or docid not in first]:
-            raise InputError(
-                f"{self._name}: document id {lost[0]!r} was given twice and is not any more; the collection has changed"
-            )
+            said = f"document id {lost[0]!r} was given twice and is not any more"
+            raise InputError(said, where=self._name, remedy="the collection has changed")
 
 
 def _model_encoder(name: str, options: ModelOptions | None) -> DocumentEncoder:

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.lucene import MANIFEST_NAME, SHARDS_NAME, Manifest, is_index
+from pyserini_compneg.lucene import MANIFEST_NAME, SHARDS_NAME, IndexSettings, Manifest, is_index
 from pyserini_compneg.support.errors import IndexReadError, OutputError
 from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.staging import (
@@ -46,31 +46,19 @@ _BLOCK_MAXIMA = "compneg.maxima"
 
 _OUR_FILES = (MANIFEST_NAME, SHARDS_NAME, SKIPPED_LOG, _BLOCK_MAXIMA, _PLAN, _ARTIFACT)
 _INDEX_FILES = re.compile("|".join([_LUCENE_FILES, *map(re.escape, _OUR_FILES)]))
+_RESUME, _OVERWRITE, _REPLACE = (f"--{mode} (existing={mode!r})" for mode in ("resume", "overwrite", "replace"))
 _SHARD = re.compile(r"shard-\d{5}-of-\d{5}")
 _logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def new_index_folder(
-    target: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool, replace: bool = False
-) -> Iterator[Path]:
-    """A folder to build an index in; on a clean exit it becomes ``target``.
+def new_index_folder(target: Path, plan: Mapping[str, Any], settings: IndexSettings) -> Iterator[Path]:
+    """A folder to build an index in; on a clean exit it becomes ``target``, which has no symbolic links.
 
-    On an exception the folder is deleted. If :func:`keep_unfinished` was called, it stays for ``resume`` instead.
-
-    Args:
-        target: The index to make, without symbolic links.
-        plan: What is built, and from what, in JSON. A build can only be continued with an equal plan.
-        overwrite: Replace an index that is there already, and throw away an unfinished build.
-        resume: Continue an unfinished build, if there is one.
-        replace: Both; throw an unfinished build away if it has another plan.
-
-    Raises:
-        OutputError: The target exists or cannot be written, another process builds it, there is an unfinished build
-            and no option is set, or the unfinished build has another plan.
+    On an exception the folder is deleted. If :func:`keep_unfinished` was called, it stays to be continued instead, by a
+    build with an equal plan, which says in JSON what is built, and from what.
     """
-    overwrite, resume = overwrite or replace, resume or replace
-    check_target(target, overwrite)
+    check_target(target, settings.may_overwrite)
     folder = _building(target)
     with ExitStack() as stack:
         with output_errors(target, "give another folder"):
@@ -78,18 +66,18 @@ def new_index_folder(
             stack.enter_context(_building_alone(target))
             if is_index(former_folder(target)):
                 undo_half_an_exchange(target)
-            check_target(target, overwrite)  # another build may just have ended
-            if not (resume and _can_be_continued(target, plan, replace)):
-                _empty(target, folder, overwrite)
+            check_target(target, settings.may_overwrite)  # another build may just have ended
+            if not (settings.may_resume and _can_be_continued(target, plan, settings.existing == "replace")):
+                _empty(target, folder, settings.may_overwrite)
         try:
             yield folder
-            check_target(target, overwrite)
+            check_target(target, settings.may_overwrite)
             with output_errors(target, "give another folder"):
                 (folder / _PLAN).unlink(missing_ok=True)
                 replace_folder(folder, target)
         except BaseException as error:
             if (folder / _PLAN).exists():
-                _logger.warning("%s: the unfinished build is kept; add resume=True to continue it", target)
+                _logger.warning("%s: the unfinished build is kept; add %s to continue it", target, _RESUME)
             else:
                 shutil.rmtree(folder, ignore_errors=True)
             if isinstance(error, OSError) and error.errno in DISK_FULL and error.filename is None:
@@ -97,33 +85,25 @@ def new_index_folder(
             raise
 
 
-def check_target(target: Path, overwrite: bool) -> None:
-    """Makes sure that an index can be built there, and that nothing but an index is ever replaced.
-
-    Args:
-        target: The index to make, without symbolic links.
-        overwrite: Whether an index that is there may be replaced.
-
-    Raises:
-        OutputError: It cannot be built there.
-    """
+def check_target(target: Path, may_overwrite: bool) -> None:
+    """Makes sure that an index can be built there, and that a build replaces nothing but an index."""
     if os.path.ismount(target):
-        raise OutputError(f"{target}: is a mount point, which no folder can replace; give a folder in it")
+        said, remedy = "is a mount point, which no folder can replace", "give a folder in it"
+        raise OutputError(said, where=target, remedy=remedy)
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not is_index(target) and not _has_manifest(target):
-        raise OutputError(f"{target}: exists and is no index; give another folder")
+        raise OutputError("exists and is no index", where=target, remedy="give another folder")
     if foreign := _foreign(target):
-        raise OutputError(
-            f"{target}: holds {min(foreign)!r}, which is no part of an index; move it, or give another folder"
-        )
-    if not overwrite and unfinished_plan(target) is not None:
-        raise OutputError(
-            f"{target}: exists already, and there is an unfinished build to replace it; give replace=True to "
-            "continue that build, or overwrite=True to start anew"
-        )
-    if not overwrite:
-        raise OutputError(f"{target}: exists already; give overwrite=True to replace it, or another folder")
+        said = f"holds {min(foreign)!r}, which is no part of an index"
+        raise OutputError(said, where=target, remedy="move it, or give another folder")
+    if not may_overwrite and unfinished_plan(target) is not None:
+        said = "exists already, and there is an unfinished build to replace it"
+        remedy = f"give {_REPLACE} to continue that build, or {_OVERWRITE} to start anew"
+        raise OutputError(said, where=target, remedy=remedy)
+    if not may_overwrite:
+        remedy = f"give {_OVERWRITE} to replace it, or another folder"
+        raise OutputError("exists already", where=target, remedy=remedy)
 
 
 def _foreign(folder: Path) -> list[str]:
@@ -154,12 +134,7 @@ def unfinished_plan(index: str | Path) -> Mapping[str, Any] | None:
 
 
 def keep_unfinished(folder: Path, plan: Mapping[str, Any]) -> None:
-    """Marks a folder, whose content is committed, as an unfinished build that can be continued.
-
-    Args:
-        folder: What :func:`new_index_folder` gave.
-        plan: The plan that it was given.
-    """
+    """Marks a folder of :func:`new_index_folder`, whose content is committed, as one that can be continued."""
     if not (folder / _PLAN).exists():
         with atomic_writer(folder / _PLAN, "make room, or give another folder") as handle:
             json.dump(plan, handle)
@@ -187,22 +162,18 @@ def _can_be_continued(target: Path, plan: Mapping[str, Any], replace: bool) -> b
     same_model = {"encoder"} if "model" in now["settings"] else set()
     changed = ", ".join(name for name in changed_settings(before, now) if name not in same_model)
     if changed and not replace:
-        raise OutputError(
-            f"{target}: the unfinished build cannot be continued, because {changed} changed since; give "
-            "replace=True to start anew"
-        )
+        said = f"the unfinished build cannot be continued, because {changed} changed since"
+        raise OutputError(said, where=target, remedy=f"give {_REPLACE} to start anew")
     if changed:
         _logger.warning("%s: %s changed since the unfinished build, so it starts anew", target, changed)
     return not changed
 
 
-def _empty(target: Path, folder: Path, overwrite: bool) -> None:
+def _empty(target: Path, folder: Path, may_overwrite: bool) -> None:
     """Makes a new folder to build in, and throws away what is there."""
-    if unfinished_plan(target) is not None and not overwrite:
-        raise OutputError(
-            f"{target}: there is an unfinished build of it; give resume=True to continue it, or overwrite=True to "
-            "throw it away"
-        )
+    if unfinished_plan(target) is not None and not may_overwrite:
+        remedy = f"give {_RESUME} to continue it, or {_OVERWRITE} to discard it"
+        raise OutputError("there is an unfinished build of it", where=target, remedy=remedy)
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir()

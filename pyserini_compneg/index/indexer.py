@@ -1,4 +1,4 @@
-"""An indexer for programs: it takes documents' vectors, and makes an index that is complete or not there."""
+"""An indexer for programs: it takes the vectors of documents, and makes an index of them atomically."""
 
 from __future__ import annotations
 
@@ -10,66 +10,44 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self
 
-from pyserini_compneg.expression.filters import checked_fields
 from pyserini_compneg.index.index_folder import SKIPPED_LOG, keep_unfinished, new_index_folder
-from pyserini_compneg.lucene import LARGEST_IMPACT, ImpactWriter, Manifest, java_class
-from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
-
-MOST_PAIR_TERMS = 256
-"""So many terms have 32,640 pairs."""
-
-OnError = Literal["stop", "skip"]
+from pyserini_compneg.lucene import ImpactWriter, IndexSettings, Manifest, java_class
+from pyserini_compneg.support.errors import EncodingError, InputError
 
 _PROCESSORS = os.cpu_count() or 1
 _BATCH = 512
-_RESERVED = {"id", "contents", "raw"}
+_PLANNED = ("store_raw", "store_docvectors", "shard")
+"""Settings that are not in the manifest, and without which a build cannot be continued."""
+
 _logger = logging.getLogger(__name__)
-
-
-class NothingToIndex(InputError):
-    """A collection without a document that a search could find."""
 
 
 class ImpactIndexer:
     """Builds an impact index that stock Anserini and Pyserini can read, too. Use it as a context manager.
 
-    When the context is left the index appears under its name, complete, or not at all. Until then an older index stays
-    as it is. The impacts are written as term frequencies directly, where Anserini repeats tokens.
+    When the context is left without an exception, the index appears atomically under its name. Until then an older
+    index stays as it is. The impacts are written as term frequencies directly, where Anserini repeats tokens.
 
     Args:
         index: The folder of the index to make.
         encoder: The name of the model that makes the vectors, for the manifest.
+        options: How the index is made; None for the defaults. No impact scale is 1.
         settings: What else the encoder depends on, for the manifest.
-        impact_scale: Impact = round(weight * impact_scale), half to even, at least 0 and at most ``LARGEST_IMPACT``;
-            what rounds to 0 is dropped. With 1 the weights must be whole numbers.
-        signed: Take negative weights, each as an impact of the complement term ``¬t``.
-        pair_terms: Write Combined Pseudo-Terms: the pairs ``a∩b`` of each document's so many heaviest terms, with
-            impact √(dᵢ·dⱼ) (Krasakis et al., Eq. 7); 0 for none.
-        threads: Threads that parse and index: by default as many as processors, at most four times as many.
-        store_raw: Keep each document's source, which is shown with its hit.
-        store_docvectors: Keep each document's terms and impacts as a term vector.
-        filter_fields: Fields of each document's source that a search can filter by: texts, numbers, or lists of these.
-        shard: The index is a shard of a larger one, which has the filter fields; the documents here may lack some.
-        optimize: Merge the index into one segment.
-        reorder: Merge it, put documents that share terms beside each other, and write the largest impacts of each block
-            of them. Searches find the same, and the first hits faster.
-        overwrite: Replace an index that is there already.
-        resume: Continue a build that was killed, from its last :meth:`checkpoint`.
-        replace: Replace an index that is there; continue a build that was killed if it had the same ``sources`` and
-            options, else start again. Until then the index that is there stays.
-        on_error: ``stop`` at a bad document, or ``skip`` it and list it in the index's ``SKIPPED_LOG``.
         sources: What the vectors are made of, in JSON; a build can only be continued with the same.
+        **changes: Fields of :class:`IndexSettings`, instead of such an object or to change it. With
+            ``existing="resume"`` or ``"replace"`` a build that was killed goes on from its last :meth:`checkpoint`.
 
     Attributes:
         position: What the last checkpoint was given, also that of a build that is continued; None before any.
         skipped: The number of documents that were skipped.
 
     Raises:
-        OutputError: The folder exists and ``overwrite`` is not set (on entry), or it cannot be written.
+        OutputError: The folder exists and must not be replaced (on entry), or it cannot be written.
         InputError: Two documents have the same id, or no document has a term (on a clean exit).
-        EncodingError: An encoder without a name, an impact scale or a number of pair terms out of range.
+        EncodingError: An encoder without a name.
+        ArgumentError: A setting out of range.
 
     Example:
         >>> with ImpactIndexer("indexes/mine", "splade", impact_scale=51.2) as indexer:  # doctest: +SKIP
@@ -80,70 +58,38 @@ class ImpactIndexer:
         self,
         index: str | Path,
         encoder: str,
+        options: IndexSettings | None = None,
         *,
         settings: Mapping[str, float | int | str] | None = None,
-        impact_scale: float = 1.0,
-        signed: bool = False,
-        pair_terms: int = 0,
-        threads: int | None = None,
-        store_raw: bool = False,
-        store_docvectors: bool = False,
-        filter_fields: Sequence[str] = (),
-        shard: bool = False,
-        optimize: bool = False,
-        reorder: bool = False,
-        overwrite: bool = False,
-        resume: bool = False,
-        replace: bool = False,
-        on_error: OnError = "stop",
         sources: Any = None,
+        **changes: Any,
     ) -> None:
         if not encoder.strip():
             raise EncodingError(f"the encoder must have a name, bm25 or that of the vectors' model, got {encoder!r}")
-        if not 0 < impact_scale <= LARGEST_IMPACT:
-            raise EncodingError(f"the impact scale must be above 0 and at most {LARGEST_IMPACT}, got {impact_scale:g}")
-        if not (pair_terms == 0 or 2 <= pair_terms <= MOST_PAIR_TERMS):
-            raise EncodingError(f"pair terms must be 0, or from 2 to {MOST_PAIR_TERMS}, got {pair_terms}")
-        if threads is not None and threads < 1:
-            raise ArgumentError(f"threads must be 1 or more, got {threads}")
-        if on_error not in get_args(OnError):
-            raise ArgumentError(f"on_error must be one of {', '.join(get_args(OnError))}, got {on_error!r}")
-        fields = checked_fields(filter_fields)
-        if taken := _RESERVED.intersection(fields):
-            raise ArgumentError(f"filter fields: {min(taken)!r} has another use in the index; rename the field")
+        options = replace(options or IndexSettings(), **changes)
+        scale, threads = options.impact_scale or 1.0, min(options.threads or _PROCESSORS, 4 * _PROCESSORS)
+        self._options = replace(options, impact_scale=scale, threads=threads)
         java_class("io.compneg.ImpactIndexer")  # if there is no Java, say so before anything is made
         self._target = Path(os.path.realpath(index))
-        self._manifest = Manifest(encoder, dict(settings or {}), impact_scale, signed, pair_terms, filter_fields=fields)
-        self._threads = min(threads or _PROCESSORS, 4 * _PROCESSORS)
-        self._store: dict[str, Any] = {"store_raw": store_raw, "store_docvectors": store_docvectors, "shard": shard}
+        made = {
+            name: getattr(self._options, name) for name in ("impact_scale", "signed", "pair_terms", "filter_fields")
+        }
+        self._manifest = Manifest(encoder, dict(settings or {}), **made)
         self._sources = sources
         self._name = str(self._target)
-        self._optimize, self._reorder = optimize or reorder, reorder
-        self._modes = (overwrite, resume, replace)
-        self._skip = on_error == "skip"
+        self._skip = options.on_error == "skip"
         self._added: list[tuple[str, str]] = []
         self._added_before = 0
         self.skipped = 0
         self.position: Any = None
 
     def __enter__(self) -> Self:
-        """Makes the folder to build in, or continues an unfinished build."""
-        names = ("impact_scale", "signed", "pair_terms", "filter_fields")
-        written = {name: getattr(self._manifest, name) for name in names}
-        self._plan = self._manifest.to_json() | self._store | {"sources": self._sources}
+        planned = {name: getattr(self._options, name) for name in _PLANNED}
+        self._plan = self._manifest.to_json() | planned | {"sources": self._sources}
         with ExitStack() as stack:
-            folder = new_index_folder(self._target, self._plan, *self._modes)
-            self._folder = stack.enter_context(folder)
-            self._writer = stack.enter_context(
-                ImpactWriter(
-                    self._folder,
-                    threads=self._threads,
-                    resume=any(self._modes[1:]),
-                    name=str(self._target),
-                    **written,
-                    **self._store,
-                )
-            )
+            self._folder = stack.enter_context(new_index_folder(self._target, self._plan, self._options))
+            writer = ImpactWriter(self._folder, self._options, name=str(self._target))
+            self._writer = stack.enter_context(writer)
             log_bytes = self._restore()
             self._log = stack.enter_context((self._folder / SKIPPED_LOG).open("a", encoding="utf-8"))
             self._log.truncate(log_bytes)
@@ -154,7 +100,6 @@ class ImpactIndexer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Completes the index and gives it its name; on an exception, leaves everything as it was."""
         if error is not None:
             self._stack.__exit__(kind, error, traceback)
             return
@@ -241,14 +186,14 @@ class ImpactIndexer:
     def _check_duplicates(self) -> None:
         """Refuses an id that several documents have."""
         for docid in self._writer.duplicate_ids(1):
-            raise InputError(f"{self._target}: document id {docid!r} is given twice")
+            raise InputError(f"document id {docid!r} is given twice", where=self._target)
 
     def _finish(self) -> None:
         self.drain()
         self._check_duplicates()
         self._check_content()
-        if self._optimize:
-            self._writer.optimize(self._reorder)
+        if self._options.optimize or self._options.reorder:
+            self._writer.optimize(self._options.reorder)
             self._check_content()  # documents whose id was given twice are gone only now
         if self.position is None:
             self._writer.commit()
@@ -264,11 +209,12 @@ class ImpactIndexer:
         documents, empty = self._writer.counts
         if documents == empty:
             without = f"none of {documents} documents has a term at impact scale {self._manifest.impact_scale:g}"
-            raise NothingToIndex(
-                f"{self._name}: nothing to index: {without if documents else 'no documents'}{self._why()}"
-            )
-        if not self._store["shard"] and (field := self._writer.missing_field()) is not None:
-            raise InputError(f"{self._name}: no document has the filter field {field!r}; leave it out")
+            said = f"nothing to index: {without if documents else 'no documents'}{self._why()}"
+            if self._options.shard:
+                raise InputError(f"{said} in {self._target.name}", where=self._name, remedy="build fewer shards")
+            raise InputError(said, where=self._name)
+        if not self._options.shard and (field := self._writer.missing_field()) is not None:
+            raise InputError(f"no document has the filter field {field!r}", where=self._name, remedy="leave it out")
 
     def _why(self) -> str:
         if not self.skipped:

@@ -8,6 +8,7 @@ import shutil
 import socket
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +32,8 @@ from pyserini_compneg.encode.bm25 import count_terms, mean_length
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.sharded import model_settings
-from pyserini_compneg.index.build import build_index, unfinished_length
-from pyserini_compneg.index.index_folder import (
-    check_target,
-    clear_stale,
-    drop_unfinished,
-    keep_unfinished,
-    new_index_folder,
-)
-from pyserini_compneg.index.indexer import NothingToIndex
+from pyserini_compneg.index.build import Build, build_part, check_place, checked_settings, unfinished_length
+from pyserini_compneg.index.index_folder import drop_unfinished, keep_unfinished, new_index_folder
 from pyserini_compneg.lucene import Manifest, is_index
 from pyserini_compneg.lucene.shards import (
     ShardEntry,
@@ -62,28 +56,26 @@ def build_sharded_index(
     encoder: str = BM25,
     *,
     run: Runner = in_turn,
-    overwrite: bool = False,
-    resume: bool = False,
-    replace: bool = False,
     collection_format: Format | None = None,
-    **options: Any,
+    model_options: ModelOptions | None = None,
+    bm25: Mapping[str, float] | None = None,
+    **settings: Any,
 ) -> Manifest:
     """Builds an index in shards. It finds what one index of the collection finds, with the same scores to the last bit.
 
-    A collection of as many files as shards, or more, is divided by files, another one by lines. Shards that are whole
-    are kept when the build is killed, as are the checkpoints of the others.
+    A collection of as many files as shards, or more, is divided by files, another one by lines. Complete shards are
+    kept when the build is killed, as are the checkpoints of the others.
 
     Args:
-        collection: As for :func:`build_index`.
+        collection: As for :func:`build_index`, and so are the rest but for:
         index: The folder to make.
         shards: How many.
         encoder: As for :func:`build_index`.
-        run: Who builds the shards. All of them must reach the collection and the folder by their paths.
-        overwrite: As for :class:`ImpactIndexer`.
-        resume: The same.
-        replace: The same.
+        run: Runs the builds of the shards. All of them must reach the collection and the folder by their paths.
         collection_format: As for :func:`build_index`.
-        **options: As for :func:`build_index`.
+        model_options: As for :func:`build_index`.
+        bm25: As for :func:`build_index`.
+        **settings: As for :func:`build_index`.
 
     Returns:
         The manifest of the whole index.
@@ -97,34 +89,34 @@ def build_sharded_index(
         OutputError: As for :func:`build_index`.
     """
     check_number_of_shards(shards)
-    files = collection_files(collection, collection_format, options.get("filter_fields", ()))
-    target = Path(os.path.realpath(index))
-    if inside := next((path for path, *_ in files if path.resolve().is_relative_to(target)), None):
-        raise InputError(f"{inside}: is in the folder of the index, {index}; give another folder")
+    build = Build(encoder, model_options, bm25 or {}, checked_settings(settings))
+    fields, whole = build.settings.filter_fields, build.settings
+    files = collection_files(collection, collection_format, fields)
+    target = check_place(index, files, whole)
     say_formats(files)
-    clear_stale(target)
-    check_target(target, replace or overwrite)
     if len(files) < shards:  # each shard gets some of the lines
         _check_lines(collection, files, shards)
     collection, chosen = os.path.realpath(collection), parts(files, shards)
     prints = dict(zip(files, fingerprint(files), strict=True))
     sources = [*prints.values()]
-    length, settings = None, _model_settings(files, encoder, options.get("model_options"), run)
-    if fields := options.get("filter_fields"):
+    model = _model_settings(files, encoder, model_options, run)
+    if fields:
         found = run(fields_found, [(part, fields) for part in chosen], "looking for filter fields")
         _check_fields(collection, fields, set().union(*found))
-    if encoder == BM25 or (settings and split_name(encoder)[0]):
-        length = unfinished_length(index, encoder, sources) if resume or replace else None
-        skip = options.get("on_error") == "skip"
+    length = None
+    if encoder == BM25 or (model and split_name(encoder)[0]):
+        length = unfinished_length(index, encoder, sources) if whole.may_resume else None
+        skip = whole.on_error == "skip"
         length = length or mean_length(run(count_terms, [(part, None, skip) for part in chosen], "counting terms"))
-    plan: dict[str, Any] = {"encoder": encoder, "settings": {"average_length": length, **settings}}
-    plan |= {"sources": sources, "shards": shards}
-    plan |= {name: value for name, value in options.items() if name not in ("threads", "model_options")}
-    with new_index_folder(target, plan, overwrite, resume, replace) as folder:
+    plan: dict[str, Any] = {"encoder": encoder, "settings": {"average_length": length, **model}}
+    plan |= {"sources": sources, "shards": shards, "bm25": build.bm25}
+    plan |= {name: value for name, value in asdict(whole).items() if name not in ("threads", "existing", "shard")}
+    shard_settings = replace(whole, shard=True, existing="resume")
+    with new_index_folder(target, plan, whole) as folder:
         keep_unfinished(folder, plan)
         try:
             seen = [(part, [prints[file] for file in part.files]) for part in chosen]
-            return _fill(folder, (collection, files), seen, run, {"encoder": encoder, "length": length, **options})
+            return _fill(folder, (collection, files), seen, run, replace(build, settings=shard_settings, length=length))
         except InputError:  # another collection is another build
             drop_unfinished(folder)
             raise
@@ -133,7 +125,8 @@ def build_sharded_index(
 def _check_lines(collection: str | Path, files: Sequence[CollectionFile], shards: int) -> None:
     lines = (line for block in iter_collection_blocks(Part(files)) for _, line in block.numbered() if line.strip())
     if (found := sum(1 for _ in itertools.islice(lines, shards))) < shards:
-        raise InputError(f"{collection}: {shards} shards need as many documents, got {found}; build fewer shards")
+        said = f"{shards} shards need as many documents, got {found}"
+        raise InputError(said, where=collection, remedy="build fewer shards")
 
 
 def _model_settings(
@@ -150,14 +143,14 @@ def _fill(
     source: tuple[str, Sequence[CollectionFile]],
     chosen: Sequence[tuple[Part, Fingerprint]],
     run: Runner,
-    options: Mapping[str, Any],
+    build: Build,
 ) -> Manifest:
     """Builds the shards in a folder, checks them together and lists them."""
     names = [shard_name(number, len(chosen)) for number in range(len(chosen))]
-    tasks = [(source[0], str(folder / name), *seen, options) for name, seen in zip(names, chosen, strict=True)]
+    tasks = [(source[0], str(folder / name), *seen, build) for name, seen in zip(names, chosen, strict=True)]
     built = run(_build_shard, tasks, "indexing")
     manifests = {entry.path: _shared(folder, entry, host) for entry, host in built}
-    checked = (*source, [str(folder / name) for name in names], options.get("filter_fields", ()))
+    checked = (*source, [str(folder / name) for name in names], build.settings.filter_fields)
     run(_check_together, [checked], "checking")
     for left in folder.glob(".*"):  # by a part that was killed when its shard was whole
         shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
@@ -175,16 +168,14 @@ def _shared(folder: Path, entry: ShardEntry, host: str) -> Manifest:
 
 
 def _build_shard(
-    collection: str, folder: str, part: Part, sources: Fingerprint, options: Mapping[str, Any]
+    collection: str, folder: str, part: Part, sources: Fingerprint, build: Build
 ) -> tuple[ShardEntry, str]:
     """Builds a shard, if it is not there already; returns it with the name of this machine."""
     target = Path(folder)
     if not is_index(target):
         check_same(part.files, sources)
         try:
-            build_index(collection, target, part=part, resume=True, **options)
-        except NothingToIndex as error:
-            raise InputError(f"{error} in {target.name}; build fewer shards") from None
+            build_part(collection, part, target, build)
         except OutputError:
             if not is_index(target):  # a process that was taken for lost may just have finished it
                 raise
@@ -201,12 +192,13 @@ def _check_together(
     if twice is not None:
         places = list(itertools.islice(_places(files, twice), 2))
         first, second = places if len(places) == 2 else ("a line", collection)
-        raise InputError(f"{second}: document id {twice!r} was given at {first} already")
+        raise InputError(f"document id {twice!r} was given at {first} already", where=second)
 
 
 def _check_fields(collection: str, fields: Sequence[str], found: Collection[str]) -> None:
     if missing := [field for field in fields if field not in found]:
-        raise InputError(f"{collection}: no document has the filter field {missing[0]!r}; leave it out")
+        said = f"no document has the filter field {missing[0]!r}"
+        raise InputError(said, where=collection, remedy="leave it out")
 
 
 def _places(files: Sequence[CollectionFile], docid: str) -> Iterator[str]:

@@ -54,7 +54,7 @@ class CompNegSearch:
         """Indexes the documents of a task, in place of those of the task before."""
         records = ({"id": row["id"], "title": row.get("title"), "text": row["text"]} for row in corpus)
         self.close()
-        index_records(records, f"{self._folder.name}/index", self.encoder, overwrite=True)
+        index_records(records, f"{self._folder.name}/index", self.encoder, existing="overwrite")
         self._searcher = SignedImpactSearcher(f"{self._folder.name}/index", operators=self.operators)
 
     def close(self) -> None:

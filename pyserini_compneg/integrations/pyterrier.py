@@ -82,7 +82,7 @@ class CompNegIndexer(pt.Indexer):
 
     Weights in ``toks`` are taken as they are: impact = round(weight · impact_scale), and nothing is multiplied by 100
     unless ``impact_scale=100`` says so. ``encoder`` encodes the texts, or names the encoder that made the ``toks``. The
-    options are those of :func:`build_index`, such as ``impact_scale``, ``store_raw`` and ``overwrite``.
+    options are those of :func:`build_index`, such as ``impact_scale``, ``store_raw`` and ``existing``.
     """
 
     def __init__(self, index: CompNegIndex, encoder: str = BM25, **options: Any) -> None:

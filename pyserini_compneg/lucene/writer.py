@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
+from pyserini_compneg.lucene.index_settings import IndexSettings
 from pyserini_compneg.lucene.reader import CONTENTS
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import OutputError
@@ -21,13 +23,6 @@ LONGEST_TERM_BYTES = 32766
 _MEMORY_BUFFER_MB = 64.0
 _MILLISECONDS = 100
 """So often Python can hear Ctrl-C while it waits for Java."""
-
-
-class Counts(NamedTuple):
-    """Documents written, and how many of them have no term."""
-
-    documents: int
-    empty: int
 
 
 class _Exchange:
@@ -66,12 +61,9 @@ class ImpactWriter:
 
     Args:
         folder: An empty folder, or one with a commit to continue from.
-        threads: Threads that parse and index.
-        impact_scale: Impact = round(weight * impact_scale), half to even; with 1 the weights must be whole numbers.
-        signed, pair_terms, store_raw, store_docvectors, filter_fields: As for ``ImpactIndexer``.
-        shard: The index is a shard of one whose documents have the filter fields; those of the shard may lack some.
-        resume: Continue from the last commit.
+        settings: How the index is made. None for an impact scale is 1, and for threads 1.
         name: The index's name in messages, by default the folder.
+        **changes: Fields of the settings, instead of such an object or to change it.
 
     Raises:
         OutputError: The folder cannot be written, or the disk is full, here and in every method.
@@ -80,37 +72,31 @@ class ImpactWriter:
     def __init__(
         self,
         folder: Path,
+        settings: IndexSettings | None = None,
         *,
-        threads: int = 1,
-        impact_scale: float = 1.0,
-        signed: bool = False,
-        pair_terms: int = 0,
-        store_raw: bool = False,
-        store_docvectors: bool = False,
-        filter_fields: Sequence[str] = (),
-        shard: bool = False,
-        resume: bool = False,
         name: str | None = None,
+        **changes: Any,
     ) -> None:
+        settings = replace(settings or IndexSettings(), **changes)
         self._name = name or str(folder)
-        settings = {
+        sent = {
             "field": CONTENTS,
-            "impactScale": impact_scale,
-            "signed": signed,
-            "pairTerms": pair_terms,
-            "storeRaw": store_raw,
-            "storeDocvectors": store_docvectors,
-            "filterFields": list(filter_fields),
-            "shard": shard,
-            "threads": threads,
+            "impactScale": settings.impact_scale or 1.0,
+            "signed": settings.signed,
+            "pairTerms": settings.pair_terms,
+            "storeRaw": settings.store_raw,
+            "storeDocvectors": settings.store_docvectors,
+            "filterFields": settings.filter_fields,
+            "shard": settings.shard,
+            "threads": settings.threads or 1,
             "memoryBufferMb": _MEMORY_BUFFER_MB,
-            "resume": resume,
+            "resume": settings.may_resume,
         }
         indexer = java_class("io.compneg.ImpactIndexer")
         self._exchange = _Exchange()
         try:
             with self._java_errors():
-                self._indexer = indexer(os.path.abspath(folder), json.dumps(settings), self._exchange.path)
+                self._indexer = indexer(os.path.abspath(folder), json.dumps(sent), self._exchange.path)
         except BaseException:
             self._exchange.close()
             raise
@@ -134,9 +120,10 @@ class ImpactWriter:
         return state
 
     @property
-    def counts(self) -> Counts:
-        """What was written, without the blocks that threads still work on."""
-        return Counts(*self._call(lambda java: java.counts()))
+    def counts(self) -> tuple[int, int]:
+        """The documents written, and how many of them have no term; without the blocks that threads still work on."""
+        documents, empty = self._call(lambda java: java.counts())
+        return documents, empty
 
     def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> list[str]:
         """Adds documents; waits only while threads have too many blocks to work on.

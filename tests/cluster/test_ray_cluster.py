@@ -136,7 +136,7 @@ def test_a_server_sits_on_the_cluster(films, nodes):
         assert len(wanted) == 20
         assert len(nodes.workers("ray::ShardActor")) == 2
         assert server.get(search.format("served"))[1]["candidates"] == wanted
-        build_sharded_index(films / "films.jsonl", index, 1, store_raw=True, overwrite=True)
+        build_sharded_index(films / "films.jsonl", index, 1, store_raw=True, existing="overwrite")
         until = time.monotonic() + 60
         while len(nodes.workers("ray::ShardActor")) != 1 and time.monotonic() < until:
             time.sleep(0.2)

@@ -246,11 +246,11 @@ def test_a_build_that_is_continued(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         build(["year"], "d1")
-    message = refusal(build, [], "d2", resume=True, error=OutputError)
+    message = refusal(build, [], "d2", existing="resume", error=OutputError)
     assert "cannot be continued, because filter_fields changed since" in message
-    build(["year"], "d2", resume=True)
-    check_target(tmp_path / "i", overwrite=True)
+    build(["year"], "d2", existing="resume")
+    check_target(tmp_path / "i", may_overwrite=True)
     with SignedImpactSearcher(tmp_path / "i", LookupEncoder({})) as searcher:
         assert len(searcher.search(Linear({"a": 1.0}), filter={"year": "1960..1969"})) == 2
-    build([], "d2", overwrite=True)
+    build([], "d2", existing="overwrite")
     assert Manifest.read(tmp_path / "i").filter_fields == ()

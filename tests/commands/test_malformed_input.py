@@ -224,10 +224,10 @@ FLAGS = r"""
 index  # --collection and --index are needed, or --verify
 index --collection documents.jsonl
 index --collection documents.jsonl --index new --threads 0  # argument --threads: must be a whole number from 1, got 0
-index --collection documents.jsonl --index new --impact-scale 0  # argument --impact-scale: must be…above 0, got 0
-index --collection documents.jsonl --index new --impact-scale nan  # argument --impact-scale: must be…above 0, got nan
-index --collection documents.jsonl --index new --impact-scale 1e300  # the impact scale must be above 0 and…, got 1e+300
-index --collection documents.jsonl --index new --pair-terms 1  # pair terms must be 0, or from 2 to 256, got 1
+index --collection documents.jsonl --index new --impact-scale 0  # argument --impact-scale: must be…, got 0
+index --collection documents.jsonl --index new --impact-scale nan  # argument --impact-scale: must be…, got nan
+index --collection documents.jsonl --index new --impact-scale 1e300  # argument --impact-scale: …, got 1e300
+index --collection documents.jsonl --index new --pair-terms 1  # argument --pair-terms: …2 to 256, got 1
 index --collection documents.jsonl --index new --on-error never
 index --collection documents.jsonl --index new --max-length 0
 index --collection documents.jsonl --index new --head what:ever
@@ -240,7 +240,7 @@ index --collection half.jsonl.gz --index new
 index --collection documents.jsonl --index new --verify films
 index --collection documents.jsonl --index new --threads x  # argument --threads: must be a whole number from 1, got x
 index --collection documents.jsonl --index new --colour x  # there is no --colour; did you mean --collection?
-index --collection documents.jsonl --index new --pair-terms 257  # pair terms must be 0, or from 2 to 256, got 257
+index --collection documents.jsonl --index new --pair-terms 257  # argument --pair-terms: …2 to 256, got 257
 index --collection documents.jsonl --index new --b 2  # b must be a number from 0 to 1, got 2.0
 index --collection documents.jsonl --index new --encoder m --k1 1.2  # m: k1 and b are parameters of bm25, not of…
 index --collection documents.jsonl --index new --precision int8  # bm25: no model is run, so options of one…have no use
@@ -273,7 +273,7 @@ search --index films --query spy --cpt-weight 1_000  # argument --cpt-weight: mu
 search --index films --query spy --cpt-weight 1e400  # argument --cpt-weight: must be a finite number above 0, got 1e400
 search --index films --query spy --exclusion ٠.٥  # argument --exclusion: must be one of any, all, or…, got ٠.٥
 search --index films --query spy --model-weight 1_0  # argument --model-weight: must be a finite…from 0, got 1_0
-index --collection documents.jsonl --index new --pair-terms ٤  # argument --pair-terms: must be a whole number, got ٤
+index --collection documents.jsonl --index new --pair-terms ٤  # argument --pair-terms: …2 to 256, got ٤
 index --collection documents.jsonl --index new --k1 1_0  # argument --k1: must be a finite number, got 1_0
 index --collection documents.jsonl --index new --head snrelu:max:1_0  # head 'snrelu:max:1_0': epsilon must be…got '1_0'
 encode --collection documents.jsonl --output new --encoder broken --shard-id ١  # argument --shard-id:…number, got ١

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from pyserini_compneg.commands.running import run_main
-from pyserini_compneg.support.errors import IndexFormatError, InputError, OutputError
+from pyserini_compneg.support.errors import IndexFormatError, InputError
 
 
 def usage(argv):
@@ -29,7 +29,6 @@ def failing(error):
     [
         (IndexFormatError("no index in x"), 2, "error: no index in x\n"),
         (InputError("bad input"), 2, "error: bad input\n"),
-        (OutputError("give overwrite=True or resume=True"), 1, "error: give --overwrite or --resume\n"),
         (KeyboardInterrupt(), 130, "interrupted\n"),
         (OSError(errno.ENOSPC, "No space left on device"), 1, "error: no space left on device\n"),
         (PermissionError(errno.EACCES, "Permission denied", "a/b"), 1, "error: a/b: permission denied\n"),

@@ -71,7 +71,10 @@ VECTOR_FAULTS += [
         ('{"a": Infinity}', "not valid JSON: Non-standard token 'Infinity'"),
         ('{"a": 1e999}', "the weight of 'a' must be at most 1048576, got Infinity"),
         ('{"a": 1048577}', "the weight of 'a' must be at most 1048576, got 1048577"),
-        ('{"a": 1, "b": -3}', "the weight of 'b' is negative, -3; to index negative weights give signed=True"),
+        (
+            '{"a": 1, "b": -3}',
+            "the weight of 'b' is negative, -3; to index negative weights give --signed (signed=True)",
+        ),
         (
             '{"a": 1.5}',
             "the weight of 'a' must be a whole number, got 1.5; for fractional weights give an impact scale, for "
@@ -191,7 +194,7 @@ def test_ids_have_the_same_rules_with_texts_and_with_vectors(tmp_path, field):
         refusals = []
         for encoder in ("bm25", "splade"):
             try:
-                build_index(path, tmp_path / encoder, encoder, overwrite=True)
+                build_index(path, tmp_path / encoder, encoder, existing="overwrite")
             except InputError as error:
                 refusals.append(str(error).partition(", got ")[0].partition("the document id ")[0])
         assert len(refusals) == (0 if docid in GOOD_IDS else 2), repr(docid)
@@ -257,14 +260,14 @@ def test_what_is_no_file_in_a_folder_is_left_out(tmp_path):
     for name in ("l", "m", "n"):
         (folder / name).symlink_to(".")
     assert build_index(folder, folder / "index").documents == 1
-    assert build_index(folder, folder / "index", overwrite=True).documents == 1
+    assert build_index(folder, folder / "index", existing="overwrite").documents == 1
 
 
 def test_an_index_never_replaces_its_collection(tmp_path):
     index = tmp_path / "index"
     build_index(write_jsonl(tmp_path / "c.jsonl", GOOD), index)
     inside = write_jsonl(index / "c.jsonl", GOOD)
-    message = refusal(build_index, inside, index, overwrite=True)
+    message = refusal(build_index, inside, index, existing="overwrite")
     assert message == f"{inside}: is in the folder of the index, {index}; give another folder"
     assert inside.exists()
 

@@ -81,7 +81,7 @@ def test_every_format_holds_the_same_documents(tmp_path, monkeypatch, name, piec
 def test_an_index_of_a_format(tmp_path, name, caplog):
     caplog.set_level("INFO")
     path = write(tmp_path / name, FILES[name])
-    build_index(path, tmp_path / "index", store_raw=True, filter_fields=["year"], overwrite=True)
+    build_index(path, tmp_path / "index", store_raw=True, filter_fields=["year"], existing="overwrite")
     said = f"{path}: {name[2:]} with the fields id, title, text, year"
     assert [record.getMessage() for record in caplog.records].count(said) == 1
     with ImpactReader(tmp_path / "index") as reader:

@@ -122,9 +122,10 @@ def test_an_existing_index_is_refused_before_the_collection_is_read(tmp_path, in
     before = contents(index)
     broken = write_jsonl(tmp_path / "broken.jsonl", "broken")
     message = refusal(build_index, broken, index, error=OutputError)
-    assert message == f"{index}: exists already; give overwrite=True to replace it, or another folder"
+    said = "exists already; give --overwrite (existing='overwrite') to replace it, or another folder"
+    assert message == f"{index}: {said}"
     with pytest.raises(InputError, match="not valid JSON"):
-        build_index(broken, index, overwrite=True)
+        build_index(broken, index, existing="overwrite")
     assert contents(index) == before
     assert hidden(tmp_path) == []
 
@@ -134,7 +135,7 @@ def test_an_empty_folder_is_filled_and_an_index_replaced(tmp_path, collection):
     index.mkdir()
     build_index(collection, index)
     assert with_birds(index) == ["d3", "d1"]
-    build_index(write(tmp_path / "other.jsonl", ("x", "birds")), index, overwrite=True)
+    build_index(write(tmp_path / "other.jsonl", ("x", "birds")), index, existing="overwrite")
     assert with_birds(index) == ["x"]
     assert Manifest.read(index).documents == 1
     assert hidden(tmp_path) == []
@@ -143,14 +144,14 @@ def test_an_empty_folder_is_filled_and_an_index_replaced(tmp_path, collection):
 def test_an_index_that_lost_its_segments_file_can_be_replaced(collection, index):
     (segments,) = index.glob("segments_*")
     segments.unlink()
-    build_index(collection, index, replace=True)
+    build_index(collection, index, existing="replace")
     assert with_birds(index) == ["d3", "d1"]
 
 
 def test_a_link_to_an_index_is_followed(tmp_path, collection, index):
     link = tmp_path / "link"
     link.symlink_to(index)
-    build_index(collection, link, overwrite=True)
+    build_index(collection, link, existing="overwrite")
     assert link.is_symlink()
     assert with_birds(index) == with_birds(link) == ["d3", "d1"]
 
@@ -168,7 +169,7 @@ def test_a_file_in_the_place_of_the_index(tmp_path, collection):
 def test_nothing_but_an_index_is_overwritten(tmp_path, collection, name):
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / name).write_text("dear")
-    message = refusal(build_index, collection, tmp_path / "letters", overwrite=True, error=OutputError)
+    message = refusal(build_index, collection, tmp_path / "letters", existing="overwrite", error=OutputError)
     assert message == f"{tmp_path / 'letters'}: exists and is no index; give another folder"
     assert (tmp_path / "letters" / name).read_text() == "dear"
 
@@ -177,7 +178,7 @@ def test_nothing_but_an_index_is_overwritten(tmp_path, collection, name):
 def test_nothing_that_was_put_into_an_index_is_lost(collection, index, name):
     (index / name).mkdir() if name == "letters" else (index / name).write_text("dear")
     with pytest.raises(OutputError) as caught:
-        build_index(collection, index, overwrite=True)
+        build_index(collection, index, existing="overwrite")
     said = f"{index}: holds {name!r}, which is no part of an index; move it, or give another folder"
     assert str(caught.value) == said
     assert (index / name).exists()
@@ -194,11 +195,11 @@ def test_an_interruption_leaves_what_was_there(tmp_path, collection, index, monk
 
     with monkeypatch.context() as patch, pytest.raises(interruption):
         patch.setattr(ImpactWriter, "drain", drain)
-        build_index(collection, target, overwrite=overwrite)
+        build_index(collection, target, existing="overwrite" if overwrite else "refuse")
     assert contents(index) == before
     assert target.exists() == overwrite
     assert hidden(tmp_path) == []
-    build_index(collection, target, overwrite=overwrite)
+    build_index(collection, target, existing="overwrite" if overwrite else "refuse")
     assert with_birds(target) == ["d3", "d1"]
 
 
@@ -232,7 +233,7 @@ def test_the_command(tmp_path, collection, capfd):
     assert main(arguments) == 0
     assert capfd.readouterr() == ("", f"{index}: 3 documents, encoder bm25\n")
     assert main(arguments) == 1
-    said = f"error: {index}: exists already; give --overwrite to replace it, or another folder\n"
+    said = f"error: {index}: exists already; give --overwrite (existing='overwrite') to replace it, or another folder\n"
     assert capfd.readouterr() == ("", said)
     more = ["--overwrite", "--threads", "2", "--store-raw", "--optimize", "--impact-scale", "100"]
     assert main([*arguments, *more]) == 0
@@ -303,14 +304,14 @@ def test_a_failed_exchange_keeps_the_old_index(tmp_path, collection, index, monk
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(staging, "_exchange", exchange)
         patch.setattr(Path, "rename", fails)
-        build_index(collection, index, overwrite=True)
+        build_index(collection, index, existing="overwrite")
     assert with_birds(index) == ["x"]
     assert hidden(tmp_path) == []
 
 
 def test_without_an_exchange_in_one_step(tmp_path, collection, index, monkeypatch):
     monkeypatch.setattr(staging, "_exchange", lambda a, b: False)
-    build_index(collection, index, overwrite=True)
+    build_index(collection, index, existing="overwrite")
     assert with_birds(index) == ["d3", "d1"]
     assert hidden(tmp_path) == []
 

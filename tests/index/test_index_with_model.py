@@ -88,12 +88,12 @@ def test_a_build_is_continued(tmp_path, collection, model, monkeypatch, name, mo
         StandInEncoder, "stream", lambda self, batches: stream(self, (seen.extend(texts) or texts for texts in batches))
     )
     monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder(precision="int8"))
-    assert refusal(build_index, collection, tmp_path / "index", name, resume=True, error=OutputError) == (
+    assert refusal(build_index, collection, tmp_path / "index", name, existing="resume", error=OutputError) == (
         f"{tmp_path / 'index'}: the unfinished build cannot be continued, because settings changed since; give "
-        "replace=True to start anew"
+        "--replace (existing='replace') to start anew"
     )
     monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder())
-    assert build_index(collection, tmp_path / "index", moved, resume=True).encoder == moved
+    assert build_index(collection, tmp_path / "index", moved, existing="resume").encoder == moved
     assert 0 < len(seen) < DOCUMENTS - 20
     assert postings(tmp_path / "index", term) == postings(tmp_path / "expected", term) != {}
     assert hidden(tmp_path) == []

@@ -100,7 +100,7 @@ def test_kills_at_random_points(tmp_path, collection, old, encoder):
             killed += 1
         if contents(index) != before:  # complete, or killed after the exchange
             assert rankings(index) == rankings(expected)
-            build_index(old, index, encoder, overwrite=True)
+            build_index(old, index, encoder, existing="overwrite")
             before = contents(index)
         else:
             assert ended[0] != 0
@@ -138,9 +138,11 @@ def test_an_unfinished_build_is_continued(tmp_path, collection, unfinished, monk
     added, add_lines = [], ImpactWriter.add_lines
     with monkeypatch.context() as patch:
         patch.setattr(ImpactWriter, "add_lines", lambda *all_: added.append(all_[1]) or add_lines(*all_))
-        manifest = build_index(collection, unfinished, "splade", resume=True)
+        manifest = build_index(collection, unfinished, "splade", existing="resume")
     assert 0 < sum(block.count(b"\n") for block in added) < DOCUMENTS - 10
-    assert build_index(collection, tmp_path / "expected", "splade", resume=True) == manifest  # nothing to continue
+    assert (
+        build_index(collection, tmp_path / "expected", "splade", existing="resume") == manifest
+    )  # nothing to continue
     assert manifest.documents == DOCUMENTS
     assert rankings(unfinished) == rankings(tmp_path / "expected")
     assert hidden(tmp_path) == []
@@ -148,10 +150,10 @@ def test_an_unfinished_build_is_continued(tmp_path, collection, unfinished, monk
 
 def test_an_unfinished_build_is_not_thrown_away_unasked(collection, unfinished):
     assert refusal(build_index, collection, unfinished, "splade", error=OutputError) == (
-        f"{unfinished}: there is an unfinished build of it; give resume=True to continue it, or overwrite=True to "
-        "throw it away"
+        f"{unfinished}: there is an unfinished build of it; give --resume (existing='resume') to continue it, or "
+        "--overwrite (existing='overwrite') to discard it"
     )
-    assert build_index(collection, unfinished, "splade", overwrite=True).documents == DOCUMENTS
+    assert build_index(collection, unfinished, "splade", existing="overwrite").documents == DOCUMENTS
     assert hidden(unfinished.parent) == []
 
 
@@ -172,10 +174,10 @@ def test_an_interruption_is_heard_while_java_merges(tmp_path, collection, old, m
         patch.setattr(build, "CHECKPOINT_SECONDS", 0)  # so that there are segments to merge
         patch.setattr(ImpactWriter, "_call", call)
         patch.setattr(writer, "_MILLISECONDS", 0)
-        build_index(collection, index, "splade", reorder=True, overwrite=True)
+        build_index(collection, index, "splade", reorder=True, existing="overwrite")
     assert asked == [False]
     assert contents(index) == before
-    assert build_index(collection, index, "splade", reorder=True, replace=True).documents == DOCUMENTS
+    assert build_index(collection, index, "splade", reorder=True, existing="replace").documents == DOCUMENTS
     assert hidden(tmp_path) == []
 
 
@@ -186,10 +188,14 @@ def test_another_build_is_not_continued(collection, unfinished):
             with (collection / "part1.jsonl").open("a") as handle:
                 handle.write("\n")
         assert refusal(
-            build_index, collection, unfinished, **{"encoder": "splade", "resume": True, **options}, error=OutputError
+            build_index,
+            collection,
+            unfinished,
+            **{"encoder": "splade", "existing": "resume", **options},
+            error=OutputError,
         ) == (
             f"{unfinished}: the unfinished build cannot be continued, because {changed} changed since; give "
-            "replace=True to start anew"
+            "--replace (existing='replace') to start anew"
         )
         assert hidden(unfinished.parent) == [".index.building"]
 
@@ -199,12 +205,12 @@ def test_replace_continues_if_it_can_and_else_starts_again(tmp_path, collection,
     monkeypatch.setattr(ImpactWriter, "add_lines", lambda *all_: added.append(all_[1]) or add_lines(*all_))
     plan = unfinished.parent / ".index.building"
     shutil.copytree(plan, tmp_path / "copy")
-    assert build_index(collection, unfinished, "splade", replace=True).documents == DOCUMENTS
+    assert build_index(collection, unfinished, "splade", existing="replace").documents == DOCUMENTS
     assert 0 < sum(block.count(b"\n") for block in added) < DOCUMENTS - 10
     (tmp_path / "copy").rename(plan)
     with (collection / "part1.jsonl").open("a") as handle:
         handle.write('\n{"id": "new", "vector": {"a": 1}}\n')
-    assert build_index(collection, unfinished, "splade", replace=True).documents == DOCUMENTS + 1
+    assert build_index(collection, unfinished, "splade", existing="replace").documents == DOCUMENTS + 1
     assert caplog.messages[-2:][0] == f"{unfinished}: sources changed since the unfinished build, so it starts anew"
     assert hidden(tmp_path) == []
 
@@ -215,10 +221,10 @@ def test_what_a_killed_build_left_is_removed_by_the_next_command(tmp_path, colle
     building.mkdir()
     (building / "_0.doc").touch()
     (tmp_path / ".index.lock").touch()
-    said = f"{index}: exists already; give overwrite=True to replace it, or another folder"
+    said = f"{index}: exists already; give --overwrite (existing='overwrite') to replace it, or another folder"
     assert refusal(build_index, collection, index, "splade", error=OutputError) == said
     assert hidden(tmp_path) == []
-    with ImpactIndexer(index, "m", overwrite=True) as indexer:
+    with ImpactIndexer(index, "m", existing="overwrite") as indexer:
         assert refusal(build_index, collection, index, "splade", error=OutputError) == said
         indexer.add("d", {"a": 1})
     assert Manifest.read(index).documents == 1
@@ -229,7 +235,7 @@ def test_what_a_killed_build_left_is_removed_by_the_next_command(tmp_path, colle
 def test_a_damaged_plan_is_no_plan(collection, unfinished, content, encoder):
     plan = unfinished.parent / ".index.building" / "build.json"
     plan.write_text(content)
-    assert build_index(collection, unfinished, encoder, resume=True).documents == DOCUMENTS
+    assert build_index(collection, unfinished, encoder, existing="resume").documents == DOCUMENTS
     assert hidden(unfinished.parent) == []
 
 
@@ -243,7 +249,7 @@ def test_skipped_documents_are_listed_once_after_a_resume(tmp_path, collection, 
         patch.setattr(build, "CHECKPOINT_SECONDS", 0)
         patch.setattr(ImpactWriter, "duplicate_ids", lambda *_: (_ for _ in ()).throw(Killed))
         build_index(collection, tmp_path / "index", "splade", on_error="skip")
-    build_index(collection, tmp_path / "index", "splade", on_error="skip", resume=True)
+    build_index(collection, tmp_path / "index", "splade", on_error="skip", existing="resume")
     assert (tmp_path / "index" / SKIPPED_LOG).read_text() == (expected / SKIPPED_LOG).read_text()
     assert rankings(tmp_path / "index") == rankings(expected)
 
@@ -289,7 +295,7 @@ def test_a_full_disk_is_reported(tmp_path, collection, old, bad_lines):
 
 def test_the_root_of_the_file_system_is_no_index(collection):
     with pytest.raises(InputError, match="is in the folder of the index, /; give another folder$"):
-        build_index(collection, "/", "splade", resume=True)
+        build_index(collection, "/", "splade", existing="resume")
 
 
 @pytest.mark.skipif(not os.path.ismount("/proc"), reason="needs a folder that takes no files")

@@ -80,23 +80,23 @@ def test_vectors_of_shards_become_shards(tmp_path, collection, capsys):
 
 
 def test_shards_that_are_whole_are_kept(tmp_path, collection, monkeypatch, caplog):
-    built, build = [], sharded.build_index
+    built, build = [], sharded.build_part
 
-    def interrupted(*arguments, part, **options):
+    def interrupted(collection, part, *arguments):
         built.append(part.number)
         if len(built) == 2:
             raise KeyboardInterrupt
-        return build(*arguments, part=part, **options)
+        return build(collection, part, *arguments)
 
-    monkeypatch.setattr(sharded, "build_index", interrupted)
+    monkeypatch.setattr(sharded, "build_part", interrupted)
     with pytest.raises(KeyboardInterrupt):
         build_sharded_index(collection, tmp_path / "index", 3)
     assert not (tmp_path / "index").exists()
-    with pytest.raises(OutputError, match="there is an unfinished build of it; give resume=True"):
+    with pytest.raises(OutputError, match="there is an unfinished build of it; give --resume"):
         build_sharded_index(collection, tmp_path / "index", 3)
     with pytest.raises(OutputError, match="the unfinished build cannot be continued, because shards changed since"):
-        build_sharded_index(collection, tmp_path / "index", 2, resume=True)
-    assert build_sharded_index(collection, tmp_path / "index", 3, resume=True).documents == 8
+        build_sharded_index(collection, tmp_path / "index", 2, existing="resume")
+    assert build_sharded_index(collection, tmp_path / "index", 3, existing="resume").documents == 8
     assert built == [0, 1, 1, 2]
     assert hidden(tmp_path) == []
 
@@ -106,15 +106,15 @@ def test_only_an_index_is_replaced(tmp_path, collection):
     build_index(collection, index)
     with pytest.raises(OutputError, match="exists already"):
         build_sharded_index(collection, index, 2)
-    build_sharded_index(collection, index, 2, overwrite=True)
+    build_sharded_index(collection, index, 2, existing="overwrite")
     assert sorted(path.name for path in index.iterdir()) == [SHARDS_NAME, *(shard["path"] for shard in listed(index))]
     (index / "shard-00001-of-00002" / "notes").touch()
     with pytest.raises(OutputError) as refused:
-        build_index(collection, index, overwrite=True)
+        build_index(collection, index, existing="overwrite")
     said = "holds 'shard-00001-of-00002/notes', which is no part of an index; move it, or give another folder"
     assert str(refused.value) == f"{index}: {said}"
     (index / "shard-00001-of-00002" / "notes").unlink()
-    build_index(collection, index, overwrite=True)
+    build_index(collection, index, existing="overwrite")
     with open_reader(index) as reader:
         assert isinstance(reader, ImpactReader)
 
@@ -195,7 +195,7 @@ def test_a_folder_that_is_not_shared(tmp_path, collection):
     node = f"(built on the node {socket.gethostname()}; all nodes must reach the same paths)"
     assert str(refused.value) == f"{lost}: the shard cannot be read: no such file or directory {node}"
     assert not index.exists()
-    assert build_sharded_index(collection, index, 2, resume=True).documents == 8
+    assert build_sharded_index(collection, index, 2, existing="resume").documents == 8
 
 
 def test_a_collection_that_is_not_shared(tmp_path, collection):
@@ -209,7 +209,7 @@ def test_what_a_killed_part_left_is_no_part_of_the_index(tmp_path, collection):
     left = elsewhere("after", lambda: (building / ".shard-00000-of-00002.lock").touch())
     build_sharded_index(collection, index, 2, run=left)
     assert hidden(index) == []
-    assert build_sharded_index(collection, index, 2, overwrite=True).documents == 8
+    assert build_sharded_index(collection, index, 2, existing="overwrite").documents == 8
 
 
 def test_other_options_of_the_model_are_refused_before_a_shard_is_built(tmp_path, collection):
@@ -220,7 +220,7 @@ def test_other_options_of_the_model_are_refused_before_a_shard_is_built(tmp_path
 
     with pytest.raises(KeyboardInterrupt):
         build_sharded_index(collection, tmp_path / "index", 2, "mini", run=killed)
-    other = {"model_options": ModelOptions(top_terms=3), "resume": True}
+    other = {"model_options": ModelOptions(top_terms=3), "existing": "resume"}
     with pytest.raises(OutputError, match="cannot be continued, because settings changed since"):
         build_sharded_index(collection, tmp_path / "index", 2, "mini", **other)
 
@@ -233,7 +233,7 @@ def test_a_filter_field_that_no_document_has_is_found_before_a_shard_is_built(tm
         return [work(*part) for part in parts]
 
     with pytest.raises(InputError, match="no document has the filter field 'gener'; leave it out"):
-        build_sharded_index(collection, tmp_path / "index", 2, run=run, filter_fields=["contents", "gener"])
+        build_sharded_index(collection, tmp_path / "index", 2, run=run, filter_fields=["gener"])
     assert done == ["looking for filter fields"]
 
 

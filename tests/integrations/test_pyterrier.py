@@ -145,7 +145,10 @@ def test_indexing_texts(tmp_path, index):
     }
     loaded = pt.Artifact.load(str(tmp_path / "index"))
     assert isinstance(loaded, host.CompNegIndex)
-    assert made.indexer(overwrite=True).index(TEXTS[:2]).retriever().search("spy")["docno"].tolist() == ["d1", "d2"]
+    assert made.indexer(existing="overwrite").index(TEXTS[:2]).retriever().search("spy")["docno"].tolist() == [
+        "d1",
+        "d2",
+    ]
 
 
 def test_indexing_weights(tmp_path):

@@ -223,7 +223,7 @@ def test_impacts_of_another_index(tmp_path, index, documents):
 
 def test_a_build_goes_on_without_the_file_of_the_last(index):
     (index / f"{FILE}.tmp").write_text("killed")
-    with ImpactWriter(index, filter_fields=["kind"], resume=True) as writer:
+    with ImpactWriter(index, filter_fields=["kind"], existing="resume") as writer:
         assert not (index / FILE).exists()
         assert not (index / f"{FILE}.tmp").exists()
         writer.optimize(reorder=True)
@@ -232,12 +232,12 @@ def test_a_build_goes_on_without_the_file_of_the_last(index):
 
 
 def test_a_writer_that_is_refused_leaves_the_file(index):
-    with ImpactWriter(index, filter_fields=["kind"], resume=True) as writer:
+    with ImpactWriter(index, filter_fields=["kind"], existing="resume") as writer:
         writer.optimize(reorder=True)
         writer.commit()
         there = (index / FILE).read_bytes()
         with pytest.raises(OutputError):
-            ImpactWriter(index, filter_fields=["kind"], resume=True)
+            ImpactWriter(index, filter_fields=["kind"], existing="resume")
         assert (index / FILE).read_bytes() == there
 
 

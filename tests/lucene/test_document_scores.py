@@ -73,7 +73,7 @@ def test_unknown_documents(tmp_path, docid, caplog):
 
 def test_a_document_that_is_back_after_its_deletion(tmp_path):
     index = write_index(tmp_path / "index", {"d": {"a": 1}, "other": {"a": 1}}, deleted=["d"])
-    with ImpactWriter(index, resume=True) as writer:
+    with ImpactWriter(index, existing="resume") as writer:
         add_documents(writer, {"d": {"a": 5}})
         writer.commit()
     with SignedImpactSearcher(index, LookupEncoder({})) as searcher:

@@ -298,11 +298,11 @@ def test_a_searcher_turns_to_the_index_that_took_its_place(index, tmp_path):
     with SignedImpactSearcher(index) as searcher:
         assert not searcher.reopen()
         films = write_jsonl(tmp_path / "films.jsonl", {"id": "new", "contents": "spy"}, {"id": "n2", "contents": "war"})
-        build_sharded_index(films, index, 2, overwrite=True)
+        build_sharded_index(films, index, 2, existing="overwrite")
         assert searcher.search("spy")[0].docid != "new"
         assert searcher.reopen()
         assert [hit.docid for hit in searcher.search("spy")] == ["new"]
-        build_index(films, index, overwrite=True)  # an index without shards
+        build_index(films, index, existing="overwrite")  # an index without shards
         assert searcher.reader.is_replaced()
         with pytest.raises(IndexFormatError):
             searcher.reopen()

@@ -226,7 +226,7 @@ def test_a_replaced_index_is_seen_when_it_is_opened_again(tmp_path):
     with SignedImpactSearcher(index) as searcher:
         before = searcher.search("spy")
         assert not searcher.reopen()
-        build_index(other, index, overwrite=True)
+        build_index(other, index, existing="overwrite")
         assert searcher.search("spy") == before  # of the index that was opened
         assert searcher.reopen()
         assert docids(searcher.search("spy")) == ["new"]

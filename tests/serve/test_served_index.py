@@ -33,7 +33,7 @@ def index(folder):
 
 def replace(folder, *docids):
     documents = ({"id": docid, "contents": "a spy"} for docid in docids)
-    build_index(write_jsonl(folder.parent / "new.jsonl", *documents), folder, overwrite=True)
+    build_index(write_jsonl(folder.parent / "new.jsonl", *documents), folder, existing="overwrite")
 
 
 def docids(searcher):

@@ -32,7 +32,9 @@ def test_a_replaced_index_is_reloaded_and_a_signal_ends_the_server_after_its_ans
     with served.serving("--index", folder) as server:
         before = docids(server)
         assert set(before) == {"d1", "d2", "d3"}
-        build_index(write_jsonl(tmp_path / "new.jsonl", {"id": "n1", "contents": "a spy"}), folder, overwrite=True)
+        build_index(
+            write_jsonl(tmp_path / "new.jsonl", {"id": "n1", "contents": "a spy"}), folder, existing="overwrite"
+        )
         until = time.monotonic() + 60
         while (now := docids(server)) == before and time.monotonic() < until:
             time.sleep(0.05)

@@ -182,7 +182,7 @@ class Workplace(ExitStack):
                 encoder,
                 threads=self.threads,
                 store_raw=True,
-                resume=True,
+                existing="resume",
                 model_options=options,
             )
         return index

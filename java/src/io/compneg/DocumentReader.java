@@ -214,7 +214,7 @@ final class DocumentReader {
   private int impact(String term, double weight) throws BadDocument {
     if (!negativeWeights && weight < 0) {
       throw new BadDocument("the weight of " + quoted(term) + " is negative, " + number(weight)
-          + "; to index negative weights give signed=True");
+          + "; to index negative weights give --signed (signed=True)");
     }
     double impact = Math.rint(weight * scale);
     if (!(Math.abs(impact) <= LARGEST_IMPACT)) {

@@ -1,0 +1,98 @@
+"""The settings of a new index. One object has all of them, from the flags of a command down to Java."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from pyserini_compneg.expression.filters import checked_fields
+from pyserini_compneg.lucene.manifest import LARGEST_IMPACT
+from pyserini_compneg.support.arguments import finite_number, whole_number
+from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.options import COUNT, Number, check_options, option
+
+MOST_PAIR_TERMS = 256
+"""A document with so many terms has 32,640 pairs."""
+
+Existing = Literal["refuse", "resume", "overwrite", "replace", "resume or overwrite"]
+
+_RESERVED = {"id", "contents", "raw"}
+_SCALE = Number(f"a finite number above 0, at most {LARGEST_IMPACT}", finite_number, lambda x: 0 < x <= LARGEST_IMPACT)
+_PAIRS = Number(
+    f"0, or a whole number from 2 to {MOST_PAIR_TERMS}", whole_number, lambda n: n == 0 or 2 <= n <= MOST_PAIR_TERMS
+)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """How an index is made.
+
+    Attributes:
+        threads: Threads that parse and index: by default as many as processors, at most four times as many.
+        store_raw: Keep each document's source, which is shown with its hit.
+        filter_fields: Fields of each document's source that a search can filter by: texts, numbers, or lists of these.
+        impact_scale: Impact = round(weight * impact_scale), half to even, above 0 and at most ``LARGEST_IMPACT``. What
+            rounds to 0 is dropped. With 1 the weights must be whole numbers. None is 256 where BM25 takes part, 51.2
+            for models, as in Pyserini, and 1 for vectors that documents bring.
+        pair_terms: Write Combined Pseudo-Terms: the pairs ``a∩b`` of each document's so many heaviest terms, with
+            impact √(dᵢ·dⱼ) (Krasakis et al., Eq. 7); 0 for none, at most ``MOST_PAIR_TERMS``.
+        signed: Take negative weights, each as an impact of the complement term ``¬t``.
+        store_docvectors: Keep each document's terms and impacts as a term vector.
+        optimize: Merge the index into one segment.
+        reorder: Merge the index, put documents that share terms beside each other, and write the largest impacts of
+            each block of documents. Searches find the same, and the first hits faster.
+        on_error: ``stop`` at a bad document, or ``skip`` it and list it in the index's ``SKIPPED_LOG``. Of documents
+            with the same id, all but the first are bad.
+        existing: What to do if the index, or an unfinished build of it, is there already. ``refuse`` raises an
+            OutputError. ``resume`` continues the unfinished build; if something has changed since, it raises an
+            OutputError. ``overwrite`` replaces the index, and discards the unfinished build. ``replace`` replaces the
+            index, and continues the unfinished build if nothing has changed since, else starts again. ``resume or
+            overwrite`` does the same, but raises an OutputError if something has changed.
+        shard: The index is a shard of a larger one, which has the filter fields; the documents here may lack some.
+    """
+
+    threads: int | None = option(None, "threads (default: one for each processor)", COUNT)
+    store_raw: bool = option(False, "keep each document's line, to show it with its hit")
+    filter_fields: tuple[str, ...] = ()
+    impact_scale: float | None = option(
+        None,
+        "impact = round(weight * X); default 256 for bm25 and bm25+MODEL, 51.2 for models, 1 for vectors of whole "
+        "numbers",
+        _SCALE,
+    )
+    pair_terms: int = option(
+        0,
+        "also index the pairs of each document's N heaviest terms, for search --cpt materialised",
+        _PAIRS,
+        metavar="N",
+    )
+    signed: bool = option(False, "accept negative weights, as complement terms")
+    store_docvectors: bool = option(False, "keep each document's terms and impacts")
+    optimize: bool = option(False, "merge the index into one segment")
+    reorder: bool = option(
+        False, "merge it, and put documents with common terms beside each other: finds the first hits faster"
+    )
+    on_error: Literal["stop", "skip"] = option(
+        "stop",
+        "a bad document ends the build (default), or is skipped and listed in the index",
+        choices=("stop", "skip"),
+    )
+    existing: Existing = field(default="refuse", metadata={"choices": get_args(Existing)})
+    shard: bool = False
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        fields = checked_fields(self.filter_fields)
+        if taken := _RESERVED.intersection(fields):
+            raise ArgumentError(f"filter fields: {min(taken)!r} has another use in the index; rename the field")
+        object.__setattr__(self, "filter_fields", fields)
+
+    @property
+    def may_overwrite(self) -> bool:
+        """Whether an index that is there may be replaced, and an unfinished build discarded."""
+        return self.existing in ("overwrite", "replace", "resume or overwrite")
+
+    @property
+    def may_resume(self) -> bool:
+        """Whether an unfinished build may be continued."""
+        return self.existing in ("resume", "replace", "resume or overwrite")
