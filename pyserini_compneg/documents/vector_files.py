@@ -143,29 +143,25 @@ class ShardFile:
 
     def _unfinished(self) -> dict[str, Any] | None:
         """The state of unfinished work, if all its data are there."""
-        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        with suppress(OSError, ValueError, RecursionError):
             state: dict[str, Any] = json.loads(self._state.read_text(encoding="utf-8"))
-            position, counts = state["position"], (state["bytes"], state["documents"], *state["position"])
-            if (
-                all(type(number) is int and number >= 0 for number in counts)
-                and len(position) == 2
-                and position[1] >= 1
-                and isinstance(state["plan"], dict)
-                and self._partial.stat().st_size >= state["bytes"]
-            ):
-                return state
+            match state:
+                case {"plan": dict(), "bytes": int(size), "documents": int(count), "position": [int(file), int(line)]}:
+                    if min(size, count, file) >= 0 and line >= 1 and self._partial.stat().st_size >= size:
+                        return state
         return None
 
 
-def clear_unfinished(path: Path, overwrite: bool, resume: bool) -> None:
-    """Discards unfinished work of an earlier run, unless it is to be resumed."""
-    state, partial = _state_of(path), _partial_of(path)
-    if resume or not state.exists():
-        return
-    if not overwrite:
+def check_unfinished(path: Path) -> None:
+    """Refuses unfinished work of an earlier run."""
+    if _state_of(path).exists():
         raise _unfinished_work(path)
-    state.unlink(missing_ok=True)
-    partial.unlink(missing_ok=True)
+
+
+def clear_unfinished(path: Path) -> None:
+    """Discards unfinished work of an earlier run."""
+    _state_of(path).unlink(missing_ok=True)
+    _partial_of(path).unlink(missing_ok=True)
 
 
 def _partial_of(path: Path) -> Path:

@@ -17,6 +17,7 @@ from pyserini_compneg.documents.vector_files import (
     check_number_of_shards,
     check_output,
     check_same_division,
+    check_unfinished,
     clear_unfinished,
 )
 from pyserini_compneg.encode.bm25 import count_terms, mean_length
@@ -92,7 +93,8 @@ def _check_folder(paths: Sequence[Path], settings: EncodeSettings) -> None:
     """Refuses outputs that exist and unfinished work, before anything is read."""
     for path in paths:
         check_output(path, settings.overwrite or (settings.resume and not path.is_dir()))
-        clear_unfinished(path, False, settings.overwrite or settings.resume)
+        if not (settings.overwrite or settings.resume):
+            check_unfinished(path)
     check_same_division(paths[0])
 
 
@@ -129,7 +131,7 @@ def _begin(folder: Path, record: Mapping[str, Any], replaced: Sequence[Path]) ->
     (folder / PLAN_FILE).unlink(missing_ok=True)  # first: no shard may ever stand beside a plan that is not its own
     for path in [*replaced, folder / VECTORS_FILE] if replaced else ():
         path.unlink(missing_ok=True)
-        clear_unfinished(path, True, False)
+        clear_unfinished(path)
     with atomic_writer(folder / PLAN_FILE, "make room, or give another --output") as handle:
         json.dump(record, handle)
 

@@ -78,31 +78,26 @@ def test_a_stream_keeps_the_order(checkpoints, cache):
     assert all(alike(*pair, 2e-5) for pair in zip(found[0] + found[2][1:] + found[3], whole, strict=True))
 
 
-def test_a_second_run_encodes_nothing(checkpoints, cache, monkeypatch):
-    expected = queries(checkpoints.bert).encode_batch([*QUERIES, " spy films "])
-    assert expected[-1] == expected[0]
+def test_a_query_is_encoded_once(checkpoints, cache, monkeypatch):
+    encoded, encode_tokens = [], sides.SideEncoder.encode_tokens
+    monkeypatch.setattr(
+        sides.SideEncoder, "encode_tokens", lambda self, ids: encoded.append(len(ids)) or encode_tokens(self, ids)
+    )
+    first, second = queries(checkpoints.bert).encode_batch([QUERIES[0], f" {QUERIES[0]} "])
+    kept = dict(first)
+    first.clear()  # which changes neither the other vector nor what is kept
+    expected = queries(checkpoints.bert).encode_batch([*QUERIES, QUERIES[3], " " + QUERIES[2]])
+    assert expected[0] == second == kept != {}
+    assert encoded == [1, len(QUERIES) - 1]
     (file,) = (cache / "queries").iterdir()
     assert file.name.endswith("-fp32-onnx-64.sqlite")
     monkeypatch.setattr(sides, "OnnxModel", None)
     for path in (cache / "models").rglob(MODEL_FILE):
         path.write_bytes(b"broken")
     again = queries(checkpoints.bert)
-    assert again.encode_batch(QUERIES) == expected[:-1]
+    assert again.encode_batch(QUERIES) == expected[:4]
     assert again.encode_batch([QUERIES[1]])[0] == expected[1]
     assert again.encode_batch([]) == []
-
-
-def test_only_new_queries_are_encoded(checkpoints, cache, monkeypatch):
-    queries(checkpoints.bert).encode_batch(QUERIES[:2])
-    seen = []
-    encode_tokens = sides.SideEncoder.encode_tokens
-    monkeypatch.setattr(
-        sides.SideEncoder, "encode_tokens", lambda self, ids: seen.append(len(ids)) or encode_tokens(self, ids)
-    )
-    encoder = queries(checkpoints.bert)
-    encoder.encode_batch([*QUERIES, QUERIES[3], " " + QUERIES[2]])
-    encoder.encode_batch(QUERIES)
-    assert seen == [2]
 
 
 def test_other_settings_have_other_vectors(checkpoints, cache):
@@ -110,14 +105,6 @@ def test_other_settings_have_other_vectors(checkpoints, cache):
         queries(checkpoints.bert, options).encode_batch(["spy films"])
     queries(checkpoints.bert, ModelOptions(top_terms=2)).encode_batch(["spy films"])
     assert len(list((cache / "queries").iterdir())) == 4
-
-
-def test_a_vector_that_is_changed_stays_as_it_was(checkpoints, cache):
-    encoder = queries(checkpoints.bert)
-    first, second = encoder.encode_batch(["spy films", "spy films"])
-    kept = dict(first)
-    first.clear()
-    assert second == encoder.encode_batch(["spy films"])[0] == kept != {}
 
 
 def test_cut_texts_are_warned_of(checkpoints, cache, caplog):

@@ -194,22 +194,21 @@ def test_a_cache_that_cannot_be_written(checkpoints, cache, quick, tmp_path, mon
     refused(tmp_path / "file" / "models", "not a directory")
 
 
-@pytest.mark.parametrize("package", ["onnx", "onnxscript"])
-def test_packages_that_are_missing(checkpoints, cache, monkeypatch, package):
-    monkeypatch.setitem(sys.modules, package, None)
-    message = refusal(export_model, side(checkpoints.bert), error=EncodingError)
-    assert message == f"export needs the package {package}; {install_hint('export')}"
-    assert names(cache) == []
-
-
-def test_a_model_that_torch_cannot_export(checkpoints, cache, monkeypatch):
+def test_what_cannot_be_exported(checkpoints, cache, monkeypatch):
     def fails(*_, **__):
         raise RuntimeError("\nno such operator\nand much more")
 
+    def refused():
+        message = refusal(export_model, side(checkpoints.bert), error=EncodingError)
+        assert names(cache) == []
+        return message
+
+    for package in ("onnx", "onnxscript"):
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, package, None)
+            assert refused() == f"export needs the package {package}; {install_hint('export')}"
     monkeypatch.setattr(networks.graph.torch.onnx, "export", fails)
-    message = refusal(export_model, side(checkpoints.bert), error=EncodingError)
-    assert message == "the model cannot be exported: no such operator; choose --backend torch"
-    assert names(cache) == []
+    assert refused() == "the model cannot be exported: no such operator; choose --backend torch"
 
 
 def test_damaged_models(exported, tmp_path):

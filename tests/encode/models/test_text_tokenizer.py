@@ -54,10 +54,12 @@ def test_cut_texts_are_known(folder):
     assert ids[1] == ids[2] == ids[0]
 
 
-def test_the_prompt_counts(folder):
-    tokenizer = TextTokenizer(folder, 8, prompt="the film ")
+def test_prompts_and_lower_case(folder):
+    tokenizer, plain = TextTokenizer(folder, 8, prompt="the film "), TextTokenizer(folder, 8)
     assert terms(tokenizer, "the") == ["[CLS]", "the", "film", "the", "[SEP]"]
     assert tokenizer(["the " * 4, "the " * 5]).cut == [False, True]
+    assert tokenizer(["spy"], prompted=False) == plain(["spy"])
+    assert TextTokenizer(folder, 8, lowercase=True)(["SPY Film"]) == plain(["spy film"])
 
 
 def test_half_a_surrogate_pair_is_no_character(folder):
@@ -102,19 +104,14 @@ def test_a_tokenizer_of_another_model(folder, more):
     assert refusal(tokenizer.fit, size + more, "m", error=EncodingError) == expected
 
 
-def test_a_saved_tokenizer_is_the_same(folder, tmp_path):
-    tokenizer = TextTokenizer(folder, 8)
-    tokenizer.save(tmp_path / "tokenizer.json")
-    again = TextTokenizer(tmp_path, 8)
-    assert again.terms == tokenizer.terms
-    assert again(["the films " * 9, ""]) == tokenizer(["the films " * 9, ""])
-
-
-def test_a_vocabulary_alone(folder, tmp_path):
-    write_tokenizer(tmp_path, "vocab.txt")
-    texts = ["Spy films, not comedies!", "naïve ÉLITE", "¬ ∩"]
-    assert TextTokenizer(tmp_path, 32).terms == TextTokenizer(folder, 32).terms
-    assert TextTokenizer(tmp_path, 32)(texts) == TextTokenizer(folder, 32)(texts)
+def test_a_saved_tokenizer_and_a_vocabulary_alone_are_the_same(folder, tmp_path):
+    tokenizer, texts = TextTokenizer(folder, 32), ["Spy films, not comedies!", "naïve ÉLITE", "¬ ∩", "the films " * 20]
+    (tmp_path / "saved").mkdir()
+    tokenizer.save(tmp_path / "saved" / "tokenizer.json")
+    write_tokenizer(tmp_path / "words", "vocab.txt")
+    for place in ("saved", "words"):
+        again = TextTokenizer(tmp_path / place, 32)
+        assert (again.terms, again(texts)) == (tokenizer.terms, tokenizer(texts))
 
 
 def test_missing_and_damaged_tokenizers(tmp_path):
@@ -144,10 +141,3 @@ def test_the_tokenizer_is_what_transformers_makes_of_it(folder, tmp_path):
     texts = ["Spy FILM"]
     theirs = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(copy)(texts)["input_ids"]
     assert TextTokenizer(copy, 16, as_transformers=True)(texts).ids == theirs
-
-
-def test_lower_case_comes_first_and_a_prompt_can_be_left_out(folder):
-    lower, plain = TextTokenizer(folder, 16, lowercase=True), TextTokenizer(folder, 16)
-    assert lower(["SPY Film"]).ids == plain(["spy film"]).ids
-    prompting = TextTokenizer(folder, 16, prompt="films about ")
-    assert prompting(["spy"], prompted=False).ids == plain(["spy"]).ids
