@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import scoring_strategies
 from hypothesis import strategies as st
-from scoring_strategies import (
-    DAMPED_WEIGHTS,
-    FLOORS,
-    LIMITS,
-    POWERS,
-    PRODUCT_WEIGHTS,
-    ROOTS,
-    damped,
-    excluded_parts,
-    left_out,
-)
 
-from pyserini_compneg.compose import Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.compose import ScoringNode
 
 TERMS = ("a", "b", "é", "😀", 'say"so"', "back\\slash", "{1}", "\uffee")
 DOCIDS = st.text("aZ0é\uffee😀", min_size=1, max_size=3)  # in UTF-16 U+FFEE stands behind the emoji, in UTF-8 before
@@ -55,22 +45,6 @@ def collections(draw: st.DrawFn) -> Collection:
 
 
 def trees(filters: st.SearchStrategy | None = None) -> st.SearchStrategy[ScoringNode]:
-    """Trees of every kind of node, products of two to four operands; a term may be in several leaves.
-
-    Args:
-        filters: Filters that exclude documents; by default none does.
-    """
-
-    def above(children: st.SearchStrategy[ScoringNode]) -> st.SearchStrategy[ScoringNode]:
-        several = st.lists(children, min_size=1, max_size=4).map(tuple)
-        lowered = st.builds(damped, children, excluded, DAMPED_WEIGHTS, FLOORS)
-        return several.map(Max) | several.map(Sum) | lowered | left_out(children, barred, operand)
-
-    linear = st.dictionaries(TERM, SIGNED_WEIGHT, max_size=6).map(Linear)
-    operand = st.dictionaries(TERM, WEIGHT, min_size=1, max_size=4)
-    operands = st.lists(operand, min_size=2, max_size=4).map(tuple)
-    excluded, barred = excluded_parts(operand, operands), excluded_parts(operand, operands, LIMITS)
-    if filters is not None:
-        barred |= st.lists(st.tuples(filters, st.just(0.0)), min_size=1, max_size=2)
-    products = operands.map(Product) | st.builds(Product, operands, POWERS, ROOTS, PRODUCT_WEIGHTS)
-    return st.recursive(linear | products, above, max_leaves=8)
+    """Trees over the terms of collections; a term may be in several leaves. Filters exclude documents, if given."""
+    linear = st.dictionaries(TERM, SIGNED_WEIGHT, max_size=6)
+    return scoring_strategies.trees(linear, st.dictionaries(TERM, WEIGHT, min_size=1, max_size=4), 4, filters)

@@ -27,31 +27,34 @@ class Score(NamedTuple):
         return ROUNDING * self.magnitude
 
 
-def score(node: ScoringNode, impacts: Mapping[str, int], fields: Mapping[str, list] = MappingProxyType({})) -> Score:
+def score(node: ScoringNode, impacts: Mapping[str, float], fields: Mapping[str, list] = MappingProxyType({})) -> Score:
+    """The score of a document. Negative impacts count in linear leaves alone."""
     if isinstance(node, Linear):
         return _linear(node.weights, impacts)
     if isinstance(node, Product):
         return _product(node, impacts)
     if isinstance(node, Damped):
         child = score(node.child, impacts, fields)
-        parts = [(score(part, impacts), best) for part, best in zip(node.excluded, node.best, strict=True)]
+        present = _positive(impacts)
+        parts = [(score(part, present), best) for part, best in zip(node.excluded, node.best, strict=True)]
         share = min(max(part.value / best for part, best in parts), 1)
         kept = min(child.value, node.floor) * (1 - 0.02 * share**3)
         value = max(child.value * (1 - node.weight * share**3), kept) if child.value > 0 else child.value
         error = 8 * node.weight * min(max(part.magnitude / best for part, best in parts), 1) * abs(child.value)
         return Score(child.matched, value, (1 + node.weight) * child.magnitude + error)
     if isinstance(node, Excluding):
+        present = _positive(impacts)
         named = (passes(part, fields) for part in node.excluded if isinstance(part, Filter))
         pairs = zip(node.excluded, node.above, strict=True)
-        above = (score(part, impacts).value > limit for part, limit in pairs if not isinstance(part, Filter))
-        lacking = any(score(part, impacts).value <= 0 for part in node.required)
+        above = (score(part, present).value > limit for part, limit in pairs if not isinstance(part, Filter))
+        lacking = any(score(part, present).value <= 0 for part in node.required)
         return Score(False, 0.0, 0.0) if any(named) or any(above) or lacking else score(node.child, impacts, fields)
     children = [score(child, impacts, fields) for child in node.children]
     matched = [child for child in children if child.matched]
     if isinstance(node, Max):
         value = max((child.value for child in matched), default=0.0)
         return Score(bool(matched), value, max((child.magnitude for child in matched), default=0.0))
-    value = sum(child.value for child in children)
+    value = math.fsum(child.value for child in children)
     return Score(bool(matched), value, sum(child.magnitude for child in children))
 
 
@@ -70,23 +73,27 @@ def passes(filter: Filter, fields: Mapping[str, list]) -> bool:
     )
 
 
-def _linear(weights: Mapping[str, float], impacts: Mapping[str, int]) -> Score:
-    shared = [term for term in weights if impacts.get(term, 0) > 0]
+def _positive(impacts: Mapping[str, float]) -> dict[str, float]:
+    return {term: impact for term, impact in impacts.items() if impact > 0}
+
+
+def _linear(weights: Mapping[str, float], impacts: Mapping[str, float]) -> Score:
+    shared = [term for term in weights if term in impacts]
     largest = max((abs(weight) for weight in weights.values()), default=0.0)
     return Score(
-        any(weights[term] > 0 for term in shared),
-        sum(weights[term] * impacts[term] for term in shared),
-        sum(largest * impacts[term] for term in shared),
+        any(weights[term] * impacts[term] > 0 for term in shared),
+        math.fsum(weights[term] * impacts[term] for term in shared),
+        sum(largest * abs(impacts[term]) for term in shared),
     )
 
 
-def _product(node: Product, impacts: Mapping[str, int]) -> Score:
+def _product(node: Product, impacts: Mapping[str, float]) -> Score:
     """Weights are held to so many bits of the largest of their vector, and an error counts for more below a root."""
     power = node.power or 1 / len(node.operands)
     value, magnitude = 1.0, 1.0
     for operand in node.operands:
         shared = [term for term in operand if impacts.get(term, 0) > 0]
-        value *= sum((operand[term] * impacts[term]) ** power for term in shared)
+        value *= math.fsum((operand[term] * impacts[term]) ** power for term in shared)
         magnitude *= sum((max(operand.values()) * impacts[term]) ** power for term in shared)
     rooted = value ** (1 / node.root)
     error = (value + 4 * ROUNDING * magnitude) ** (1 / node.root) - rooted if node.power else 0.0

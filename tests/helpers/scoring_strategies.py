@@ -1,8 +1,6 @@
-"""Random scoring trees and documents, and the score of a document from the definitions."""
+"""Random scoring trees and documents."""
 
 from __future__ import annotations
-
-import math
 
 from hypothesis import strategies as st
 
@@ -22,75 +20,48 @@ PRODUCT_WEIGHTS = st.sampled_from([1.0, 1.0, 0.3, -0.5, -1.0, -4.0])
 
 
 def nodes() -> st.SearchStrategy[ScoringNode]:
-    """Trees of every shape."""
+    """Trees of every shape over a few terms."""
+    return trees(SIGNED, POSITIVE, 3)
+
+
+def trees(
+    linear: st.SearchStrategy, operand: st.SearchStrategy, most: int, filters: st.SearchStrategy | None = None
+) -> st.SearchStrategy[ScoringNode]:
+    """Trees of every kind of node.
+
+    Args:
+        linear: The vectors of leaves.
+        operand: Vectors without negative weights.
+        most: The most children, and the most operands of a product.
+        filters: Filters that exclude documents; by default none does.
+    """
 
     def above(children: st.SearchStrategy[ScoringNode]) -> st.SearchStrategy[ScoringNode]:
-        several = st.lists(children, min_size=1, max_size=3).map(tuple)
-        lowered = st.builds(damped, children, excluded, DAMPED_WEIGHTS, FLOORS)
-        return several.map(Max) | several.map(Sum) | lowered | left_out(children, barred, POSITIVE)
+        several = st.lists(children, min_size=1, max_size=most).map(tuple)
+        lowered = st.builds(_damped, children, excluded, DAMPED_WEIGHTS, FLOORS)
+        exclude = st.builds(_excluding, children, barred, st.just(()) | required)
+        return (
+            several.map(Max) | several.map(Sum) | lowered | exclude | st.builds(Excluding, children, required=required)
+        )
 
-    operands = st.lists(POSITIVE, min_size=2, max_size=3).map(tuple)
-    excluded, barred = excluded_parts(POSITIVE, operands), excluded_parts(POSITIVE, operands, LIMITS)
+    required = st.lists(operand.map(Linear), min_size=1, max_size=2).map(tuple)
+    operands = st.lists(operand, min_size=2, max_size=most).map(tuple)
+    parts = operand.map(Linear) | st.builds(Product, operands, POWERS, ROOTS, st.sampled_from([1.0, 0.3]))
+    excluded = st.lists(st.tuples(parts, BEST_SCORES), min_size=1, max_size=3)
+    barred = st.lists(st.tuples(parts, LIMITS), min_size=1, max_size=3)
+    if filters is not None:
+        barred |= st.lists(st.tuples(filters, st.just(0.0)), min_size=1, max_size=2)
     products = operands.map(Product) | st.builds(Product, operands, POWERS, ROOTS, PRODUCT_WEIGHTS)
-    return st.recursive(SIGNED.map(Linear) | products, above, max_leaves=8)
+    return st.recursive(linear.map(Linear) | products, above, max_leaves=8)
 
 
-def excluded_parts(
-    vectors: st.SearchStrategy, operands: st.SearchStrategy, numbers: st.SearchStrategy = BEST_SCORES
-) -> st.SearchStrategy:
-    """What damps a score, or excludes: vectors and products, each with its best score or its limit."""
-    products = st.builds(Product, operands, POWERS, ROOTS, st.sampled_from([1.0, 0.3]))
-    return st.lists(st.tuples(vectors.map(Linear) | products, numbers), min_size=1, max_size=3)
-
-
-def damped(child: ScoringNode, excluded: list[tuple[Linear | Product, float]], weight: float, floor: float) -> Damped:
+def _damped(child: ScoringNode, excluded: list[tuple[Linear | Product, float]], weight: float, floor: float) -> Damped:
     parts, best = zip(*excluded, strict=True)
     return Damped(child, parts, best, weight, floor)
 
 
-def left_out(
-    children: st.SearchStrategy, barred: st.SearchStrategy, vectors: st.SearchStrategy
-) -> st.SearchStrategy[Excluding]:
-    """Nodes that exclude documents, require terms, or do both."""
-    required = st.lists(vectors.map(Linear), min_size=1, max_size=2).map(tuple)
-    exclude = st.builds(excluding, children, barred, st.just(()) | required)
-    return exclude | st.builds(Excluding, children, required=required)
-
-
-def excluding(
+def _excluding(
     child: ScoringNode, excluded: list[tuple[Linear | Product, float]], required: tuple[Linear, ...]
 ) -> Excluding:
     parts, limits = zip(*excluded, strict=True)
     return Excluding(child, parts, limits, required)
-
-
-def defined_score(node: ScoringNode, document: dict[str, float]) -> tuple[bool, float]:
-    """Whether a document, whose weights may be negative, matches a query, and its score."""
-    match node:
-        case Linear(weights):
-            parts = [weight * document.get(term, 0.0) for term, weight in weights.items()]
-            return any(part > 0 for part in parts), math.fsum(parts)
-        case Product(operands, power, root, weight):
-            p = power or 1 / len(operands)
-            sums = [
-                math.fsum((w * max(document.get(t, 0.0), 0.0)) ** p for t, w in operand.items()) for operand in operands
-            ]
-            return weight > 0 and all(sums), weight * math.prod(sums) ** (1 / root)
-        case Max(children):
-            matching = [value for matches, value in (defined_score(child, document) for child in children) if matches]
-            return bool(matching), max(matching, default=0.0)
-        case Damped(child, excluded, bests, weight, floor):
-            matches, value = defined_score(child, document)
-            present = {term: impact for term, impact in document.items() if impact > 0}
-            share = min(max(defined_score(b, present)[1] / best for b, best in zip(excluded, bests, strict=True)), 1)
-            lowered = max(value * (1 - weight * share**3), min(value, floor) * (1 - 0.02 * share**3))
-            return matches, lowered if value > 0 else value
-        case Excluding(child, excluded, above, required):
-            present = {term: impact for term, impact in document.items() if impact > 0}
-            scores = [defined_score(part, present)[1] for part in excluded]
-            barred = any(score > limit for score, limit in zip(scores, above, strict=True))
-            lacking = any(present.keys().isdisjoint(part.weights) for part in required)
-            return (False, 0.0) if barred or lacking else defined_score(child, document)
-        case Sum(children):
-            scores = [defined_score(child, document) for child in children]
-            return any(matches for matches, _ in scores), math.fsum(value for _, value in scores)
