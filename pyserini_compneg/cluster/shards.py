@@ -163,7 +163,6 @@ class RayShard(Shard):
                 _logger.warning(said, self.folder)
 
     def close(self) -> None:
-        """See :class:`pyserini_compneg.lucene.shards.Shard`."""
         replicas, self._replicas = self._replicas, []
         for replica in replicas:
             with suppress(Exception):  # the cluster may be gone

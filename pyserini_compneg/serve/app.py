@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
-from pyserini_compneg.serve.backend import CLIENT_GONE, Backend, unexpected
+from pyserini_compneg.serve.backend import Backend
 from pyserini_compneg.serve.gate import Gate, error_answer
 from pyserini_compneg.serve.options import ServeOptions
 from pyserini_compneg.serve.replies import API
@@ -31,7 +31,10 @@ PAGE = Path(__file__).parents[1] / "resources" / "page"
 NAME = "pyserini_compneg"
 DESCRIPTION = "Exact search of composed and negated queries on Lucene impact indexes; routes as in Pyserini's server."
 
-_ROUTES = f"Expected route /{API}/{{index}}/search or /{API}/{{index}}/doc/{{docid}}; /docs has all"
+_REFUSALS = {
+    404: f"Expected route /{API}/{{index}}/search or /{API}/{{index}}/doc/{{docid}}; /docs has all",
+    405: "Method not allowed; /docs has the methods of each route",
+}
 
 
 def create_app(
@@ -116,26 +119,13 @@ def _add_pages(app: FastAPI, backend: Backend) -> None:
 
 
 def _add_error_handlers(app: FastAPI, backend: Backend) -> None:
-    @app.exception_handler(RequestValidationError)
-    async def bad_parameters(_: Request, error: RequestValidationError) -> Response:
-        faults = [{**fault, "loc": fault["loc"][1:]} for fault in error.errors()]  # the first says: in the query
-        return error_answer(HTTPException(400, first_fault(faults)))
+    async def refused(_: Request, error: Exception) -> Response:
+        if isinstance(error, RequestValidationError):
+            faults = [{**fault, "loc": fault["loc"][1:]} for fault in error.errors()]  # the first says: in the query
+            return error_answer(HTTPException(400, first_fault(faults)))
+        if isinstance(error, HTTPException) and error.detail == HTTPStatus(error.status_code).phrase:  # Starlette's own
+            error.detail = _REFUSALS.get(error.status_code, error.detail)
+        return error_answer(backend.refusal(error))  # after a failure the error is raised again, so the log has it
 
-    @app.exception_handler(HTTPException)
-    async def refused(_: Request, error: HTTPException) -> Response:
-        if error.detail == HTTPStatus(error.status_code).phrase:  # it is Starlette's own
-            said = {404: _ROUTES, 405: "Method not allowed; /docs has the methods of each route"}
-            error.detail = said.get(error.status_code, error.detail)
-        return error_answer(error)
-
-    @app.exception_handler(ClientDisconnect)
-    async def gone(_: Request, __: ClientDisconnect) -> Response:
-        return error_answer(HTTPException(CLIENT_GONE, "the client is gone"))
-
-    @app.exception_handler(CompNegError)
-    async def failed(_: Request, error: CompNegError) -> Response:
-        return error_answer(backend.refusal(error))
-
-    @app.exception_handler(Exception)
-    async def broken(_: Request, __: Exception) -> Response:
-        return error_answer(unexpected())  # and it is raised again, so that it gets into the log
+    for kind in (RequestValidationError, HTTPException, ClientDisconnect, CompNegError, Exception):
+        app.add_exception_handler(kind, refused)

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from pyserini_compneg.serve.metrics import Metrics
 from pyserini_compneg.serve.options import ServeOptions
@@ -16,6 +18,7 @@ from pyserini_compneg.serve.search_pool import SearchPool
 from pyserini_compneg.serve.served_index import ServedIndex
 from pyserini_compneg.serve.settings import Limits
 from pyserini_compneg.support.errors import CompNegError, SearchCancelled, SearchTimeout
+from pyserini_compneg.support.settings_files import first_fault
 
 CLIENT_GONE = 499  # a status for the log alone, as other servers have it
 
@@ -88,18 +91,23 @@ class Backend:
         for name in named:
             self.metrics.warnings.labels(name).inc()
 
-    def refusal(self, error: CompNegError) -> HTTPException:
-        """The answer to an error: clients are told what is wrong with a query, not what is wrong with an index."""
+    def refusal(self, error: Exception) -> HTTPException:
+        """The answer to an error: clients are told what is wrong with a request, not what is wrong with an index."""
         match error:
+            case HTTPException():
+                return error
+            case ValidationError():
+                return HTTPException(400, first_fault(error.errors(include_url=False)))
             case SearchTimeout():
                 return HTTPException(504, str(error))
-            case SearchCancelled():
-                return HTTPException(CLIENT_GONE, str(error))
+            case SearchCancelled() | ClientDisconnect():
+                return HTTPException(CLIENT_GONE, str(error) or "the client is gone")
             case CompNegError(exit_code=1):
                 self._count(self._told(str(error))[1])
                 _logger.error("%s", error)
-                return unexpected()
-        return HTTPException(400, self._told(str(error))[0])
+            case CompNegError():
+                return HTTPException(400, self._told(str(error))[0])
+        return HTTPException(500, "Internal server error")
 
     async def reload_for_ever(self) -> None:
         """Turns to indexes that replace the open ones. An index that cannot be opened is reported once."""
@@ -117,11 +125,6 @@ class Backend:
                         trace = None if isinstance(error, CompNegError) else error
                         _logger.warning("index %s: the one that is open stays: %s", name, error, exc_info=trace)
                     told[name] = str(error)
-
-
-def unexpected() -> HTTPException:
-    """The answer when the server fails."""
-    return HTTPException(500, "Internal server error")
 
 
 class _Noting(logging.Handler):

@@ -43,7 +43,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pyserini_compneg.serve import answers
-from pyserini_compneg.serve.backend import Backend, unexpected
+from pyserini_compneg.serve.backend import Backend
 from pyserini_compneg.serve.options import ServeOptions
 from pyserini_compneg.serve.parameters import (
     DocumentOfIdParameters,
@@ -55,7 +55,6 @@ from pyserini_compneg.serve.parameters import (
 from pyserini_compneg.serve.served_index import ServedIndex
 from pyserini_compneg.serve.settings import Limits
 from pyserini_compneg.support.errors import CompNegError
-from pyserini_compneg.support.settings_files import first_fault
 from pyserini_compneg.support.terminal import shown, suggestion
 
 _INSTRUCTIONS = (
@@ -123,8 +122,11 @@ def tools(backend: Backend) -> Server[Any]:
     async def call_tool(_: Any, call: CallToolRequestParams) -> CallToolResult:
         try:
             answer = _text_only(await _run(backend, call.name, call.arguments or {}))
-        except HTTPException as error:
-            return CallToolResult(content=[TextContent(text=error.detail)], is_error=True)
+        except Exception as error:
+            refusal = backend.refusal(error)
+            if refusal.status_code == 500 and not isinstance(error, CompNegError):
+                _logger.exception("the tool %s failed", call.name)
+            return CallToolResult(content=[TextContent(text=refusal.detail)], is_error=True)
         return CallToolResult(
             content=[TextContent(text=json.dumps(answer, ensure_ascii=False))], structured_content=answer
         )
@@ -139,7 +141,7 @@ def tools(backend: Backend) -> Server[Any]:
 
 
 async def _run(backend: Backend, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Runs a tool in the pool. Every error becomes an HTTPException with one sentence."""
+    """Runs a tool in the pool."""
     if name not in _TOOLS:
         others = suggestion(name, _TOOLS) or f"; there are {', '.join(_TOOLS)}"
         raise HTTPException(404, f"no tool {shown(name)}{others}")
@@ -148,17 +150,7 @@ async def _run(backend: Backend, name: str, arguments: Mapping[str, Any]) -> Map
     def answer() -> Mapping[str, Any]:
         return work(backend, model.model_validate(arguments, strict=True))
 
-    try:
-        return await backend.pool.run(partial(backend.with_notes, answer), asyncio.Event().wait)
-    except ValidationError as error:
-        raise HTTPException(400, first_fault(error.errors(include_url=False))) from None
-    except CompNegError as error:
-        raise backend.refusal(error) from None
-    except HTTPException:
-        raise
-    except Exception:
-        _logger.exception("the tool %s failed", name)
-        raise unexpected() from None
+    return await backend.pool.run(partial(backend.with_notes, answer), asyncio.Event().wait)
 
 
 def _text_only(answer: Mapping[str, Any]) -> dict[str, Any]:
