@@ -17,18 +17,8 @@ from pyserini_compneg.support.errors import InputError
 class VectorSource:
     """Lines that bring their vectors; they are checked where they are indexed.
 
-    Args:
-        files: The files; those of a folder that ``encode`` made say what made them.
-        encoder: The name of what made the vectors.
-
-    Attributes:
-        impact_scale: Impact = round(weight * impact_scale), unless the user gives another scale.
-        settings: What the vectors depend on, for the manifest.
-        signed: Whether weights may be negative.
-        most_lines: The most lines of a block; None for no limit.
-
-    Raises:
-        InputError: Something else made them.
+    The files of a folder that ``encode`` made say what made them; another encoder is refused. ``impact_scale`` holds
+    unless the user gives another one.
     """
 
     most_lines: int | None = None
@@ -53,12 +43,7 @@ class VectorSource:
 
 
 class TextSource:
-    """Lines with texts. Attributes and methods are those of :class:`VectorSource`.
-
-    Args:
-        encoder: Makes vectors of the texts.
-        read: Fields that are read for something else.
-    """
+    """Lines with texts; the fields in ``read`` are read for something else. See also :class:`VectorSource`."""
 
     def __init__(self, encoder: DocumentEncoder, read: Sequence[str] = ()) -> None:
         self._encoder = encoder
@@ -69,7 +54,7 @@ class TextSource:
         self.most_lines = encoder.most_lines
 
     def encoded(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, bytes, list[str]]]:
-        """See :class:`VectorSource`. An encoder may ask for a block's texts while it works on the block before."""
+        """An encoder may ask for a block's texts while it works on the block before."""
         read: deque[tuple[Block, dict[int, SourceDocument], list[str]]] = deque()
         unread = UnreadFields("join them in `contents`, or rename them to `title` and `text`")
 
@@ -87,7 +72,6 @@ class TextSource:
         unread.warn()
 
     def identified(self, block: Block) -> bytes:
-        """See :class:`VectorSource`."""
         documents, _ = text_documents(block)
         return _lines(block, documents, [{}] * len(documents))
 

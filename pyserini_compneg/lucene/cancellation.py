@@ -14,14 +14,10 @@ _current: ContextVar[Cancellation | None] = ContextVar("cancellation", default=N
 
 
 class Cancellation:
-    """What can end the searches of a thread. The time runs from here on.
+    """Ends the searches of a thread after some seconds, waiting included, or when another thread says so.
 
-    Args:
-        seconds: How long the searches may take together, waiting included.
-
-    Example:
-        >>> with Cancellation(seconds=2).applied():
-        ...     check_cancelled()  # a search does so ten times a second
+    >>> with Cancellation(seconds=2).applied():
+    ...     check_cancelled()  # a search does so ten times a second
     """
 
     def __init__(self, seconds: float) -> None:
@@ -44,33 +40,24 @@ class Cancellation:
             _current.reset(token)
 
     def check(self) -> None:
-        """Does nothing while the searches may go on.
-
-        Raises:
-            SearchCancelled: They may not.
-        """
+        """Raises SearchCancelled if the searches must end."""
         if self._cancelled:
             raise SearchCancelled("the search was cancelled")
         if time.monotonic() >= self._deadline:
             limit = f"the search took longer than the limit of {self.seconds:g} seconds"
-            raise SearchTimeout(f"{limit}; ask for fewer hits, with fewer words, or later")
+            raise SearchTimeout(limit, remedy="ask for fewer hits, with fewer words, or later")
 
     def remaining(self) -> float:
-        """The seconds that are left."""
         return self._deadline - time.monotonic()
 
 
 def check_cancelled() -> None:
-    """Does nothing while the searches of this thread may go on.
-
-    Raises:
-        SearchCancelled: They may not.
-    """
+    """Raises SearchCancelled if the searches of this thread must end."""
     if (cancellation := _current.get()) is not None:
         cancellation.check()
 
 
 def remaining_seconds() -> float:
-    """How long the searches of this thread may still take; infinity where nothing says so."""
+    """The seconds that the searches of this thread may still take; infinity without a limit."""
     cancellation = _current.get()
     return math.inf if cancellation is None else cancellation.remaining()

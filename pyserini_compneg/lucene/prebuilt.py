@@ -25,15 +25,7 @@ from pyserini_compneg.support.staging import locked
 
 @dataclass(frozen=True, slots=True)
 class PrebuiltIndex:
-    """An index that can be downloaded.
-
-    Attributes:
-        name: Its name for users.
-        urls: Where it can be downloaded.
-        folder_name: The name of its folder in the cache.
-        md5: The checksum of the archive.
-        size: The archive's bytes, if they are known.
-    """
+    """An index that can be downloaded; ``md5`` and ``size`` are those of the archive."""
 
     name: str
     urls: tuple[str, ...]
@@ -43,15 +35,7 @@ class PrebuiltIndex:
 
 
 def prebuilt_folder(name: str) -> Path:
-    """The folder of a prebuilt index, downloaded on first use.
-
-    Args:
-        name: For example ``beir-v1.0.0-scifact.splade-v3``.
-
-    Raises:
-        IndexFormatError: No index has that name, or the list of names cannot be read.
-        DownloadError: The index cannot be downloaded or stored.
-    """
+    """The folder of a prebuilt index, such as ``beir-v1.0.0-scifact.splade-v3``, downloaded on first use."""
     cache = cache_home() / "indexes"
     try:
         index = _look_up(name)

@@ -104,11 +104,7 @@ def write_shards(index: Path, entries: Sequence[ShardEntry]) -> None:
 
 
 def read_shards(index: Path) -> list[ShardEntry]:
-    """Reads the list.
-
-    Raises:
-        IndexReadError: The list cannot be read, is of a later version, names a shard twice, or lacks shards.
-    """
+    """Reads the list. A list that names a shard twice, or lacks shards, is refused."""
     path = index / SHARDS_NAME
     try:
         listed = read_schema(_ShardList, path, FORMAT_VERSION, IndexReadError, _REMEDY)
@@ -130,11 +126,7 @@ def read_shards(index: Path) -> list[ShardEntry]:
 
 
 def checked_shard(folder: Path, entry: ShardEntry) -> Manifest:
-    """The manifest of a shard that is the listed one.
-
-    Raises:
-        IndexReadError: It cannot be read, or is another one.
-    """
+    """The manifest of a shard. Another index than the listed one is refused."""
     if shard_checksum(folder) != entry.checksum:
         said = f"the shard is not the one that {SHARDS_NAME} names"
         raise IndexReadError(said, where=folder, remedy=_REMEDY)
@@ -146,11 +138,7 @@ def checked_shard(folder: Path, entry: ShardEntry) -> Manifest:
 
 
 def whole_manifest(index: Path, manifests: Mapping[str, Manifest]) -> Manifest:
-    """The manifest of the index that shards make together, from their manifests by path.
-
-    Raises:
-        IndexReadError: Shards differ in their encoder, its settings or their scale.
-    """
+    """The manifest of the whole index, from those of its shards by path. They must agree on all but their counts."""
     (path, first), *others = manifests.items()
     for other, manifest in others:
         ours, theirs = (one.to_json() | {"documents": 0, "empty_documents": 0} for one in (first, manifest))
@@ -166,11 +154,7 @@ def whole_manifest(index: Path, manifests: Mapping[str, Manifest]) -> Manifest:
 
 
 def common_content(folders: Sequence[str | Path], fields: Sequence[str] = ()) -> tuple[str | None, set[str]]:
-    """What no shard can tell alone: the first id that two documents have, and which filter fields any document has.
-
-    Raises:
-        IndexReadError: A folder cannot be read.
-    """
+    """The first id that two documents have, in whichever shards, and the filter fields that any document has."""
     paths = "\n".join(map(os.path.abspath, folders)).encode()
     union = java_class("io.compneg.ShardUnion")
     with java_errors(IndexReadError, "the shards cannot be read together"):
