@@ -148,13 +148,47 @@ def test_an_unfinished_build_is_continued(tmp_path, collection, unfinished, monk
     assert hidden(tmp_path) == []
 
 
-def test_an_unfinished_build_is_not_thrown_away_unasked(collection, unfinished):
-    assert refusal(build_index, collection, unfinished, "splade", error=OutputError) == (
-        f"{unfinished}: there is an unfinished build of it; give --resume (existing='resume') to continue it, or "
-        "--overwrite (existing='overwrite') to discard it"
-    )
-    assert build_index(collection, unfinished, "splade", existing="overwrite").documents == DOCUMENTS
-    assert hidden(unfinished.parent) == []
+# What becomes of a build where an index is there, an unfinished build of the same collection, and one of another.
+EXISTING = {
+    "refuse": ("refused", "refused", "refused"),
+    "resume": ("refused", "continued", "refused"),
+    "overwrite": ("built", "built", "built"),
+    "replace": ("built", "continued", "built"),
+    "resume or overwrite": ("built", "continued", "refused"),
+}
+
+
+@pytest.mark.parametrize("existing", EXISTING)
+def test_what_is_there_already(tmp_path, collection, old, unfinished, monkeypatch, caplog, existing):
+    added, told, add_lines = [], [], ImpactWriter.add_lines
+    monkeypatch.setattr(ImpactWriter, "add_lines", lambda *all_: added.append(all_[1]) or add_lines(*all_))
+
+    def outcome(index):
+        added.clear()
+        try:
+            assert build_index(collection, index, "splade", existing=existing).documents == DOCUMENTS
+        except OutputError as error:
+            told.append(str(error))
+            return "refused"
+        return "continued" if sum(block.count(b"\n") for block in added) < DOCUMENTS - 10 else "built"
+
+    shutil.copytree(tmp_path / ".index.building", tmp_path / ".other.building")
+    build_index(old, tmp_path / "there", "splade")
+    outcomes = [outcome(tmp_path / "there"), outcome(unfinished)]
+    with (collection / "part1.jsonl").open("a") as handle:
+        handle.write("\n")
+    assert (*outcomes, outcome(tmp_path / "other")) == EXISTING[existing]
+    if existing == "refuse":
+        assert told[1] == (
+            f"{unfinished}: there is an unfinished build of it; give --resume (existing='resume') to continue it, or "
+            "--overwrite (existing='overwrite') to discard it"
+        )
+    if existing == "replace":
+        said = f"{tmp_path / 'other'}: sources changed since the unfinished build, so it starts anew"
+        assert said in caplog.messages
+    left = {"refuse": [".index.building", ".other.building"]}
+    kept = [".other.building"] if EXISTING[existing][2] == "refused" else []
+    assert sorted(hidden(tmp_path)) == left.get(existing, kept)
 
 
 def test_an_interruption_is_heard_while_java_merges(tmp_path, collection, old, monkeypatch):
@@ -198,21 +232,6 @@ def test_another_build_is_not_continued(collection, unfinished):
             "--replace (existing='replace') to start anew"
         )
         assert hidden(unfinished.parent) == [".index.building"]
-
-
-def test_replace_continues_if_it_can_and_else_starts_again(tmp_path, collection, unfinished, caplog, monkeypatch):
-    added, add_lines = [], ImpactWriter.add_lines
-    monkeypatch.setattr(ImpactWriter, "add_lines", lambda *all_: added.append(all_[1]) or add_lines(*all_))
-    plan = unfinished.parent / ".index.building"
-    shutil.copytree(plan, tmp_path / "copy")
-    assert build_index(collection, unfinished, "splade", existing="replace").documents == DOCUMENTS
-    assert 0 < sum(block.count(b"\n") for block in added) < DOCUMENTS - 10
-    (tmp_path / "copy").rename(plan)
-    with (collection / "part1.jsonl").open("a") as handle:
-        handle.write('\n{"id": "new", "vector": {"a": 1}}\n')
-    assert build_index(collection, unfinished, "splade", existing="replace").documents == DOCUMENTS + 1
-    assert caplog.messages[-2:][0] == f"{unfinished}: sources changed since the unfinished build, so it starts anew"
-    assert hidden(tmp_path) == []
 
 
 def test_what_a_killed_build_left_is_removed_by_the_next_command(tmp_path, collection, old):
