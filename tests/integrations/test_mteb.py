@@ -53,31 +53,17 @@ def test_searches(search):
     assert found["q1"]["d1"] < found["q1"]["d2"]
     given = search.search(QUERIES, top_k=10, top_ranked={"q1": ["d1", "d3"], "q2": ["d3"]})
     assert given == {"q1": {"d1": found["q1"]["d1"]}, "q2": found["q2"]}
-
-
-def test_the_next_task_takes_the_place_of_the_one_before(search):
-    search.index(CORPUS[2:])
+    search.index(CORPUS[2:])  # the next task takes the place of the one before
     assert search.search(QUERIES, top_k=10)["q1"] == {}
 
 
-@pytest.mark.parametrize(
-    ("corpus", "said"),
-    [
-        ([CORPUS[0], CORPUS[0]], "document 2: document id 'd1' was given at document 1 already"),
-        (
-            [{**CORPUS[0], "id": "d 1"}],
-            "document 1: the document id 'd 1' has white space, which a TREC run cannot hold",
-        ),
-    ],
-)
-def test_a_bad_corpus(search, corpus, said):
-    assert refusal(search.index, corpus) == said
-
-
-def test_a_search_without_documents():
-    assert refusal(host.CompNegSearch().search, QUERIES, top_k=1, error=RuntimeError) == (
-        "no documents to search; call index first"
-    )
+def test_refusals(search):
+    said = "document 2: document id 'd1' was given at document 1 already"
+    assert refusal(search.index, [CORPUS[0], CORPUS[0]]) == said
+    said = "document 1: the document id 'd 1' has white space, which a TREC run cannot hold"
+    assert refusal(search.index, [{**CORPUS[0], "id": "d 1"}]) == said
+    said = "no documents to search; call index first"
+    assert refusal(host.CompNegSearch().search, QUERIES, top_k=1, error=RuntimeError) == said
 
 
 def test_nevir(shared_data):

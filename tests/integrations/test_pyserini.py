@@ -110,11 +110,6 @@ def test_every_operator_has_our_hits(folder, encoder, pyserini_host, operators):
     assert pairs(searcher.search("A", 3, filter=only))[: len(only["id"])] == expected["A"][1:]
 
 
-def test_an_encoder_that_pyserini_does_not_know(folder, pyserini_host):
-    said = "Pyserini knows no encoder 'mini'; for one of this package give ComposedQueryEncoder(index, encoder)"
-    assert refusal(pyserini_host.SignedLuceneImpactSearcher, folder / "plain", "mini", error=EncodingError) == said
-
-
 @pytest.mark.parametrize("min_idf", [0, -1])
 def test_one_import_changes_nothing_else(folder, stock_encoder, pyserini_host, min_idf):
     """Terms of every document, which Pyserini leaves out unless it is told otherwise, included."""
@@ -179,23 +174,23 @@ def test_weights_that_java_encoded(folder, pyserini_host, stock_encoder, monkeyp
 
 
 def test_refusals(folder, encoder, pyserini_host, stock_encoder):
-    plain = str(folder / "plain")
-    open_one = pyserini_host.SignedLuceneImpactSearcher
-    said = refusal(open_one, plain, encoder(index="pairs"), error=IndexFormatError)
-    assert said == f"{plain}: the encoder composes queries for {folder / 'pairs'}; make one for this index"
-    assert refusal(open_one, plain, encoder(), 0, error=ArgumentError) == (
-        "ComposedQueryEncoder composes the queries, so give min_idf to it, not to the searcher"
-    )
+    plain, open_one = str(folder / "plain"), pyserini_host.SignedLuceneImpactSearcher
+    own_encoder = "for one of this package give ComposedQueryEncoder(index, encoder)"
+    given = "ComposedQueryEncoder composes the queries, so give min_idf to it, not to the searcher"
+    other = f"{plain}: the encoder composes queries for {folder / 'pairs'}; make one for this index"
+    for arguments, error, said in [
+        ((plain, "mini"), EncodingError, f"Pyserini knows no encoder 'mini'; {own_encoder}"),
+        ((plain, encoder(index="pairs")), IndexFormatError, other),
+        ((plain, encoder(), 0), ArgumentError, given),
+    ]:
+        assert refusal(open_one, *arguments, error=error) == said
     said = refusal(SignedImpactSearcher, plain, min_idf="1", error=ArgumentError)
     assert said == "min_idf must be a finite number, got '1'"
-    searcher = open_one(plain, stock_encoder)
-    assert refusal(searcher.search, "A", fields={"title": 2.0}, error=QueryError) == (
-        "composed queries take no fields; search without, or with LuceneImpactSearcher"
-    )
+    searcher, search = open_one(plain, stock_encoder), "search without, or with LuceneImpactSearcher"
+    said = refusal(searcher.search, "A", fields={"title": 2.0}, error=QueryError)
+    assert said == f"composed queries take no fields; {search}"
     searcher.is_using_rm3 = lambda: True
-    assert refusal(searcher.search, "A", error=QueryError) == (
-        "composed queries take no feedback; search without, or with LuceneImpactSearcher"
-    )
+    assert refusal(searcher.search, "A", error=QueryError) == f"composed queries take no feedback; {search}"
     searcher.close()
     said = refusal(searcher.signed.search, "A", error=ValueError)
     assert said == f"{plain}: the searcher is closed; open another one"

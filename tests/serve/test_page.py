@@ -68,10 +68,10 @@ def browser():
 
 @pytest.fixture
 def new_page(browser, server):
-    """Opens the page; at the end nothing was asked of other servers, and no script has failed."""
+    """Opens the page, and waits for answers; at the end no other server was asked, and no script has failed."""
     contexts, outside, faults = [], [], []
 
-    def open_page(path="/", url=None, **options):
+    def open_page(path="/", url=None, waits=True, **options):
         contexts.append(context := browser.new_context(**options))
         context.set_default_timeout(120_000)  # a busy machine is no fault of the page
         page = context.new_page()
@@ -80,6 +80,8 @@ def new_page(browser, server):
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("dialog", lambda dialog: faults.append(f"dialog {dialog.message}"))
         page.goto(base + path)
+        if waits and "query=" in path:
+            settled(page)
         return page
 
     yield open_page
@@ -143,7 +145,6 @@ def test_plain_words_are_read_and_a_click_changes_a_role(new_page, sample):
 
 def test_hits_of_and_say_what_they_lack(new_page, sample):
     page = new_page("/?query=spy films AND western films&read=expression")
-    settled(page)
     with SignedImpactSearcher(sample) as searcher:
         lacking = searcher.lacking("spy films AND western films", docids(page))
     assert len(set(lacking)) > 1
@@ -165,7 +166,6 @@ def test_an_expression_is_edited_further(new_page):
 def test_operators_work_at_once_and_two_settings_are_compared(new_page, sample):
     query = "spy films AND comedies NOT animated films"
     page = new_page(f"/?query={query}&read=expression")
-    settled(page)
     page.check("#compare")
     page.select_option("[name='b.intersection']", "addition")
     page.wait_for_selector("#results section:nth-child(2) .moved")
@@ -187,7 +187,6 @@ def test_operators_work_at_once_and_two_settings_are_compared(new_page, sample):
 
 def test_what_two_hits_differ_in_adds_up(new_page):
     page = new_page("/?query=1940s war films NOT thriller films&read=expression")
-    settled(page)
     page.locator(".hit .docid input").nth(0).check()
     settled(page)
     page.locator(".hit .docid input").nth(1).check()
@@ -212,7 +211,6 @@ def test_a_link_shows_what_its_sender_saw(new_page):
     settled(page)
     assert "difference_weight=0.5" in page.url
     other = new_page("/?" + page.url.partition("?")[2])
-    settled(other)
     assert docids(other) == docids(page)
     for name in ("a.difference", "a.difference_weight"):
         assert other.input_value(f"[name='{name}']") == page.input_value(f"[name='{name}']")
@@ -221,7 +219,6 @@ def test_a_link_shows_what_its_sender_saw(new_page):
 
 def test_a_filter_is_offered_where_there_are_fields_and_lives_in_the_link(new_page, server):
     page = new_page("/?query=spy&read=expression&index=dated&hits=50")
-    settled(page)
     assert len(docids(page)) == 20
     page.get_by_label("Filter").fill("year=1960..1962, genre=war, spy, year=1950")
     page.get_by_label("Filter").press("Enter")
@@ -231,7 +228,6 @@ def test_a_filter_is_offered_where_there_are_fields_and_lives_in_the_link(new_pa
     assert violations(page) == []
     link = "/?" + page.url.partition("?")[2]
     other = new_page(link)
-    settled(other)
     assert docids(other) == docids(page)
     assert other.get_by_label("Filter").input_value() == "year=1960..1962, genre=war, spy, year=1950"
     for place in (0, 1):
@@ -251,7 +247,7 @@ def test_a_filter_is_offered_where_there_are_fields_and_lives_in_the_link(new_pa
     page.select_option("#index", "sample")
     settled(page)
     assert page.is_hidden("#filter")
-    refused = new_page("/?query=spy&read=expression&index=sample&filter=year%3D1950")
+    refused = new_page("/?query=spy&read=expression&index=sample&filter=year%3D1950", waits=False)
     refused.wait_for_selector("#error pre")
     assert "has no filter fields" in refused.inner_text("#error pre")
     refused.fill("#filter", "")
@@ -262,7 +258,6 @@ def test_a_filter_is_offered_where_there_are_fields_and_lives_in_the_link(new_pa
 def test_what_not_excludes_is_a_control(new_page, sample):
     query = "spy films NOT! comedies"
     page = new_page(f"/?query={query}&read=expression")
-    settled(page)
     page.click("#operators-used")
     page.select_option("[name='a.exclusion']", "any")
     settled(page)
@@ -285,7 +280,6 @@ def test_what_is_typed_before_the_server_has_answered_stays(new_page):
 
 def test_lines_for_programs(new_page, server, sample):
     page = new_page(f"/?query={WORDS}&a.union=addition")
-    settled(page)
     page.click("#program summary")
     shell, python, composed = page.locator("#program pre").all_inner_texts()
     path = re.fullmatch(r"curl 'http://[^/]+(/.*)'", shell)[1]
@@ -342,7 +336,6 @@ def test_words_that_mean_something_to_javascript(new_page):
 
 def test_documents_are_shown_as_text(new_page):
     page = new_page("/?index=hostile&query=spy&read=expression&hits=50")
-    settled(page)
     assert HOSTILE["title"] in titles(page)
     shown = page.inner_text("#results")
     assert "<script>alert(2)</script>" in shown
@@ -378,7 +371,6 @@ def test_what_the_server_refuses(new_page, server):
 
 def test_nothing_found_says_why(new_page):
     page = new_page("/?index=hostile&query=zebra&read=expression")
-    settled(page)
     assert page.inner_text("#results").endswith(
         "Note: no result for query zebra: no positive term is left to search for\n\nNo document matches."
     )
@@ -402,7 +394,7 @@ def test_a_server_that_is_gone_and_one_with_a_key(new_page, sample, tmp_path):
     config = tmp_path / "server.yaml"
     config.write_text(f"indexes: {{sample: {sample}}}\napi_keys: [a-long-key]\n")
     with served.serving("--config", config) as server:
-        page = new_page("/?query=spy", url=server.url)
+        page = new_page("/?query=spy", url=server.url, waits=False)
         page.wait_for_selector("#key:not([hidden])")
         page.fill("#key-input", "a-long-key")
         page.press("#key-input", "Enter")
