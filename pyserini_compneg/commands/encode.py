@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from pyserini_compneg.commands import clusters, flags
 from pyserini_compneg.commands.running import command
@@ -34,7 +35,8 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from pyserini_compneg.encode.sharded import encode_in_shards
 
     model_options = flags.chosen_model_options(args, batch_size=args.batch_size)
-    settings = EncodeSettings(**given_options(EncodeSettings, args), model_options=model_options)
+    existing: Any = " or ".join(name for name in ("resume", "overwrite") if getattr(args, name)) or "refuse"
+    settings = EncodeSettings(**given_options(EncodeSettings, args), existing=existing, model_options=model_options)
     if args.shards is None:
         print(encode_collection(args.collection, args.output, args.encoder, settings))
         return
@@ -56,7 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     add_flags(parser, EncodeSettings, {"shard_id", "shard_num"})
     parser.add_argument("--shards", type=COUNT, metavar="N", help="encode all of N shards")
     clusters.add_ray(parser, "encode the shards")
-    add_flags(parser, EncodeSettings, {"resume", "overwrite"})
+    parser.add_argument("--resume", action="store_true", help="continue a run that was killed")
+    parser.add_argument("--overwrite", action="store_true", help="replace a file that is there already")
     group = flags.advanced(parser)
     text = "fields that make up the text (default contents, or title and text)"
     group.add_argument("--fields", nargs="+", metavar="NAME", help=text)

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from pyserini_compneg.documents.collection import (
     Block,
@@ -40,6 +40,9 @@ from pyserini_compneg.support.errors import ArgumentError, InputError, OutputErr
 from pyserini_compneg.support.options import COUNT, WHOLE, check_options, option
 from pyserini_compneg.support.progress import DOCUMENTS, progress
 from pyserini_compneg.support.staging import atomic_writer, keep_inputs
+from pyserini_compneg.support.terminal import shown
+
+Existing = Literal["refuse", "resume", "overwrite", "resume or overwrite"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +52,10 @@ class EncodeSettings:
     Attributes:
         shard_id: Which shard is encoded: every ``shard_num``-th line of the collection, from line ``shard_id`` on.
         shard_num: The number of shards.
-        resume: Continue unfinished work, if there is any.
-        overwrite: Replace an existing file, and discard unfinished work that is not resumed.
+        existing: What to do if the file, or unfinished work on it, is there already. ``refuse`` raises an OutputError.
+            ``resume`` continues unfinished work; if something has changed since, it raises an OutputError.
+            ``overwrite`` replaces the file, and discards unfinished work. ``resume or overwrite`` replaces the file,
+            and continues unfinished work.
         fields: The fields that make a document's text; None for ``contents``, or ``title`` and ``text``.
         collection_format: ``jsonl``, ``json``, ``csv`` or ``tsv``; None to tell by the names of the files, and by how
             they begin.
@@ -62,19 +67,30 @@ class EncodeSettings:
 
     shard_id: int = option(0, "which shard, from 0 (default 0)", WHOLE, metavar="I")
     shard_num: int = option(1, "number of shards (default 1)", COUNT)
-    resume: bool = option(False, "continue a run that was killed")
-    overwrite: bool = option(False, "replace a file that is there already")
+    existing: Existing = "refuse"
     fields: Sequence[str] | None = None
     collection_format: Format | None = None
     model_options: ModelOptions | None = None
 
     def __post_init__(self) -> None:
         check_options(self)
+        if self.existing not in get_args(Existing):
+            raise ArgumentError(f"existing must be one of {', '.join(get_args(Existing))}, got {shown(self.existing)}")
         if not 0 <= self.shard_id < self.shard_num:
             last = self.shard_num - 1
             raise ArgumentError(f"--shard-id goes from 0 to --shard-num - 1, so to {last}, got {self.shard_id}")
         if self.fields is not None:
             object.__setattr__(self, "fields", checked_list("fields", self.fields))
+
+    @property
+    def may_overwrite(self) -> bool:
+        """Whether a file that is there may be replaced, and unfinished work discarded."""
+        return self.existing in ("overwrite", "resume or overwrite")
+
+    @property
+    def may_resume(self) -> bool:
+        """Whether unfinished work may be continued."""
+        return self.existing in ("resume", "resume or overwrite")
 
     def path(self, output: str | Path) -> Path:
         """The file of the shard in a folder."""
@@ -101,7 +117,7 @@ def encode_collection(
         encoder: A model, as a folder or as a name of the Hugging Face hub, or ``bm25+MODEL``.
         settings: How the collection is encoded; None for what the other arguments say.
         model: The model if it is loaded already; ``encoder`` is only its name then.
-        **options: The fields of :class:`EncodeSettings`, such as ``overwrite=True``.
+        **options: The fields of :class:`EncodeSettings`, such as ``existing="overwrite"``.
 
     Returns:
         The file.
@@ -111,8 +127,8 @@ def encode_collection(
         InputError: A bad document, or none at all.
         EncodingError: A model that cannot be used.
         DownloadError: A model that cannot be downloaded from the hub.
-        OutputError: The file exists; there is unfinished work, and neither ``overwrite`` nor ``resume`` is set, or it
-            has other settings; or the folder cannot be written.
+        OutputError: The file exists; there is unfinished work, and ``existing`` is ``refuse``, or the work has other
+            settings; or the folder cannot be written.
     """
     return encode_shard(collection, output, encoder, settings or EncodeSettings(**options), model)
 
@@ -131,7 +147,7 @@ def encode_shard(
     has, and the average ``length`` of a document for BM25.
     """
     path, fields = settings.path(output), settings.fields
-    check_output(path, settings.overwrite)  # these errors come before a model is loaded
+    check_output(path, settings.may_overwrite)  # these errors come before a model is loaded
     check_same_division(path)
     files = collection_files(collection, settings.collection_format)
     part = Part(files, settings.shard_id, settings.shard_num)
@@ -144,7 +160,7 @@ def encode_shard(
     model = model or _document_encoder(encoder, settings, part, counted["length"] if counted else None)
     about = {"encoder": encoder, "settings": dict(model.settings), "signed": model.signed}
     about |= {"impact_scale": model.impact_scale}
-    _check_other_shards(path, about, settings.overwrite)
+    _check_other_shards(path, about, settings.may_overwrite)
     # A bad document is reported now, not after hours of encoding the documents before it.
     total = counted["documents"][part.number] if counted else sum(count_documents(part, fields))
     if not total:
@@ -152,7 +168,7 @@ def encode_shard(
         raise InputError(f"no documents{which}", where=collection)
     plan = {"model": dict(model.settings), "encoder": encoder, "fields": fields, "sources": fingerprint(files)}
     bar = progress(None, total, " docs", "encoding", summary=True)
-    with bar, shard_file(path, json.loads(json.dumps(plan)), settings.overwrite, settings.resume) as target:
+    with bar, shard_file(path, json.loads(json.dumps(plan)), settings.may_overwrite, settings.may_resume) as target:
         bar.initial = bar.n = target.documents
         for lines in _encoded(target, part, model, encoder, fields):
             bar.update(lines)

@@ -46,8 +46,8 @@ def encode_in_shards(
 ) -> list[Path]:
     """Encodes a collection in shards, each into the file that ``encode_collection`` makes of it, byte for byte.
 
-    All documents are read and checked before the first is encoded. The shards that are there are deleted with
-    ``overwrite``, when all that can be checked is good. With ``resume`` they are kept if they are made of the same, and
+    All documents are read and checked before the first is encoded. With ``existing="overwrite"`` the shards that are
+    there are deleted when all that can be checked is good. With ``"resume"`` shards of the same plan are kept, and
     unfinished ones are continued. All processes of ``run`` must reach the collection, the folder and the model by their
     paths.
     """
@@ -63,7 +63,7 @@ def encode_in_shards(
     model_made = run(model_settings, [(model, settings.model_options)], "reading the model")[0]
     plan: dict[str, Any] = {"shards": shards, "encoder": encoder, "model": model_made, "fields": settings.fields}
     plan = json.loads(json.dumps(plan | {"sources": fingerprint(files)}))
-    record = _continued(folder, plan, paths, settings.overwrite) if settings.resume else None
+    record = _continued(folder, plan, paths, settings.may_overwrite) if settings.may_resume else None
     if record is None:
         counts = run(
             count_documents, [(part, settings.fields, shards) for part in parts(files, shards)], "counting documents"
@@ -77,11 +77,9 @@ def encode_in_shards(
             terms = run(count_terms, [(part, settings.fields) for part in parts(files, shards)], "counting terms")
             length = mean_length(terms)
         record = {"plan": plan, "documents": documents, "length": length}
-        _begin(folder, record, paths if settings.overwrite else ())
+        _begin(folder, record, paths if settings.may_overwrite else ())
     counted = {"sources": plan["sources"], "documents": record["documents"], "length": record["length"]}
-    tasks = [
-        (str(collection), str(output), encoder, replace(one, resume=True, overwrite=False), counted) for one in chosen
-    ]
+    tasks = [(str(collection), str(output), encoder, replace(one, existing="resume"), counted) for one in chosen]
     for path, host in zip(paths, run(_encode_missing, tasks, "encoding"), strict=True):
         if not path.is_file():
             remedy = "all nodes must reach the same paths"
@@ -92,8 +90,8 @@ def encode_in_shards(
 def _check_folder(paths: Sequence[Path], settings: EncodeSettings) -> None:
     """Refuses outputs that exist and unfinished work, before anything is read."""
     for path in paths:
-        check_output(path, settings.overwrite or (settings.resume and not path.is_dir()))
-        if not (settings.overwrite or settings.resume):
+        check_output(path, settings.may_overwrite or (settings.may_resume and not path.is_dir()))
+        if not (settings.may_overwrite or settings.may_resume):
             check_unfinished(path)
     check_same_division(paths[0])
 

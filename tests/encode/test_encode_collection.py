@@ -104,11 +104,11 @@ def test_a_shard_without_documents_leaves_nothing(tmp_path, content, shard, wher
 def test_a_file_that_is_there_already(tmp_path, collection):
     place = encode(collection, tmp_path / "out")
     before = place.read_bytes()
-    for resume in (False, True):
-        message = refusal(encode, collection, tmp_path / "out", "other", resume=resume, error=OutputError)
+    for existing in ("refuse", "resume"):
+        message = refusal(encode, collection, tmp_path / "out", "other", existing=existing, error=OutputError)
         assert message == f"{place}: exists already; give --overwrite to replace it, or another --output"
     assert place.read_bytes() == before
-    encode(collection, tmp_path / "out", "other", overwrite=True)
+    encode(collection, tmp_path / "out", "other", existing="overwrite")
     assert records(place)[0]["encoder"] == "other"
     assert leftovers(place.parent) == []
 
@@ -134,10 +134,10 @@ def test_nothing_of_the_collection_is_replaced(tmp_path, collection):
     vectors = encode(collection, tmp_path / "out")
     before = vectors.read_bytes()
     for place in (tmp_path / "out", tmp_path / "out" / "below"):
-        message = refusal(encode, tmp_path / "out", place, overwrite=True, error=OutputError)
+        message = refusal(encode, tmp_path / "out", place, existing="overwrite", error=OutputError)
         assert message == (f"{place}: would overwrite {tmp_path / 'out'}; choose another place with --output")
     with pytest.raises(OutputError):
-        encode(vectors, tmp_path / "out", overwrite=True)
+        encode(vectors, tmp_path / "out", existing="overwrite")
     assert vectors.read_bytes() == before
 
 
@@ -170,7 +170,7 @@ def test_an_index_knows_what_made_its_vectors(tmp_path, collection):
     manifest = build_index(tmp_path / "out", tmp_path / "index", "m")
     assert manifest.settings == StandInEncoder().settings
     assert manifest.impact_scale == 51.2
-    message = refusal(build_index, tmp_path / "out", tmp_path / "index", "other", overwrite=True)
+    message = refusal(build_index, tmp_path / "out", tmp_path / "index", "other", existing="overwrite")
     assert message == f"{tmp_path / 'out'}: the vectors are of 'm', not of 'other'"
     file = tmp_path / "out" / "vectors.about"
     about = json.loads(file.read_text())
@@ -178,5 +178,5 @@ def test_an_index_knows_what_made_its_vectors(tmp_path, collection):
     wrong += [json.dumps(about | {key: None}) for key in ("encoder", "settings", "signed")]
     for content in ("{}", "[" * 10**5, *wrong):
         file.write_text(content)
-        message = refusal(build_index, tmp_path / "out", tmp_path / "index", "m", overwrite=True)
+        message = refusal(build_index, tmp_path / "out", tmp_path / "index", "m", existing="overwrite")
         assert message == f"{file}: damaged; delete it, and name --encoder and --impact-scale"

@@ -45,10 +45,10 @@ def test_shards_of_another_collection_are_not_kept(collection, output):
     before = collection.read_text()
     collection.write_text('{"id": "new", "contents": "a war film"}\n' + before)
     with pytest.raises(OutputError) as refused:
-        encode_in_shards(collection, output, "mini", 2, resume=True)
+        encode_in_shards(collection, output, "mini", 2, existing="resume")
     why = "its shards cannot be continued, because sources changed since"
     assert str(refused.value) == f"{output}: {why}; give --overwrite to start anew, or another --output"
-    paths = encode_in_shards(collection, output, "mini", 2, resume=True, overwrite=True)
+    paths = encode_in_shards(collection, output, "mini", 2, existing="resume or overwrite")
     assert ids(paths) == [["new", "d1", "d3"], ["d0", "d2", "d4"]]
 
 
@@ -57,10 +57,10 @@ def test_a_run_that_was_killed_goes_on(collection, output, monkeypatch):
         encode_in_shards(collection, output, "mini", 2, run=interrupted)
     encoded, encode = [], sharded.encode_shard
     monkeypatch.setattr(sharded, "encode_shard", lambda *a, **k: (encoded.append(a[3].shard_id), encode(*a, **k)))
-    paths = encode_in_shards(collection, output, "mini", 2, resume=True)
+    paths = encode_in_shards(collection, output, "mini", 2, existing="resume")
     assert encoded == [1]
     assert ids(paths) == [["d0", "d2", "d4"], ["d1", "d3"]]
-    assert encode_in_shards(collection, output, "mini", 2, resume=True) == paths
+    assert encode_in_shards(collection, output, "mini", 2, existing="resume") == paths
     assert encoded == [1]
 
 
@@ -74,7 +74,7 @@ def test_a_part_waits_for_the_end_of_its_own_first_process(collection, output):
     context = copy_context()
     context.run(lock_seconds.set, 60.0)
     Timer(0.5, first.release).start()
-    assert context.run(encode_in_shards, collection, output, "mini", 1, resume=True) == [path]
+    assert context.run(encode_in_shards, collection, output, "mini", 1, existing="resume") == [path]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_whole_shards_of_another_plan_are_not_taken_for_those_asked_for(collecti
     asked = {"encoder": "mini", "shards": 2}
     encode_in_shards(collection, output, **asked)
     with pytest.raises(CompNegError, match=name):
-        encode_in_shards(collection, output, **(asked | changed), resume=True)
+        encode_in_shards(collection, output, **(asked | changed), existing="resume")
 
 
 def test_shards_without_a_plan(collection, output):
@@ -101,24 +101,26 @@ def test_shards_without_a_plan(collection, output):
     for damage in ({"plan": []}, {"plan": {}}, {"documents": 7}, {"documents": ["1", "2"]}, {"length": "1"}, {"x": 1}):
         plan.write_text(json.dumps(good | damage))
         with pytest.raises(OutputError, match="nothing says what its shards are made of"):
-            encode_in_shards(collection, output, "mini", 2, resume=True)
+            encode_in_shards(collection, output, "mini", 2, existing="resume")
     plan.unlink()
     with pytest.raises(OutputError, match="nothing says what its shards are made of"):
-        encode_in_shards(collection, output, "mini", 2, resume=True)
+        encode_in_shards(collection, output, "mini", 2, existing="resume")
     assert paths[0].exists()
     plan.write_text(json.dumps(good))
-    assert encode_in_shards(collection, output, "mini", 2, resume=True) == paths
+    assert encode_in_shards(collection, output, "mini", 2, existing="resume") == paths
 
 
 def test_another_model_replaces_all_shards(collection, output):
     encode_in_shards(collection, output, "mini", 2)
     with pytest.raises(CompNegError):
-        encode_in_shards(collection, output, "no-such-folder/of-a-model/", 2, overwrite=True)
+        encode_in_shards(collection, output, "no-such-folder/of-a-model/", 2, existing="overwrite")
     assert sorted(path.name for path in output.glob("vectors-*")) == [
         "vectors-00000-of-00002.jsonl.gz",
         "vectors-00001-of-00002.jsonl.gz",
     ]
-    paths = encode_in_shards(collection, output, "mini", 2, overwrite=True, model_options=ModelOptions(top_terms=1))
+    paths = encode_in_shards(
+        collection, output, "mini", 2, existing="overwrite", model_options=ModelOptions(top_terms=1)
+    )
     assert {len(record["vector"]) for path in paths for record in records(path)} == {1}
 
 

@@ -29,7 +29,8 @@ files._BLOCK_BYTES = 1 << 10
 
 make_mortal(((os, ("fsync", "replace", "unlink")), (vector_files.ShardFile, ("add", "_open"))), steps)
 from pyserini_compneg.commands.running import run_main
-sys.exit(run_main(lambda _: print(encode_collection(collection, output, "m", model=StandInEncoder(), resume=True))))
+model = StandInEncoder()
+sys.exit(run_main(lambda _: print(encode_collection(collection, output, "m", model=model, existing="resume"))))
 """
 
 
@@ -69,7 +70,7 @@ def test_unfinished_work_is_continued(tmp_path, collection, unfinished, monkeypa
     monkeypatch.setattr(
         StandInEncoder, "stream", lambda self, batches: stream(self, (seen.extend(texts) or texts for texts in batches))
     )
-    encode(collection, tmp_path / "out", resume=True)
+    encode(collection, tmp_path / "out", existing="resume")
     assert 0 < len(seen) < DOCUMENTS - 20
     assert records(unfinished) == records(encode(collection, tmp_path / "expected"))
     assert leftovers(tmp_path / "out") == []
@@ -78,7 +79,7 @@ def test_unfinished_work_is_continued(tmp_path, collection, unfinished, monkeypa
 def test_what_a_kill_wrote_after_the_state_is_cut_off(tmp_path, collection, unfinished):
     with (tmp_path / "out" / f".{NAME}.partial").open("ab") as partial:
         partial.write(b"\x1f\x8b half of a block" * 10_000)
-    encode(collection, tmp_path / "out", resume=True)
+    encode(collection, tmp_path / "out", existing="resume")
     assert records(unfinished) == records(encode(collection, tmp_path / "expected"))
 
 
@@ -86,7 +87,7 @@ def test_unfinished_work_is_kept_without_a_flag(tmp_path, collection, unfinished
     assert refusal(encode, collection, tmp_path / "out", error=OutputError) == (
         f"{unfinished}: there is unfinished work; continue it with --resume, or discard it with --overwrite"
     )
-    assert encode(collection, tmp_path / "out", overwrite=True) == unfinished
+    assert encode(collection, tmp_path / "out", existing="overwrite") == unfinished
     assert len(records(unfinished)) == DOCUMENTS
     assert leftovers(tmp_path / "out") == []
 
@@ -105,8 +106,8 @@ def test_other_work_is_not_continued(tmp_path, collection, unfinished, changed, 
     if changed == "sources":
         with (collection / "part1.jsonl").open("a") as handle:
             handle.write("\n")
-    for overwrite in (False, True):
-        options |= {"resume": True, "overwrite": overwrite}
+    for existing in ("resume", "resume or overwrite"):
+        options |= {"existing": existing}
         assert refusal(encode, collection, tmp_path / "out", **options, error=OutputError) == (
             f"{unfinished}: cannot be continued, because {changed} changed; start again with --overwrite and without "
             "--resume"
@@ -120,7 +121,7 @@ def test_a_damaged_state_or_data_that_are_too_short_are_not_continued(tmp_path, 
         os.truncate(tmp_path / "out" / f".{NAME}.partial", 10)
     else:
         (tmp_path / "out" / f".{NAME}.state").write_text(content)
-    encode(collection, tmp_path / "out", resume=True)
+    encode(collection, tmp_path / "out", existing="resume")
     assert [record["id"] for record in records(unfinished)] == [document["id"] for document in sources(collection)]
     assert leftovers(tmp_path / "out") == []
 
@@ -156,7 +157,7 @@ def test_a_second_writer_is_told(tmp_path, collection):
 
     class Slow(StandInEncoder):
         def stream(self, batches):
-            told.append(refusal(encode, collection, tmp_path / "out", overwrite=True, error=OutputError))
+            told.append(refusal(encode, collection, tmp_path / "out", existing="overwrite", error=OutputError))
             told.append(run(MORTAL, collection, tmp_path / "out", 0))
             yield from super().stream(batches)
 
