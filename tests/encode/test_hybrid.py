@@ -172,7 +172,7 @@ def test_a_weight_is_for_two_spaces(tmp_path, collection, capsys):
         assert refusal(SignedImpactSearcher, tmp_path / "index", model_weight=weight, error=CompNegError) == said
     for value in ("x", "-1", "nan"):
         assert search(["--index", str(tmp_path / "index"), "--query", "spy", f"--model-weight={value}"]) == 2
-        assert f"--model-weight: must be a finite number, 0 or more, got {value}\n" in capsys.readouterr().err
+        assert f"--model-weight: must be a finite number from 0, got {value}\n" in capsys.readouterr().err
 
 
 def test_another_encoder_than_the_indexs(tmp_path, collection, stand_in):
