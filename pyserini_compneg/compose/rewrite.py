@@ -158,16 +158,11 @@ def check_exclusions(expression: Expression, place: str | None = None, in_and: b
             check_exclusions(right, _IN_NOT)
         case Exclusion(left, right):
             if not isinstance(right, Filter):
-                if holds_difference(right):
+                if without_differences(right) != right:
                     what = f"NOT! excludes what matches, and {format_expression(right)!r} takes a part of that back"
                     raise QueryError(what, remedy="leave out that part, or unite what is kept by OR outside")
                 check_exclusions(right, _IN_EXCLUDED)
             check_exclusions(left, place, in_and)
-
-
-def holds_difference(expression: Expression) -> bool:
-    """Whether a difference stands anywhere in the expression."""
-    return without_differences(expression) != expression
 
 
 def without_differences(expression: Expression) -> Expression:
