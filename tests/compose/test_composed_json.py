@@ -3,6 +3,7 @@ import math
 
 import pytest
 from hypothesis import example, given
+from refusals import refusal
 from scoring_strategies import nodes
 
 from pyserini_compneg.compose import Linear, Max, Product, Sum, composed_line, from_json, to_json
@@ -115,9 +116,7 @@ POWER = "$.power: the power of 2 operands must be above 0 and at most 1"
     ],
 )
 def test_what_is_no_scoring_tree_is_refused(value, message):
-    with pytest.raises(QueryError) as error:
-        from_json(value, "queries.jsonl:3")
-    assert str(error.value) == f"queries.jsonl:3: {message}"
+    assert refusal(from_json, value, "queries.jsonl:3", error=QueryError) == f"queries.jsonl:3: {message}"
 
 
 def test_depth_is_limited():
@@ -125,6 +124,7 @@ def test_depth_is_limited():
     for _ in range(MAX_DEPTH - 1):
         value = {"max": [value]}
     from_json(value, "here")
-    with pytest.raises(QueryError) as error:
-        from_json({"max": [value]}, "here")
-    assert str(error.value) == "here: the score is more than 100 levels deep; flatten it"
+    assert (
+        refusal(from_json, {"max": [value]}, "here", error=QueryError)
+        == "here: the score is more than 100 levels deep; flatten it"
+    )

@@ -1,6 +1,7 @@
 import math
 
 import pytest
+from refusals import refusal
 
 from pyserini_compneg.compose import Operators
 from pyserini_compneg.support.errors import QueryError
@@ -43,6 +44,4 @@ def test_defaults():
     ],
 )
 def test_bad_settings_are_refused(settings, message):
-    with pytest.raises(QueryError) as error:
-        Operators(**settings)
-    assert str(error.value) == message
+    assert refusal(Operators, **settings, error=QueryError) == message

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from lookup_encoder import LookupEncoder
+from refusals import refusal
 from scoring_strategies import nodes
 
 from pyserini_compneg.compose import (
@@ -93,9 +94,10 @@ def test_the_largest_weight():
 
 @pytest.mark.parametrize("scale", [0, -1, math.nan, math.inf, True, "100", None])
 def test_a_scale_is_a_number_above_zero(scale):
-    with pytest.raises(QueryError) as error:
-        quantised(Linear({"a": 1.0}), scale)
-    assert str(error.value) == f"weight_scale must be a finite number above 0, got {scale!r}"
+    assert (
+        refusal(quantised, Linear({"a": 1.0}), scale, error=QueryError)
+        == f"weight_scale must be a finite number above 0, got {scale!r}"
+    )
 
 
 def test_what_is_only_excluded_is_not_kept():

@@ -2,6 +2,7 @@ import logging
 
 import pytest
 from lookup_encoder import LookupEncoder, letters
+from refusals import refusal
 
 from pyserini_compneg.compose import Linear, Operators, Product, Sum, compose_queries, compose_query
 from pyserini_compneg.expression import parse
@@ -79,9 +80,7 @@ def test_lone_signs_are_words():
 
 
 def test_no_encoder():
-    with pytest.raises(EncodingError) as error:
-        compose_query("a NOT b", None)
-    assert str(error.value) == "no encoder for 'a NOT b'; name one"
+    assert refusal(compose_query, "a NOT b", None, error=EncodingError) == "no encoder for 'a NOT b'; name one"
 
 
 def test_a_query_below_the_scale_is_worth_a_warning(caplog):

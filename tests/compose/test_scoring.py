@@ -2,6 +2,7 @@ import math
 
 import pytest
 from hypothesis import assume, given
+from refusals import refusal
 from score_oracle import score
 from scoring_strategies import DOCUMENTS, nodes
 
@@ -142,9 +143,7 @@ def test_nodes_that_mean_nothing_are_refused(make, message):
 )
 def test_settings_of_products_are_checked(setting, values, said):
     for value in values:
-        with pytest.raises(QueryError) as error:
-            Product(PAIR, **{setting: value})
-        assert str(error.value) == f"{setting}: {said}, got {value!r}"
+        assert refusal(Product, PAIR, **{setting: value}, error=QueryError) == f"{setting}: {said}, got {value!r}"
 
 
 def test_zeros_are_dropped_and_extremes_are_kept():
