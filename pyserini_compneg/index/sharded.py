@@ -67,7 +67,7 @@ def build_sharded_index(
     kept when the build is killed, as are the checkpoints of the others.
 
     Args:
-        collection: As for :func:`build_index`, and so are the rest but for:
+        collection: As for :func:`build_index`.
         index: The folder to make.
         shards: How many.
         encoder: As for :func:`build_index`.
