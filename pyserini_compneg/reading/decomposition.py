@@ -13,7 +13,7 @@ from pyserini_compneg.expression import Atom, Expression, format_expression
 
 READINGS = ("expression", "plain", "model", "llm")
 """How a text can be read: its operators are parsed; it is one atom; the small model of the package, or a language
-model, takes it apart."""
+model, decomposes it."""
 
 Span = tuple[int, int]
 """The first character of some words, and the character after the last."""

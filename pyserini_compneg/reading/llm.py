@@ -49,14 +49,14 @@ _logger = logging.getLogger(__name__)
 
 
 def reader(name: str, cache: Path) -> ReadTexts | None:
-    """What takes plain texts apart. Make one for all texts of a run, because that of ``llm`` counts its failures.
+    """Decomposes plain texts. Make one for all texts of a run, because that of ``llm`` counts its failures.
 
     Args:
         name: One of ``READINGS``, or the folder of a reader of one's own.
         cache: The package's cache folder, where answers of a language model are kept.
 
     Returns:
-        The function; None for ``expression`` and ``plain``, which take nothing apart.
+        The function; None for ``expression`` and ``plain``, which decompose nothing.
 
     Raises:
         QueryError: An unknown name, a reader that cannot be loaded, or no language model in the environment.

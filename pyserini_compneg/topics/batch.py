@@ -38,7 +38,7 @@ def compose_topics(
     output_format: str = "jsonl",
     skip: bool = False,
 ) -> None:
-    """Writes the composed query of each topic to a file, which appears complete or not at all.
+    """Writes the composed query of each topic to a file, atomically.
 
     ``jsonl`` has a line ``{"id", "contents", "vector" or "score"}``, and its ``filter`` if it has one, for each topic;
     ``search`` takes it as a topic.

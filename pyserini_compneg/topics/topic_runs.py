@@ -27,7 +27,12 @@ def search_topics(
     skip: bool = False,
     method: Method | None = None,
 ) -> None:
-    """Searches all topics and writes their run, which appears complete or not at all."""
+    """Searches all topics and writes their run, atomically.
+
+    Rankings without the documents of a shard that is gone have ``-partial`` after the tag, and ``"partial": true`` in
+    the ``json`` format. ``skip`` leaves out queries
+    that cannot be encoded or composed, and lists them in a warning at the end.
+    """
     notes = {t.qid: {"decomposition": to_object(t.decomposition)} for t in topics if t.decomposition}
     keep_inputs(output, searcher.reader.folder)
     skipped: dict[str, str] = {}

@@ -1,4 +1,7 @@
-"""What looks like an operator in a text but is read as a word, which would ask for what the user wants to exclude."""
+"""Finds words such as "not" or "-word" that look like operators but are searched as text.
+
+The user may want the opposite of what is searched.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ def unread_operators(text: str, parsed: bool) -> list[str]:
 def notes_on(topics: Sequence[Topic]) -> list[str]:
     """A sentence for each kind of such words: what to type instead, how many texts have it, and the first of them.
 
-    Of a text that was taken apart the parts are looked at, because its wording may have been understood.
+    Of a decomposed text only the parts are checked, because its wording may have been understood.
 
     >>> notes_on([Topic("7", "spy -comedies", composed={}), Topic("8", "spy", composed={})])
     []

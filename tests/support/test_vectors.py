@@ -3,6 +3,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refusal
 
 from pyserini_compneg.support.errors import EncodingError
 from pyserini_compneg.support.vectors import (
@@ -18,30 +19,29 @@ from pyserini_compneg.support.vectors import (
     top_terms,
 )
 
+SPACE = "white space, so no index holds it; weigh its words one by one"
 VECTORS = st.dictionaries(st.sampled_from("abcdef"), st.integers(-9, 9).filter(bool).map(float))
 
 
-@pytest.mark.parametrize("weight", [math.nan, math.inf, -math.inf, 10**400, True, "1", None])
-def test_weights_must_be_finite_numbers(weight):
-    with pytest.raises(EncodingError) as error:
-        checked({"a": weight}, "line 3")
-    assert str(error.value) == f"line 3: the weight of 'a' must be a finite number, got {weight!r}"
-
-
-@pytest.mark.parametrize("term", ["", 3])
-def test_terms_must_be_texts(term):
-    with pytest.raises(EncodingError) as error:
-        checked({term: 1.0}, "line 3")
-    assert str(error.value) == f"line 3: a term must be a non-empty text, got {term!r}"
-
-
-@pytest.mark.parametrize("space", list(" \t\n\r\x1f\u2003\u2028\u3000"))
-def test_terms_have_no_white_space(space):
-    term = f"spy{space}film"
-    with pytest.raises(EncodingError) as error:
-        checked({"a": 1.0, term: 1.0}, "line 3")
-    said = f"line 3: the term {term!r} has white space, so no index holds it; weigh its words one by one"
-    assert str(error.value) == said
+@pytest.mark.parametrize(
+    ("vector", "said"),
+    [
+        *(
+            ({"a": weight}, f"the weight of 'a' must be a finite number, got {weight!r}")
+            for weight in (math.nan, math.inf, -math.inf, 10**400, True, "1", None)
+        ),
+        *(({term: 1.0}, f"a term must be a non-empty text, got {term!r}") for term in ("", 3)),
+        *(
+            (
+                {"a": 1.0, term: 1.0},
+                f"the term {term!r} has white space, so no index holds it; weigh its words one by one",
+            )
+            for term in map("spy{}film".format, " \t\n\r\x1f\u2003\u2028\u3000")
+        ),
+    ],
+)
+def test_what_is_no_vector(vector, said):
+    assert refusal(checked, vector, "line 3", error=EncodingError) == f"line 3: {said}"
 
 
 @pytest.mark.parametrize("space", list("\x85\xa0\u2007\u202f"))
@@ -74,11 +74,9 @@ def test_top_terms_are_reproducible():
     assert list(top_terms({"é": 1.0, "b": 1.0, "a": -1.0, "c": 2.0}, 3)) == ["c", "b", "é"]
 
 
-@pytest.mark.parametrize("term", ["a∩b", "¬a", "¬¬", "¬∩", "∩∩∩", "a∩b∩c", pair_term("∩", "a"), pair_term("¬", "a")])
-def test_pseudo_terms(term):
-    assert is_pseudo_term(term)
+PSEUDO = ["a∩b", "¬a", "¬¬", "¬∩", "∩∩∩", "a∩b∩c", pair_term("∩", "a"), pair_term("¬", "a")]
+ORDINARY = ["a", "¬", "∩", "∩a", "a∩", "##∩", "a¬", "∩∩"]
 
 
-@pytest.mark.parametrize("term", ["a", "¬", "∩", "∩a", "a∩", "##∩", "a¬", "∩∩"])
-def test_ordinary_terms(term):
-    assert not is_pseudo_term(term)
+def test_pseudo_terms():
+    assert list(filter(is_pseudo_term, PSEUDO + ORDINARY)) == PSEUDO
