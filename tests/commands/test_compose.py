@@ -4,11 +4,9 @@ import sys
 from itertools import product
 
 import pytest
-from film_index import build, start
+from film_index import start
 from pair_index import write, write_atoms
 
-from pyserini_compneg.commands.compose import main
-from pyserini_compneg.commands.search import main as search
 from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS
 from pyserini_compneg.lucene import java_class
 
@@ -31,11 +29,6 @@ DOCUMENTS = {
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("films"))
-
-
-@pytest.fixture(scope="module")
 def pairs(tmp_path_factory):
     """An index with pairs, and beside it a file of encoded atoms."""
     folder = tmp_path_factory.mktemp("pairs")
@@ -50,21 +43,22 @@ def topics(tmp_path):
     return path
 
 
-def run(command, *arguments):
-    return command([str(argument) for argument in arguments])
-
-
-def same_run(tmp_path, topics, common, options):
+@pytest.fixture
+def same_run(run, tmp_path):
     """Makes sure that composed queries give the run of their topics; returns the composed lines."""
-    composed = tmp_path / "composed.jsonl"
-    assert run(search, *common, "--topics", topics, "--output", tmp_path / "expected", "--tag", "t", *options) == 0
-    assert run(main, *common, "--topics", topics, "--output", composed, *options) == 0
-    assert run(search, *common, "--topics", composed, "--output", tmp_path / "found", "--tag", "t") == 0
-    assert (tmp_path / "found").read_bytes() == (tmp_path / "expected").read_bytes() != b""
-    lines = composed.read_text()
-    assert run(main, *common, "--topics", composed, "--output", composed) == 0
-    assert composed.read_text() == lines
-    return [json.loads(line) for line in lines.splitlines()]
+
+    def same_run(topics, common, options):
+        composed, expected, found = (tmp_path / name for name in ("composed.jsonl", "expected", "found"))
+        run("search --tag t", *common, "--topics", topics, "--output", expected, *options)
+        assert run("compose", *common, "--topics", topics, "--output", composed, *options).out == ""
+        run("search --tag t", *common, "--topics", composed, "--output", found)
+        assert found.read_bytes() == expected.read_bytes() != b""
+        lines = composed.read_text()
+        run("compose", *common, "--topics", composed, "--output", composed)
+        assert composed.read_text() == lines
+        return [json.loads(line) for line in lines.splitlines()]
+
+    return same_run
 
 
 OPTIONS = [
@@ -79,11 +73,10 @@ OPTIONS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS)
-def test_composed_queries_give_the_run_of_their_topics(index, topics, tmp_path, capfd, options):
-    lines = same_run(tmp_path, topics, ["--index", index], options)
+def test_composed_queries_give_the_run_of_their_topics(index, topics, same_run, options):
+    lines = same_run(topics, ["--index", index], options)
     assert [line["id"] for line in lines] == list("1234567")
     assert lines[-1] == {"id": "7", "contents": "zebra", "vector": {}}
-    assert capfd.readouterr().out == ""
 
 
 PAIR_TOPICS = "1\tspies AND fun NOT drawn\n2\tspies AND fun\n3\tfun AND drawn OR spies\n4\tspies AND none\n5\tspies\n"
@@ -91,7 +84,7 @@ PAIR_TOPICS = "1\tspies AND fun NOT drawn\n2\tspies AND fun\n3\tfun AND drawn OR
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cpt", ["factored", "materialised"])
-def test_both_forms_give_the_run_of_their_topics(pairs, tmp_path, cpt):
+def test_both_forms_give_the_run_of_their_topics(pairs, tmp_path, same_run, cpt):
     topics = tmp_path / "topics.tsv"
     topics.write_text(PAIR_TOPICS)
     common = ["--index", pairs, "--encoder", pairs.parent / "atoms.jsonl"]
@@ -100,36 +93,32 @@ def test_both_forms_give_the_run_of_their_topics(pairs, tmp_path, cpt):
             part for pair in zip(("--union", "--intersection", "--difference"), names, strict=True) for part in pair
         ]
         if "vanilla" not in operators:
-            lines = same_run(tmp_path, topics, common, [*operators, "--cpt", cpt])
+            lines = same_run(topics, common, [*operators, "--cpt", cpt])
             assert ("vector" in lines[1]) == (cpt == "materialised")
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("anserini")
 @pytest.mark.parametrize("options", [[], ["--union", "addition", "--intersection", "cpt"]])
-def test_stock_anserini_gives_the_same_run(pairs, tmp_path, options, capfd):
+def test_stock_anserini_gives_the_same_run(run, pairs, tmp_path, options):
     """What has no negative weight, by repeated tokens."""
     topics = tmp_path / "topics.tsv"
     topics.write_text("b\tspies AND fun\nc\tspies\na\tfun AND drawn\nd\tnone\n")
     common = ["--index", pairs, "--encoder", pairs.parent / "atoms.jsonl", "--topics", topics, *options]
     common += ["--cpt", "materialised"]
-    assert run(search, *common, "--output", tmp_path / "ours", "--tag", "Anserini") == 0
-    assert run(main, *common, "--output", tmp_path / "composed.tsv", "--output-format", "tsv") == 0
+    run("search --tag Anserini", *common, "--output", tmp_path / "ours")
+    run("compose --output-format tsv", *common, "--output", tmp_path / "composed.tsv")
     arguments = f"-index {pairs} -topics {tmp_path / 'composed.tsv'} -output {tmp_path / 'stock'}"
     arguments += " -topicReader TsvString -impact -pretokenized -hits 1000"
     java_class("io.anserini.search.SearchCollection").main(arguments.split())
     assert sorted((tmp_path / "stock").read_text().splitlines()) == sorted((tmp_path / "ours").read_text().splitlines())
 
 
-def test_one_query(index, capfd):
-    assert run(main, "--index", index, "--query", "spy NOT (comedy OR spy)", "--difference", "disentangled") == 0
-    assert json.loads(capfd.readouterr().out) == {
-        "id": "1",
-        "contents": "spy NOT (comedy OR spy)",
-        "vector": {"spy": 69, "comedi": -44},
-    }
-    assert run(main, "--index", index, "--query", "NOT AND", "--read", "plain", "--output-format", "tsv") == 0
-    assert capfd.readouterr().out == ""
+def test_one_query(run):
+    shown = run("compose --index {films} --difference disentangled --query 'spy NOT (comedy OR spy)'").out
+    weights = {"spy": 69, "comedi": -44}
+    assert json.loads(shown) == {"id": "1", "contents": "spy NOT (comedy OR spy)", "vector": weights}
+    assert run("compose --index {films} --query 'NOT AND' --read plain --output-format tsv").out == ""
 
 
 @pytest.mark.slow
@@ -143,7 +132,7 @@ def test_encoded_atoms_need_no_index_and_no_java(tmp_path):
     assert json.loads(out)["vector"] == {"p": 400, "q": 900, "r": 25, "p∩r": 50}
 
 
-def test_mixed_topics(index, tmp_path, capfd, monkeypatch):
+def test_mixed_topics(run, monkeypatch):
     lines = [
         {"id": "1", "contents": "for people", "vector": {"spy": 0.25, "a∩b": -1, "¬t": 3}},
         {"id": "2", "score": {"product": [{"vector": {"spy": 0.5}}, {"vector": {"comedi": 1}}]}},
@@ -153,8 +142,7 @@ def test_mixed_topics(index, tmp_path, capfd, monkeypatch):
     ]
     text = "".join(json.dumps(line) + "\n" for line in lines)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.encode()))))
-    assert run(main, "--index", index, "--topics", "-", "--difference", "subtraction") == 0
-    out = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    out = [json.loads(line) for line in run("compose --index {films} --topics - --difference subtraction").lines]
     assert out[0] == lines[0]
     assert out[1] == {**lines[1], "contents": ""}
     assert [line["contents"] for line in out[2:]] == ["western NOT comedy", '"western (NOT comedy"', "spy NOT comedy"]
@@ -162,16 +150,16 @@ def test_mixed_topics(index, tmp_path, capfd, monkeypatch):
     assert out[2]["vector"]["comedi"] == -out[3]["vector"]["comedi"] < 0
 
 
-def test_composed_topics_need_no_encoder_of_the_index(pairs, tmp_path, capfd):
+def test_composed_topics_need_no_encoder_of_the_index(run, pairs, tmp_path):
     (tmp_path / "t.jsonl").write_text('{"id": "1", "vector": {"p": 2}}\n')
-    assert run(main, "--index", pairs, "--topics", tmp_path / "t.jsonl") == 0
-    assert capfd.readouterr().out == '{"id": "1", "contents": "", "vector": {"p": 2}}\n'
+    composed = run("compose", "--index", pairs, "--topics", tmp_path / "t.jsonl")
+    assert composed.out == '{"id": "1", "contents": "", "vector": {"p": 2}}\n'
 
 
-def test_queries_without_terms_are_left_out_of_tsv(index, topics, capfd, caplog):
-    options = ["--union", "maxpool", "--intersection", "maxpool", "--difference", "ignore", "--output-format", "tsv"]
-    assert run(main, "--index", index, "--topics", topics, *options) == 0
-    assert [line.split("\t")[0] for line in capfd.readouterr().out.splitlines()] == list("123456")
-    nothing, unknown = caplog.messages
+def test_queries_without_terms_are_left_out_of_tsv(run, topics):
+    operators = "--union maxpool --intersection maxpool --difference ignore"
+    composed = run(f"compose --index {{films}} --output-format tsv {operators} --topics {topics}")
+    assert [line.split("\t")[0] for line in composed.lines] == list("123456")
+    nothing, unknown = composed.told
     assert unknown.startswith("atom 'zebra' (query ")
     assert nothing == "query 7 finds nothing: no positive term is left to search for"

@@ -41,21 +41,13 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def explain(folder, capfd):
+def explain(folder, run):
+    line = f"explain --index {folder}/index --encoder {folder}/atoms.jsonl --difference disentangled"
+
     def explain(*arguments, code=0):
-        given = [
-            "--index",
-            str(folder / "index"),
-            "--encoder",
-            str(folder / "atoms.jsonl"),
-            "--difference",
-            "disentangled",
-            *map(str, arguments),
-        ]
-        assert main(given) == code
-        out, err = capfd.readouterr()
-        assert (err if code == 0 else out) == ""
-        return out if code == 0 else err
+        ran = run(line, *arguments, code=code)
+        assert (ran.out if code else ran.err) == ""
+        return ran.err if code else ran.out
 
     return explain
 
@@ -98,15 +90,11 @@ def test_alternatives_an_unknown_atom_and_fewer_terms(explain):
     ]
 
 
-def test_what_is_verbalised_is_one_atom(folder, capfd):
-    atoms = folder / "verbalised.jsonl"
-    atoms.write_text('{"text": "spy films that are not comedies", "vector": {"not": 1.0}, "encoder": "given"}\n')
-    query = ["--query", "spy films NOT comedies", "--difference", "vanilla"]
-    assert main(["--index", str(folder / "index"), "--encoder", str(atoms), *query]) == 0
-    assert capfd.readouterr().out.splitlines()[2:4] == [
-        "NOT (vanilla)",
-        "└── spy films that are not comedies: not 1.00",
-    ]
+def test_what_is_verbalised_is_one_atom(explain, tmp_path):
+    verbalised = {"text": "spy films that are not comedies", "vector": {"not": 1.0}, "encoder": "given"}
+    atoms = write_jsonl(tmp_path / "verbalised.jsonl", verbalised)
+    query = ["--query", "spy films NOT comedies", "--difference", "vanilla", "--encoder", atoms]
+    assert explain(*query).splitlines()[2:4] == ["NOT (vanilla)", "└── spy films that are not comedies: not 1.00"]
 
 
 TREE = """\
@@ -221,13 +209,11 @@ def test_json_has_it_all(explain, folder):
         assert document["contributions"] == [part._asdict() for part in explanation.contributions]
 
 
-def test_a_rank_beyond_the_first_thousand(tmp_path, capfd):
+def test_a_rank_beyond_the_first_thousand(run, tmp_path):
     atoms = write_jsonl(tmp_path / "atoms.jsonl", {"text": "a", "vector": {"a": 0.01}, "encoder": "given"})
     documents = ({"id": str(i), "vector": {"a": i}} for i in range(1, 1002))
     build_index(write_jsonl(tmp_path / "documents.jsonl", *documents), tmp_path / "index", "given")
-    given = ["--index", str(tmp_path / "index"), "--encoder", str(atoms), "--query", "a", "--docid", "1", "2", "3"]
-    assert main(given) == 0
-    lines = capfd.readouterr().out.splitlines()
+    lines = run(f"explain --index {tmp_path}/index --encoder {atoms} --query a --docid 1 2 3").lines
     assert [line for line in lines if "rank" in line] == ["1: beyond rank 1000", "2: rank 1000", "3: rank 999"]
 
 
