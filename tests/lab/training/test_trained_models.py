@@ -30,29 +30,36 @@ def vectors(side):
 
 
 @pytest.mark.parametrize(
-    ("start", "vocabulary", "head"),
+    ("start", "model", "loads"),
     [
-        ("bert", "training", "relu:max"),
-        ("distilbert", "all", "snrelu:absmax:0.1"),
-        ("trunk", "all", "relu:max"),
-        ("trunk", "training", "snrelu:absmax:0.1"),
+        ("bert", {"vocabulary": "training", "head": "relu:max"}, True),
+        pytest.param("bert", {"query_encoder": "separate", "head": "relu:max"}, True, marks=pytest.mark.long),
+        pytest.param("distilbert", {"head": "snrelu:absmax:0.1"}, False, marks=pytest.mark.long),
+        pytest.param("trunk", {"head": "relu:max"}, False, marks=pytest.mark.long),
+        ("trunk", {"vocabulary": "training", "head": "snrelu:absmax:0.1"}, False),
     ],
 )
-def test_the_folder_is_what_was_trained(tmp_path, checkpoints, trunk, dataset, start, vocabulary, head):
+def test_the_folder_is_what_was_trained(tmp_path, checkpoints, trunk, dataset, start, model, loads):
+    """Sentence-transformers loads what has no sign and no logits of own terms, and refuses to give other vectors."""
     base = trunk if start == "trunk" else getattr(checkpoints, start)
-    model = {"head": head, "vocabulary": vocabulary}
-    config = tiny_config(base, dataset, dev=False, steps=2, model=model)
-    train(config, tmp_path / "m")
-    side = read_checkpoint(tmp_path / "m").document
-    assert side.head == Head.parse(head)
-    assert (side.own_logits is not None) == (start == "trunk")
-    ours = vectors(side)
-    again = load_base(tmp_path / "m", "m", side.head)
-    module = EncoderModule(again, side.head, 32, None).eval()
-    features = {"input_ids": IDS, "attention_mask": (IDS > 0).long()}
-    with torch.no_grad():
-        torch.testing.assert_close(module(features)["sentence_embedding"], ours, atol=1e-5, rtol=1e-5)
-    assert (ours != 0).any()
+    train(tiny_config(base, dataset, dev=False, steps=2, model=model), tmp_path / "m")
+    checkpoint, features = read_checkpoint(tmp_path / "m"), {"input_ids": IDS, "attention_mask": (IDS > 0).long()}
+    assert (checkpoint.query == checkpoint.document) == ("query_encoder" not in model)
+    loaded = SparseEncoder(str(tmp_path / "m")) if loads else None
+    for which, side in (("query", checkpoint.query), ("document", checkpoint.document)):
+        assert side.head == Head.parse(model["head"])
+        assert (side.own_logits is not None) == (start == "trunk")
+        ours = vectors(side)
+        module = EncoderModule(load_base(tmp_path / "m", "m", side.head, which), side.head, 32, None).eval()
+        with torch.no_grad():
+            again = module(dict(features))["sentence_embedding"]
+            theirs = loaded(dict(features), task=which)["sentence_embedding"] if loaded else ours
+        torch.testing.assert_close(again, ours, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(theirs, ours, atol=1e-5, rtol=1e-5)
+        assert (ours != 0).any()
+    if not loads:
+        with pytest.raises((TypeError, ValueError)):
+            SparseEncoder(str(tmp_path / "m"))
 
 
 @pytest.mark.long
@@ -70,30 +77,6 @@ def test_training_goes_on_from_what_was_trained(tmp_path, checkpoints, dataset):
     assert not torch.equal(vectors(first.query), vectors(first.document))
     for one, other in ((first.query, second.query), (first.document, second.document)):
         torch.testing.assert_close(vectors(one), vectors(other))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("model", [{"vocabulary": "training"}, {"query_encoder": "separate"}])
-def test_sentence_transformers_loads_what_has_no_sign(tmp_path, checkpoints, dataset, model):
-    train(tiny_config(checkpoints.bert, dataset, dev=False, steps=2, model=model), tmp_path / "m")
-    loaded = SparseEncoder(str(tmp_path / "m"))
-    checkpoint = read_checkpoint(tmp_path / "m")
-    for task, side in (("query", checkpoint.query), ("document", checkpoint.document)):
-        features = {"input_ids": IDS, "attention_mask": (IDS > 0).long()}
-        with torch.no_grad():
-            theirs = loaded(features, task=task)["sentence_embedding"]
-        torch.testing.assert_close(vectors(side), theirs, atol=1e-5, rtol=1e-5)
-        assert (theirs > 0).any()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("start", "head"), [("bert", "snrelu:sum:0.1"), ("trunk", "relu:max")])
-def test_sentence_transformers_refuses_what_it_lacks(tmp_path, checkpoints, trunk, dataset, start, head):
-    """Rather than giving other vectors."""
-    base = trunk if start == "trunk" else checkpoints.bert
-    train(tiny_config(base, dataset, dev=False, steps=1, model={"head": head}), tmp_path / "m")
-    with pytest.raises((TypeError, ValueError)):
-        SparseEncoder(str(tmp_path / "m"))
 
 
 def test_training_may_read_less_than_the_model_does(tmp_path, checkpoints, dataset, monkeypatch):
