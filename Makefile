@@ -30,7 +30,7 @@ indexes/sample: | $(PACKAGE)
 	  --encoder bm25+mini --store-raw
 
 test: $(TOOLS) ## run the tests that take little, in three minutes
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope --no-loadscope-reorder -m 'not slow and not long'
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope --no-loadscope-reorder -m 'not slow'
 
 test-all: $(TOOLS) ## run all tests and doctests
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder

@@ -22,7 +22,7 @@ from pyserini_compneg.index import build_index, build_sharded_index  # noqa: E40
 from pyserini_compneg.lucene import SHARDS_NAME, java_class  # noqa: E402
 from pyserini_compneg.support.errors import ClusterError  # noqa: E402
 
-pytestmark = [pytest.mark.slow, pytest.mark.long]
+pytestmark = pytest.mark.slow
 
 WORDS = ["spy", "war", "comedy", "western", "drama"]
 QUERIES = ["spy AND war NOT comedy", "(drama OR western) NOT spy", "comedy NOT! war", "western AND drama"]

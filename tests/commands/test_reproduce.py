@@ -118,7 +118,6 @@ def test_a_package_that_the_report_needs_is_missed_before_anything_is_run(films,
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.long
 def test_all_protocols_are_reproduced_quickly(tmp_path, capsys, monkeypatch, caplog):
     """Every protocol of the package, on datasets that are made of the sample."""
     pytest.importorskip("torch", reason="dense and trained models are run by torch")

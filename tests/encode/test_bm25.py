@@ -119,7 +119,7 @@ def test_the_scores_of_an_index_are_those_of_the_formula(tmp_path):
     assert {hit.docid: hit.score for hit in hits} == expected
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_scifact_is_ranked_as_anserinis_own_bm25_ranks_it(tmp_path, shared_data):
     """Side by side, same analysis and parameters; only impacts and Lucene's document lengths are rounded."""
     qrels = read_qrels(shared_data / "scifact" / "qrels" / "test.tsv")

@@ -132,7 +132,7 @@ def own_terms(folder, text):
     return {tokenizer.terms[number] for number in ids} - {"[UNK]"}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_ablations(splade_tiny):
     texts = [*QUERIES, "films films \U0010ffff", "", *(text[:60] for text in sample_texts(10))]
     full = queries(splade_tiny).encode_batch(texts)

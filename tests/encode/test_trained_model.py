@@ -12,7 +12,7 @@ from pyserini_compneg.eval.qrels import read_qrels
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.support.files import iter_jsonl
 
-pytestmark = pytest.mark.long  # two exports and two indexes of a trained model
+pytestmark = pytest.mark.slow  # two exports and two indexes of a trained model
 
 
 @pytest.fixture(scope="module")

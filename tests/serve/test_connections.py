@@ -88,7 +88,7 @@ KINDS = {
 }
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_half_requests_keep_nobody_waiting_and_are_closed(app, caplog):
     with running(app, Connections(1000, 1.0)) as port, caplog.at_level(logging.INFO, "pyserini_compneg"):
         clients = [connect(port, sent) for sent in KINDS.values() for _ in range(60)]

@@ -11,7 +11,7 @@ from schemathesis import checks  # noqa: E402  # absent where the line above end
 
 CHECKS = (checks.not_a_server_error, checks.response_schema_conformance, checks.content_type_conformance)
 
-pytestmark = [pytest.mark.slow, pytest.mark.long]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

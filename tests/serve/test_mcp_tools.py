@@ -147,7 +147,7 @@ sys.exit(serve.main(sys.argv[1:]))
 """The signal of a search arrives when the event loop has taken what it runs next from its queue."""
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code", "while_busy"), [(signal.SIGTERM, 143, True), (signal.SIGINT, 130, False)])
 def test_a_signal_ends_it_while_the_input_is_open(films, number, code, while_busy):
     program = {"code": SIGNAL_WITHIN_THE_EVENT_LOOP.format(number=int(number))} if while_busy else {}
@@ -173,7 +173,7 @@ def ask(process, method, params=None, **ids):
 
 
 @pytest.mark.once
-@pytest.mark.long
+@pytest.mark.slow
 def test_warnings_are_notes_on_standard_input(films):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     arguments = ["-m", "pyserini_compneg.serve", "--index", f"films={films}", "--mcp", "stdio"]
@@ -192,7 +192,7 @@ NO_MESSAGES = [
 
 
 @pytest.mark.once
-@pytest.mark.long
+@pytest.mark.slow
 def test_every_line_of_standard_input_is_answered(films):
     process = film_index.start("--index", f"films={films}", "--mcp", "stdio", module="pyserini_compneg.serve")
     try:
@@ -219,7 +219,7 @@ def test_every_message_of_http_is_answered_and_no_stream_is_opened(new_client):
 
 
 @pytest.mark.once
-@pytest.mark.long
+@pytest.mark.slow
 def test_http_with_a_key(films, tmp_path):
     config = tmp_path / "server.yaml"
     config.write_text(f"indexes: {{films: {films}}}\napi_keys: [a-long-key]\n")

@@ -19,7 +19,7 @@ from pyserini_compneg.index import build_index
 sync_api = served.tool("playwright.sync_api", "the browser is steered by playwright")
 served.tool("axe_playwright_python", "accessibility is checked by axe-core")
 
-pytestmark = [pytest.mark.slow, pytest.mark.long]
+pytestmark = pytest.mark.slow
 
 WORDS = "French or Italian comedies, but not musicals"
 AXE = resources.files("axe_playwright_python") / "axe.min.js"

@@ -27,7 +27,7 @@ def docids(server):
     return [candidate["docid"] for candidate in answer["candidates"]]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_replaced_index_is_reloaded_and_a_signal_ends_the_server_after_its_answers(folder, tmp_path):
     with served.serving("--index", folder) as server:
         before = docids(server)
@@ -55,7 +55,7 @@ def test_a_replaced_index_is_reloaded_and_a_signal_ends_the_server_after_its_ans
     assert not any("Traceback" in line for line in server.log)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.kill
 def test_a_killed_server_starts_again_at_another_address_and_guards_that_too(folder):
     with served.serving("--index", folder) as server:
@@ -66,7 +66,7 @@ def test_a_killed_server_starts_again_at_another_address_and_guards_that_too(fol
         assert server.get("/health", Host="evil.example")[0] == 421
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_no_request_ends_the_process_and_the_log_is_json(folder):
     """The stack of the main thread is small beside Java, and code in C that goes down by recursion ends the process."""
     with served.serving("--index", folder, "--log-format", "json") as server:
@@ -89,7 +89,7 @@ def test_no_request_ends_the_process_and_the_log_is_json(folder):
     assert '"query": "query=spy", "status": 200' in last
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_log_has_what_failed_inside(folder):
     code = "import sys; from pyserini_compneg.serve import answers; answers.document_answer = lambda *_: 1 / 0; "
     code += "from pyserini_compneg.commands.serve import main; sys.exit(main(sys.argv[1:]))"

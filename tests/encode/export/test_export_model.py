@@ -276,7 +276,7 @@ def test_the_command(checkpoints, cache, quick, capfd):
     assert calls == ["fp32", "int8", "fp32"]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_second_use_needs_neither_torch_nor_transformers(checkpoints, exported):
     exported("bert")
     script = f"""

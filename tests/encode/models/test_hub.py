@@ -14,7 +14,7 @@ from pyserini_compneg.encode.models import model_folder, read_checkpoint
 from pyserini_compneg.support.errors import DownloadError, EncodingError, install_hint
 
 pytest.importorskip("huggingface_hub", reason="models come from the hub by huggingface_hub")
-pytestmark = [pytest.mark.long, pytest.mark.once]
+pytestmark = [pytest.mark.slow, pytest.mark.once]
 
 SCRIPT = """
 import sys

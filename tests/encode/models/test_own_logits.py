@@ -74,7 +74,7 @@ def test_logits_of_minus_infinity_change_nothing(folder, checkpoints):
     assert encoded(side, TorchModel(side))[0] == encoded(plain, TorchModel(plain))[0]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_exports_have_them(folder, checkpoints, monkeypatch, tmp_path):
     pytest.importorskip("onnxscript", reason="exports are made by torch and onnxscript")
     from pyserini_compneg.encode.export import export_model, exported_folder

@@ -140,7 +140,7 @@ def test_what_is_no_teacher(tmp_path, checkpoints):
     assert teacher_error(tmp_path) == "it has 3 scores for a pair of texts, not one"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_margins_are_learned(tmp_path, checkpoints, bi_encoder):
     texts = sample_texts(16)
     lines = [

@@ -22,7 +22,7 @@ from pyserini_compneg.lab.training import train  # noqa: E402
 from pyserini_compneg.lab.training.protocol_models import find_models, train_models  # noqa: E402
 from pyserini_compneg.support.errors import InputError  # noqa: E402
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 DENSE = {"head": "dense", "max_length": 32}
 
 PROTOCOL = """

@@ -113,7 +113,7 @@ def config(base, folder, lines=LINES, **settings):
     return ReaderTrainConfig(reader=ReaderSection(base=str(base), **given))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_reader_is_trained_and_reads(tmp_path, trunk):
     results = train(config(trunk, tmp_path, epochs=12, learning_rate=3e-3, threshold=0.1), tmp_path / "reader")
     assert results == {"all": 1.0, "exclusion": 1.0, "whole": 1.0}
@@ -131,7 +131,7 @@ def test_a_reader_is_trained_and_reads(tmp_path, trunk):
 
 
 @pytest.mark.kill
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_killed_training_is_resumed_to_the_same_bits(tmp_path, trunk, monkeypatch):
     settings = config(trunk, tmp_path, LINES[::5], epochs=3)
     train(settings, tmp_path / "whole")

@@ -179,7 +179,7 @@ def test_a_model_is_trained(settings, tmp_path):
     assert "without a judgement" in (model / "README.md").read_text()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_losses_fall_and_a_base_that_weighs_more_is_kept_nearer(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(mini_training, "_LOG_STEPS", 10)
     monkeypatch.setattr(mini_training, "_WARMUP_STEPS", 1)
@@ -195,7 +195,7 @@ def test_the_losses_fall_and_a_base_that_weighs_more_is_kept_nearer(settings, tm
 
 
 @pytest.mark.kill
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_killed_training_is_resumed_to_the_same_bits(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(mini_training, "_CHECKPOINT_STEPS", 2)
     for name in ("whole", "resumed"):

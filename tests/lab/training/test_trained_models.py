@@ -33,9 +33,9 @@ def vectors(side):
     ("start", "model", "loads"),
     [
         ("bert", {"vocabulary": "training", "head": "relu:max"}, True),
-        pytest.param("bert", {"query_encoder": "separate", "head": "relu:max"}, True, marks=pytest.mark.long),
-        pytest.param("distilbert", {"head": "snrelu:absmax:0.1"}, False, marks=pytest.mark.long),
-        pytest.param("trunk", {"head": "relu:max"}, False, marks=pytest.mark.long),
+        pytest.param("bert", {"query_encoder": "separate", "head": "relu:max"}, True, marks=pytest.mark.slow),
+        pytest.param("distilbert", {"head": "snrelu:absmax:0.1"}, False, marks=pytest.mark.slow),
+        pytest.param("trunk", {"head": "relu:max"}, False, marks=pytest.mark.slow),
         ("trunk", {"vocabulary": "training", "head": "snrelu:absmax:0.1"}, False),
     ],
 )
@@ -62,7 +62,7 @@ def test_the_folder_is_what_was_trained(tmp_path, checkpoints, trunk, dataset, s
             SparseEncoder(str(tmp_path / "m"))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_training_goes_on_from_what_was_trained(tmp_path, checkpoints, dataset):
     """Of two encoders each from its own."""
     model = {"query_encoder": "separate", "head": "snrelu:sum:0.1"}
@@ -94,7 +94,7 @@ def test_training_may_read_less_than_the_model_does(tmp_path, checkpoints, datas
     assert read_checkpoint(tmp_path / "m").document.max_length == 32
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize(("vocabulary", "terms"), [("all", 4096), ("training", 500)])
 def test_what_was_trained_is_exported_in_int8(tmp_path, trunk, dataset, monkeypatch, vocabulary, terms):
     """Tokens pick rows for embeddings and for own terms of one table or of two; in one slice or in several."""

@@ -15,7 +15,7 @@ from safetensors.torch import load_file  # noqa: E402
 from pyserini_compneg.lab.training import fine_tuning, train, trainers, training  # noqa: E402
 from pyserini_compneg.lab.training.trainers import SparseTrainer, last_checkpoint  # noqa: E402
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 
 def weights(folder):
