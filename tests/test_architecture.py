@@ -4,6 +4,7 @@ import ast
 import graphlib
 import json
 import os
+import re
 import subprocess
 import sys
 from functools import cache
@@ -137,6 +138,58 @@ def test_models_know_nothing_of_what_is_done_with_them():
     models = tuple(f"{PACKAGE}.encode.{name}" for name in ("models", "networks", "export"))
     below = {name for module, name in OUR_ARROWS if module.startswith(models) and not name.startswith(models)}
     assert {part(name) for name in below} <= {None, *FLOORS[0]}
+
+
+def exported():
+    """The names that each package's ``__init__`` exports."""
+    for path in ROOT.rglob("__init__.py"):
+        for node in SOURCES[module_name(path)].body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                yield module_name(path), set(ast.literal_eval(node.value))
+
+
+EXPORTED = dict(exported())
+
+
+def test_the_lab_uses_public_names_of_the_engine():
+    """What any user may import: names that an ``__init__`` exports, and the modules of ``support``."""
+    lab = f"{PACKAGE}.lab"
+    hidden = {
+        f"{module}: {node.module}.{alias.name}"
+        for module in SOURCES
+        if module.startswith(lab)
+        for node in ast.walk(SOURCES[module])
+        if isinstance(node, ast.ImportFrom) and not node.module.startswith((lab, f"{PACKAGE}.support"))
+        if node.module.split(".")[0] == PACKAGE
+        for alias in node.names
+        if alias.name not in EXPORTED.get(node.module, ())
+    }
+    assert hidden == set()
+
+
+SECTIONS = re.compile(r"^(Args|Returns|Raises|Attributes|Yields):$", re.MULTILINE)
+
+
+def definitions(body, public, outer=True):
+    """Classes and functions, and whether an ``__init__`` exports each, or the class that it belongs to."""
+    names = set().union(*EXPORTED.values())
+    for node in body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            is_public = not node.name.startswith("_") and (node.name in names if outer else public)
+            yield node, is_public, outer
+            if isinstance(node, ast.ClassDef):
+                yield from definitions(node.body, is_public, outer=False)
+
+
+def test_docstrings_are_written_for_their_readers():
+    """Users read those of exported names. Others are for readers of the code, who see names and types."""
+    faults = []
+    for module, source in SOURCES.items():
+        for node, is_public, outer in definitions(source.body, public=False):
+            docstring = ast.get_docstring(node) or ""
+            if (is_public and outer and not docstring) or (not is_public and SECTIONS.search(docstring)):
+                faults.append(f"{module}:{node.lineno} {node.name}")
+    assert faults == []
 
 
 def test_evaluation_does_not_know_of_search():
