@@ -64,7 +64,10 @@ def unfinished(tmp_path, collection, small_blocks, monkeypatch, caplog):
     return place
 
 
-def test_unfinished_work_is_continued(tmp_path, collection, unfinished, monkeypatch):
+@pytest.mark.parametrize("after_the_state", [b"", b"\x1f\x8b half of a block" * 10_000])  # which a kill left
+def test_unfinished_work_is_continued(tmp_path, collection, unfinished, monkeypatch, after_the_state):
+    with (tmp_path / "out" / f".{NAME}.partial").open("ab") as partial:
+        partial.write(after_the_state)
     seen = []
     stream = StandInEncoder.stream
     monkeypatch.setattr(
@@ -74,13 +77,6 @@ def test_unfinished_work_is_continued(tmp_path, collection, unfinished, monkeypa
     assert 0 < len(seen) < DOCUMENTS - 20
     assert records(unfinished) == records(encode(collection, tmp_path / "expected"))
     assert leftovers(tmp_path / "out") == []
-
-
-def test_what_a_kill_wrote_after_the_state_is_cut_off(tmp_path, collection, unfinished):
-    with (tmp_path / "out" / f".{NAME}.partial").open("ab") as partial:
-        partial.write(b"\x1f\x8b half of a block" * 10_000)
-    encode(collection, tmp_path / "out", existing="resume")
-    assert records(unfinished) == records(encode(collection, tmp_path / "expected"))
 
 
 def test_unfinished_work_is_kept_without_a_flag(tmp_path, collection, unfinished):

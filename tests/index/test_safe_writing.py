@@ -134,20 +134,6 @@ def unfinished(tmp_path, collection, monkeypatch):
     return tmp_path / "index"
 
 
-def test_an_unfinished_build_is_continued(tmp_path, collection, unfinished, monkeypatch):
-    added, add_lines = [], ImpactWriter.add_lines
-    with monkeypatch.context() as patch:
-        patch.setattr(ImpactWriter, "add_lines", lambda *all_: added.append(all_[1]) or add_lines(*all_))
-        manifest = build_index(collection, unfinished, "splade", existing="resume")
-    assert 0 < sum(block.count(b"\n") for block in added) < DOCUMENTS - 10
-    assert (
-        build_index(collection, tmp_path / "expected", "splade", existing="resume") == manifest
-    )  # nothing to continue
-    assert manifest.documents == DOCUMENTS
-    assert rankings(unfinished) == rankings(tmp_path / "expected")
-    assert hidden(tmp_path) == []
-
-
 # What becomes of a build where an index is there, an unfinished build of the same collection, and one of another.
 EXISTING = {
     "refuse": ("refused", "refused", "refused"),
@@ -161,16 +147,22 @@ EXISTING = {
 @pytest.mark.parametrize("existing", EXISTING)
 def test_what_is_there_already(tmp_path, collection, old, unfinished, monkeypatch, caplog, existing):
     added, told, add_lines = [], [], ImpactWriter.add_lines
+    build_index(collection, tmp_path / "expected", "splade", existing="resume")  # there is nothing to continue
+    expected = rankings(tmp_path / "expected")
     monkeypatch.setattr(ImpactWriter, "add_lines", lambda *all_: added.append(all_[1]) or add_lines(*all_))
 
     def outcome(index):
         added.clear()
         try:
-            assert build_index(collection, index, "splade", existing=existing).documents == DOCUMENTS
+            build_index(collection, index, "splade", existing=existing)
         except OutputError as error:
             told.append(str(error))
             return "refused"
-        return "continued" if sum(block.count(b"\n") for block in added) < DOCUMENTS - 10 else "built"
+        if index.name != "other":  # its collection has another line
+            assert rankings(index) == expected
+        lines = sum(block.count(b"\n") for block in added)
+        assert lines > 0
+        return "continued" if lines < DOCUMENTS - 10 else "built"
 
     shutil.copytree(tmp_path / ".index.building", tmp_path / ".other.building")
     build_index(old, tmp_path / "there", "splade")
