@@ -109,6 +109,19 @@ def test_kills_at_random_points(tmp_path, collection, old, encoder):
     assert hidden(tmp_path) == []
 
 
+def test_the_new_index_is_there_when_the_old_one_is_deleted(tmp_path, collection, old, monkeypatch):
+    index, seen, rmtree = tmp_path / "index", [], shutil.rmtree
+    build_index(old, index, "splade")
+
+    def watched(*arguments, **options):
+        rmtree(*arguments, **options)
+        seen.append(Manifest.read(index).documents)
+
+    monkeypatch.setattr(shutil, "rmtree", watched)
+    build_index(collection, index, "splade", existing="overwrite")
+    assert seen == [DOCUMENTS]
+
+
 class Killed(BaseException):
     """Ends a build as a kill does, but Python still cleans up."""
 

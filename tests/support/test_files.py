@@ -132,10 +132,12 @@ def test_unreadable_places_raise_the_error_that_the_caller_wants(tmp_path):
 
 def test_written_file_appears_at_the_end_only(tmp_path):
     target = write(tmp_path / "run.txt", "old")
-    with atomic_writer(target) as handle:
-        handle.write("nëw\n")
-        assert target.read_text() == "old"
-        assert len(list(tmp_path.iterdir())) == 2
+    with target.open() as reader:
+        with atomic_writer(target) as handle:
+            handle.write("nëw\n")
+            assert target.read_text() == "old"
+            assert len(list(tmp_path.iterdir())) == 2
+        assert reader.read() == "old"  # the file was replaced, not written again
     assert target.read_bytes() == "nëw\n".encode()
     assert list(tmp_path.iterdir()) == [target]
 
