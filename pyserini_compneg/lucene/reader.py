@@ -209,7 +209,12 @@ class ImpactReader:
         return Filtered(said["allowed"], said["unknown"], said.get("first"), found, said["faults"])
 
     def search(
-        self, queries: Sequence[str], hits: int, threads: int = 1, filters: Sequence[Filter | None] = ()
+        self,
+        queries: Sequence[str],
+        hits: int,
+        threads: int = 1,
+        filters: Sequence[Filter | None] = (),
+        thresholds: Sequence[float] = (),
     ) -> list[Ranking]:
         """Searches composed queries.
 
@@ -219,6 +224,7 @@ class ImpactReader:
             threads: Queries searched at once. With fewer queries, the threads search parts of a large index; the
                 rankings are the same, to the last bit.
             filters: The documents that each query may find, None for all; nothing where all of them may find all.
+            thresholds: For each query, the score below which documents may be left out; nothing to leave out none.
 
         Returns:
             A ranking a query, in their order: higher scores first, equal ones by ascending docid.
@@ -233,13 +239,13 @@ class ImpactReader:
             return []
         hits = min(hits, self.document_count)
         places = {one: place for place, one in enumerate(dict.fromkeys(one for one in filters if one is not None))}
-        queries = [
-            query if one is None else f'{query[:-1]}, "filter": {places[one]}}}'
-            for query, one in itertools.zip_longest(queries, filters)
-        ]
+        filter_of = [-1 if one is None else places[one] for one in filters or [None] * len(queries)]
+        least = list(thresholds) or [-math.inf] * len(queries)
         lines = "\n".join(queries).encode()
         looked_up, threads = [self.filtered(one).java for one in places], min(threads, _MOST_THREADS)
-        batch = self._call(lambda java: java.search(lines, looked_up, hits, threads, _SMALLEST_PART), lines)
+        batch = self._call(
+            lambda java: java.search(lines, looked_up, filter_of, least, hits, threads, _SMALLEST_PART), lines
+        )
         answer = None
         while answer is None:
             check_cancelled()  # and Python handles signals here, so that Ctrl-C ends a long search

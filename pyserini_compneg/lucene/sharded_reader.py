@@ -6,7 +6,6 @@ last bit. Rankings of shards are merged by score and docid. Document frequencies
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import threading
@@ -172,21 +171,30 @@ class ShardedReader(ImpactReader):
         return Filtered(sum(one.allowed for one in found), unknown, first, None, {})
 
     def search(
-        self, queries: Sequence[str], hits: int, threads: int = 1, filters: Sequence[Filter | None] = ()
+        self,
+        queries: Sequence[str],
+        hits: int,
+        threads: int = 1,
+        filters: Sequence[Filter | None] = (),
+        thresholds: Sequence[float] = (),
     ) -> list[Ranking]:
         hits = min(hits, self.document_count)
         best: list[list[tuple[float, str]]] = [[] for _ in queries]
+        least = list(thresholds) or [-math.inf] * len(queries)
         paths = list(self._shards)
         at_once = self._at_once or len(paths)
         for start in range(0, len(paths), at_once):
-            asked = [_at_least(*pair, hits) for pair in zip(queries, best, strict=True)] if start else queries
             some = paths[start : start + at_once]
-            for rankings in self._answers(some, ImpactReader.search, asked, hits, threads, filters).values():
+            answers = self._answers(some, ImpactReader.search, queries, hits, threads, filters, least)
+            for rankings in answers.values():
                 for merged, ranking in zip(best, rankings, strict=True):
                     merged += ((-score, docid) for docid, score in zip(ranking.docids, ranking.scores, strict=True))
             for merged in best:
                 merged.sort()  # by docid where scores are equal; it knows that the rankings are sorted
                 del merged[hits:]
+            if hits:
+                full = ((-merged[-1][0] if len(merged) == hits else -math.inf) for merged in best)
+                least = list(map(max, least, full))
         return [Ranking([docid for _, docid in merged], array("f", [-score for score, _ in merged])) for merged in best]
 
     def score(
@@ -250,8 +258,3 @@ def _found(reader: ImpactReader, filter: Filter) -> Filtered:
 
 def _has(reader: ImpactReader, docids: Sequence[str]) -> list[bool]:
     return [reader.has(docid) for docid in docids]
-
-
-def _at_least(query: str, best: Sequence[tuple[float, str]], hits: int) -> str:
-    """A query that may leave out documents below the last of so many hits."""
-    return f'{query[:-1]}, "least": {json.dumps(-best[-1][0])}}}' if hits and len(best) == hits else query

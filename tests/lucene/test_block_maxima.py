@@ -8,7 +8,7 @@ import pytest
 from impact_indexes import add_documents, delete_documents, json_lines, pairs, search, write_index
 from refusals import refusal
 
-from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, Sum, to_json
+from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, Sum, query_line
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.index import verify_index
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, java_class
@@ -166,7 +166,7 @@ def test_scores_that_need_not_be_found(index):
         for node, complete in zip(nodes(), whole, strict=True):
             for rank in (0, 5):
                 least = complete.scores[rank]
-                (found,) = reader.search([json.dumps(to_json(node) | {"least": least})], HITS[-1])
+                (found,) = reader.search([query_line(node)], HITS[-1], thresholds=[least])
                 wanted = [hit for hit in pairs(complete)[: HITS[-1]] if hit[1] >= least]
                 assert pairs(found)[: len(wanted)] == wanted
 

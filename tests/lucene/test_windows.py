@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import os
 import signal
 import threading
@@ -169,7 +170,8 @@ def test_searches_that_are_left_after_every_window_find_the_same(tmp_path, threa
     lines = [json.dumps(to_json(node)) for node in SHAPES]
     with ImpactReader(write_index(tmp_path / "index", first, second, deleted=["d0255", "d8000"])) as reader:
         whole = reader.search(lines, 10)
-        batch = reader._searcher.search("\n".join(lines).encode(), [], 10, threads, 100)
+        filter_of, thresholds = [-1] * len(lines), [-math.inf] * len(lines)
+        batch = reader._searcher.search("\n".join(lines).encode(), [], filter_of, thresholds, 10, threads, 100)
         slices = 1
         while (answer := batch.proceed(0)) is None:
             slices += 1

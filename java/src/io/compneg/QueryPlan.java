@@ -143,23 +143,15 @@ final class QueryPlan {
 
   /** Lays out a tree; {@code raises} is false for what is excluded or required, since that only lowers scores. */
   private NodeScorer plan(ScoringTree tree, boolean raises) {
-    if (tree instanceof ScoringTree.Linear linear) return planLinear(linear.weights(), raises);
-    if (tree instanceof ScoringTree.Product product) return planProduct(product, raises);
-    if (tree instanceof ScoringTree.Max max) return new NodeScorer.Max(window, planAll(max.children(), true));
-    if (tree instanceof ScoringTree.Sum sum) return new NodeScorer.Sum(window, planAll(sum.children(), true));
-    if (tree instanceof ScoringTree.Named part) {
-      named.put(accumulators, part.filter());
-      return new NodeScorer.Linear(window, accumulators++, -1);
-    }
-    if (tree instanceof ScoringTree.Excluding excluding) {
-      NodeScorer child = plan(excluding.child(), true);
-      NodeScorer[] excluded = planAll(excluding.excluded(), false);
-      NodeScorer[] required = planAll(excluding.required(), false);
-      return new NodeScorer.Excluding(window, child, excluded, excluding.above(), required);
-    }
-    ScoringTree.Damped damped = (ScoringTree.Damped) tree;
-    NodeScorer child = plan(damped.child(), raises);
-    return new NodeScorer.Damped(window, child, planAll(damped.excluded(), false), damped);
+    return switch (tree) {
+      case ScoringTree.Linear linear -> planLinear(linear.weights(), raises);
+      case ScoringTree.Product product -> planProduct(product, raises);
+      case ScoringTree.Max max -> new NodeScorer.Max(window, planAll(max.children(), true));
+      case ScoringTree.Sum sum -> new NodeScorer.Sum(window, planAll(sum.children(), true));
+      case ScoringTree.Damped damped -> planDamped(damped, raises);
+      case ScoringTree.Excluding excluding -> planExcluding(excluding);
+      case ScoringTree.Named part -> planNamed(part.filter());
+    };
   }
 
   private NodeScorer[] planAll(List<ScoringTree> children, boolean raises) {
@@ -201,6 +193,23 @@ final class QueryPlan {
       add(term, new Contribution(accumulator, positive, factor, power, rounding));
     });
     return accumulator;
+  }
+
+  private NodeScorer planDamped(ScoringTree.Damped damped, boolean raises) {
+    NodeScorer child = plan(damped.child(), raises); // its accumulators come before those of the excluded parts
+    return new NodeScorer.Damped(window, child, planAll(damped.excluded(), false), damped);
+  }
+
+  private NodeScorer planExcluding(ScoringTree.Excluding excluding) {
+    NodeScorer child = plan(excluding.child(), true);
+    NodeScorer[] excluded = planAll(excluding.excluded(), false);
+    NodeScorer[] required = planAll(excluding.required(), false);
+    return new NodeScorer.Excluding(window, child, excluded, excluding.above(), required);
+  }
+
+  private NodeScorer planNamed(DocumentFilter filter) {
+    named.put(accumulators, filter);
+    return new NodeScorer.Linear(window, accumulators++, -1);
   }
 
   private void add(String term, Contribution contribution) {

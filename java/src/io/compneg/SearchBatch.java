@@ -3,6 +3,7 @@ package io.compneg;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
 import org.apache.lucene.index.IndexReader;
 
 /**
@@ -13,10 +14,10 @@ import org.apache.lucene.index.IndexReader;
  * queries.
  */
 public final class SearchBatch {
-  /** Reads a query. */
+  /** Reads a query, given by its place. */
   @FunctionalInterface
   interface Preparation {
-    Starter prepare(String query, MinCompetitiveScore shared) throws IOException;
+    Starter prepare(int query, MinCompetitiveScore shared) throws IOException;
   }
 
   /** Begins the search of a query in a part of the documents. */
@@ -34,12 +35,12 @@ public final class SearchBatch {
   private volatile boolean failed;
   private int done; // the queries before this one have rankings
 
-  SearchBatch(IndexReader reader, String[] queries, Preparation preparation, int threads, int smallestPart) {
+  SearchBatch(IndexReader reader, int queries, Preparation preparation, int threads, int smallestPart) {
     this.reader = reader;
     this.preparation = preparation;
-    searches = Arrays.stream(queries).map(Search::new).toArray(Search[] ::new);
-    parts = Math.max(1, Math.min(Math.ceilDiv(threads, queries.length), reader.maxDoc() / smallestPart));
-    workers = new Worker[Math.min(threads, parts * queries.length)];
+    searches = IntStream.range(0, queries).mapToObj(Search::new).toArray(Search[] ::new);
+    parts = Math.max(1, Math.min(Math.ceilDiv(threads, queries), reader.maxDoc() / smallestPart));
+    workers = new Worker[Math.min(threads, parts * queries)];
     Arrays.setAll(workers, i -> new Worker());
   }
 
@@ -67,7 +68,7 @@ public final class SearchBatch {
 
   /** A query, and what was found in the parts that are searched. */
   private final class Search {
-    final String query;
+    final int query;
     final MinCompetitiveScore shared = new MinCompetitiveScore();
     Starter starter; // null before the first part is begun
     TopHitsCollector hits; // null before the first part is done
@@ -75,7 +76,7 @@ public final class SearchBatch {
     TopHitsCollector.Ranking ranking; // null until all parts are done
     Exception failure; // null for none
 
-    Search(String query) {
+    Search(int query) {
       this.query = query;
     }
 

@@ -1,6 +1,5 @@
 package io.compneg;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Closeable;
 import java.io.IOException;
@@ -72,23 +71,25 @@ public final class SignedSearcher implements Closeable {
   /**
    * Prepares a search of queries on several threads; {@link SearchBatch#proceed} does it.
    *
-   * @param queries composed queries, one JSON line each, UTF-8; a {@code filter} in it is a number, the place of one of
-   *     the filters; documents whose score is below a {@code least} in it may be left out
+   * @param queries composed queries, one JSON line each, UTF-8
    * @param filters what {@link #filter} gave
+   * @param filterOf the place in {@code filters} of each query's filter; −1 for none
+   * @param thresholds for each query, the score below which documents may be left out; −∞ for none
    * @param smallestPart the least documents of a part, if parts are searched at once for a query
    */
-  public SearchBatch search(byte[] queries, DocumentFilter[] filters, int k, int threads, int smallestPart) {
-    SearchBatch.Preparation preparation = (line, shared) -> {
-      JsonNode query = ScoringTree.json(line);
-      DocumentFilter filter = query.has("filter") ? filters[query.get("filter").intValue()] : null;
-      ScoringTree tree = ScoringTree.of(query);
-      shared.raise((float) query.path("least").asDouble(Double.NEGATIVE_INFINITY));
+  public SearchBatch search(byte[] queries, DocumentFilter[] filters, int[] filterOf, float[] thresholds, int k,
+      int threads, int smallestPart) {
+    String[] lines = lines(queries);
+    SearchBatch.Preparation preparation = (query, shared) -> {
+      ScoringTree tree = ScoringTree.parse(lines[query]);
+      DocumentFilter filter = filterOf[query] < 0 ? null : filters[filterOf[query]];
+      shared.raise(thresholds[query]);
       return (from, to) -> {
         TopHitsCollector hits = new TopHitsCollector(k, externalIds, shared);
         return new RunningSearch(reader, from, to, field, maxima, tree, filter, hits, this::addWork);
       };
     };
-    return new SearchBatch(reader, lines(queries), preparation, threads, smallestPart);
+    return new SearchBatch(reader, lines.length, preparation, threads, smallestPart);
   }
 
   /** Reads a filter (JSON, see {@link DocumentFilter}); it keeps the documents that it finds. */
