@@ -94,9 +94,10 @@ class _Parser(argparse.ArgumentParser):
                 continue
             if f"-{flag}" in known:
                 self.error(f"there is no {shown(flag)}; flags have two dashes: -{flag}")
-            if flag.startswith("--"):
-                moved = _FLAGS_ELSEWHERE.get(self.prog.replace(".", " ").split()[-1], {}).get(flag)
-                self.error(f"there is no {flag}" + (f"; {moved}" if moved else suggestion(flag, known)))
+            moved = _FLAGS_ELSEWHERE.get(self.prog.replace(".", " ").split()[-1], {})
+            other = moved.get(flag) or (moved.get(f"-{flag}") if flag.startswith("-") else None)
+            if other or flag.startswith("--"):
+                self.error(f"there is no {flag}" + (f"; {other}" if other else suggestion(flag, known)))
         return super().parse_known_args(args, namespace)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -136,9 +137,11 @@ class _WithSettings(argparse.Action):
         settings = {}
         for text in given:
             key, _, value = text.partition("=")
-            if key not in self.kinds:
-                known = " and ".join(f"{one}=" for one in self.kinds)
-                raise argparse.ArgumentError(self, f"after the name stand settings, {known}, got {shown(text)}")
+            if key not in self.kinds or not value:
+                known = " and ".join(f"{one}=..." for one in self.kinds)
+                raise argparse.ArgumentError(self, f"no setting is {shown(text)}; give {known}")
+            if key in settings:
+                raise argparse.ArgumentError(self, f"{key} is given twice")
             try:
                 settings[key] = self.kinds[key](value)
             except argparse.ArgumentTypeError as error:

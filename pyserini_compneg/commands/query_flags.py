@@ -120,7 +120,9 @@ def chosen_method(args: argparse.Namespace) -> Method | None:
         unused.append("cpt")
     if unused:
         flag = "depth" if unused[0] == "depth" else f"--{unused[0].replace('_', '-')}"
-        raise ArgumentError(f"{flag} has no use with --method {name}")
+        takers = [method for method, (_, settings) in METHODS.items() if unused[0] in settings]
+        remedy = f"it is for --method {' or '.join(takers)}" if takers else ""
+        raise ArgumentError(f"{flag} has no use with --method {name}", remedy=remedy)
     if name != "operators":
         method = make_method(METHODS, name, settings)
     if args.rerank is None:

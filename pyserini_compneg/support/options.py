@@ -76,7 +76,7 @@ def add_flags(flags: argparse._ActionsContainer, settings: type, only: Container
         elif number is None:
             flags.add_argument(name, choices=choices or None, metavar=metavar, help=help)
         else:
-            metavar = metavar or ("N" if number in (COUNT, WHOLE) else "X")
+            metavar = metavar or ("N" if number.parse is whole_number else "X")
             flags.add_argument(name, type=_parser(number, choices), metavar=metavar, help=help)
 
 
