@@ -1,10 +1,10 @@
 r"""Score fusion: a document's scores under the atoms are added for ∪, multiplied for ∩ and subtracted for \.
 
 :func:`fused` makes a scoring tree, which fuses the exact scores of all documents. :func:`fused_lists` fuses ranked
-lists, as the paper may do; a document that a list lacks has the score 0 there. The scores are those that the index
-gives to each atom alone, with whole weights. Set identities come first, as with the operators: (A \ B) ∩ C becomes
-(A ∩ C) \ B, whose score is s(A)·s(C) − s(B). If only + and − remain, exact fused scores are those of the vectors'
-addition and subtraction. But other documents are found: all that have a term of a positive atom, even if another atom
+lists, as the paper may do; a document that a list lacks has the score 0 there. The scores are the
+index's scores for each atom alone, with whole weights. Set identities come first, as with the operators: (A \ B) ∩ C
+becomes (A ∩ C) \ B, whose score is s(A)·s(C) − s(B). If only + and − remain, exact fused scores equal the scores of the
+added and subtracted vectors. But fusion finds more documents: all with a term of a positive atom, even if another atom
 lowers that term.
 
 Units. Impacts are I times a document's weights, and query weights are rounded at the scale S. So an atom's score in the
@@ -39,7 +39,7 @@ from pyserini_compneg.support.vectors import SparseVector, scale
 MOST_PRODUCTS = 1000
 
 _FINENESS = 1024.0
-"""Scaled weights are multiplied by it, so that rounding them costs less than a thousandth of a whole weight."""
+"""Multiplies scaled weights, so that rounding them costs less than a thousandth of a whole weight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,15 @@ class ScoreFusion:
     """Ranks by the scores of the atoms, fused: + for ∪, · for ∩ and − for a difference.
 
     Attributes:
-        scaled: Whether the scores of each atom are scaled to 0 to 1 first, its best one being 1. The score that becomes
-            0 is that of a document without the atom's terms, or with ``depth`` that of the last document in the list.
-        depth: None fuses the exact scores of all documents. A number fuses lists: the first so many documents of each
-            atom, of which a document has the score 0 where a list lacks it. With a filter these are the first documents
-            that it allows, so scores may differ from those without the filter.
+        scaled: Whether the scores of each atom are first scaled to the range 0 to 1. The atom's best score becomes 1.
+            The score that becomes 0 is the score of a document without the atom's terms; with ``depth``, it is the
+            last score of the list.
+        depth: None fuses the exact scores of all documents. A number fuses ranked lists of this length, one for each
+            atom. A document has the score 0 in a list that lacks it. A list holds only documents that the filter
+            allows, so a filter may change scores.
 
     Source: Krasakis, Yates, Kanoulas, Section 4.2.2. They rank for each query independently and fuse the scores, and do
-    not say how long the lists are, nor what a missing document counts.
+    not say how long the lists are, nor which score a missing document has.
     """
 
     scaled: bool = False
@@ -86,7 +87,7 @@ class ScoreFusion:
         vectors: Mapping[str, SparseVector],
         threads: int,
     ) -> list[ScoringNode]:
-        """Scoring trees that fuse the scores of all documents. They hold factors between units."""
+        """Scoring trees that fuse the scores of all documents. Their weights include the factors between units."""
         scores = None
         if self.scaled:
             nodes = [quantised(Linear(vector), searcher.weight_scale) for vector in vectors.values()]
@@ -147,13 +148,14 @@ def fused(
 ) -> ScoringNode:
     """The scoring tree that ranks documents by the fused scores of an expression's atoms.
 
-    A document is found if it has a term of every factor of some product, or of some positive atom that stands alone.
-    Weights are whole, and may be larger than 2³¹ − 1 in a sum with products.
+    A document is found if it has a term of every factor of some product, or a term of some positive atom that stands
+    alone. Weights are whole, and may be larger than 2³¹ − 1 in a sum with products.
 
     ``impact_scale`` is I, None if it is not known, and ``weight_scale`` is S. ``best_scores`` are the best scores that
-    the index has for the atoms' vectors, rounded at S. With them every atom's scores are divided by its best one before
-    they are fused (score-fusion-scaled), and I is not needed. That is min-max scaling whose minimum is always 0, the
-    score of a document without the atom's terms. An atom whose best score is 0 scores 0 everywhere.
+    the index has for the atoms' vectors, rounded at S. If ``best_scores`` is given, each atom's scores are divided by
+    the atom's best score before fusion (score-fusion-scaled), and I is not needed. This is min-max scaling whose
+    minimum is always 0, the score of a document without the atom's terms. An atom whose best score is 0 scores 0
+    everywhere.
 
     >>> from pyserini_compneg.expression import parse
     >>> vectors = {"a": {"s": 1.5}, "b": {"t": 0.2}, "c": {"u": 1.0}}
@@ -189,8 +191,8 @@ def fused_lists(
 ) -> dict[str, float]:
     """The fused scores of the documents in ranked lists, one list for each atom, by its text.
 
-    A document is found if the lists of all factors of a product have it, or that of a positive atom that stands alone.
-    All scores are divided by ``unit``, U, first; None if it is not known.
+    A document is found if it is in the lists of all factors of a product, or in the list of a positive atom that stands
+    alone. All scores are first divided by ``unit``, U. None means that U is not known.
 
     >>> from pyserini_compneg.expression import parse
     >>> fused_lists(parse("a NOT b"), {"a": {"d1": 3.0, "d2": 2.0}, "b": {"d1": 2.0, "d3": 1.0}})
@@ -212,7 +214,7 @@ def fused_lists(
 
 
 def _known_unit(unit: float | None, terms: Sequence[_Term]) -> float:
-    """U, or 1 where it is neither known nor needed."""
+    """U, or 1 if U is neither known nor needed."""
     if unit is None and len({len(term.texts) for term in terms}) > 1:
         what = "scores can be added to products of scores only if the index gives its impact scale"
         raise QueryError(what, remedy="use score-fusion-scaled, or an index of this package")

@@ -1,6 +1,6 @@
 """Methods: how a searcher answers queries. Operators are one way, the others are the papers' baselines.
 
-A searcher takes one as ``method``, the command line takes its name as ``--method``, rows of protocols have it, too.
+A searcher takes a method as ``method``. The command line takes its name as ``--method``, and rows of protocols name it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pyserini_compneg.support.terminal import shown
 _OPERATORS = tuple(field.name for field in fields(Operators))
 
 DEPTH = 1000
-"""The documents of a first step, where a method has one."""
+"""How many documents the first step of a two-step method finds."""
 
 
 class ComposingMethod:
@@ -32,7 +32,7 @@ class ComposingMethod:
     __slots__ = ()
 
     def compose(self, searcher: SignedImpactSearcher, queries: Sequence[Query]) -> list[ScoringNode]:
-        """The tree of each query, whose scores are those of the ranking."""
+        """The scoring tree of each query. Its scores are the scores of the ranking."""
         raise NotImplementedError
 
     def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
@@ -53,11 +53,11 @@ class Composed(ComposingMethod):
 
 @dataclass(frozen=True, slots=True)
 class Filtering(ComposingMethod):
-    """Ranks by what is wanted, without the documents that hold a negated term: every NOT is a NOT!.
+    """Ranks by the wanted part and removes documents that contain a negated term: every NOT acts as NOT!.
 
     Attributes:
-        operators: ``union`` and ``intersection`` of what is wanted, with their settings, and how many of the heaviest
-            terms of each negated atom leave documents out, ``cpt_terms``. Its ``exclusion`` must be ``any``.
+        operators: ``union`` and ``intersection``, with their settings, apply to the wanted part. ``cpt_terms`` is the
+            number of heaviest terms of each negated atom that remove documents. ``exclusion`` must be ``any``.
 
     Source: Widdows 2003, Sections 3.1 and 4.1, where each negated term is a word of its own.
     """
@@ -72,11 +72,11 @@ class Filtering(ComposingMethod):
 class TwoStep(ComposingMethod):
     """Searches with a plain query, then ranks its first documents again by the exact scores of conjunctions.
 
-    The plain query has ``maxpool`` for ∩. Documents that the conjunction does not match drop out, as they do where it
-    is searched for in one step.
+    The plain query has ``maxpool`` for ∩. Documents that the conjunction does not match drop out, as in a search in
+    one step.
 
     Attributes:
-        operators: Those of the second step.
+        operators: The operators of the second step.
         depth: How many documents are ranked again.
 
     Source: Krasakis, Yates, Kanoulas, Section 3.2.2, below Eq. 8.

@@ -1,1 +1,1 @@
-"""The command lines: one module a command, over the public functions of the packages below."""
+"""The command lines: one module for each command. Commands call public functions of the packages below."""

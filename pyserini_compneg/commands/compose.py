@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.compose``: topics in, composed queries out."""
+"""``python -m pyserini_compneg.compose``: composes topics into queries that an index can run."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pyserini_compneg.support.staging import keep_inputs
 from pyserini_compneg.topics.batch import OUTPUT_FORMATS, compose_topics
 
 _EPILOG = f"""\
-A search of the composed queries ranks as a search of the topics themselves. Without --index, the queries suit an index
-of unsigned documents, nothing checks that --encoder is the encoder of the index, and --read model does not change the
-default of NOT. Stock Anserini searches the tsv form:
+Searching the composed queries gives the same ranking as searching the topics. Without --index, the queries suit an
+index of unsigned documents, nothing checks that --encoder is the encoder of the index, and --read model does not change
+the default of NOT. Stock Anserini searches the tsv form:
   SearchCollection -topicReader TsvString -impact -pretokenized
 With this package's jar beside its own, it searches the jsonl form, too:
   SearchCollection -topicReader ComposedQuery -generator ComposedQueryGenerator -impact -pretokenized

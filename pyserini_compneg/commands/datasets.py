@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.datasets``: official files in, files for Anserini and this package out."""
+"""``python -m pyserini_compneg.datasets``: converts official files for Anserini and this package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EPILOG = f"""The folder is written atomically. It holds:
   {DOCUMENTS:28}documents for Anserini: -collection JsonCollection -input OUT/collection
   {f"{EXPRESSIONS} or {TEXTS}":28}expressions if the dataset has them, else texts, for --topics
   {PLAIN:28}texts for Anserini: -topicReader TsvString
-  {QRELS:28}judgements in TREC's format, those of 0 included
+  {QRELS:28}judgements in TREC's format, including judgements of 0
 
 examples:
   python -m pyserini_compneg.datasets convert --dataset pyserini_compneg/resources/sample --split queries \\
@@ -36,11 +36,11 @@ def _parser() -> argparse.ArgumentParser:
         "Converts a split of a dataset from its official files to a collection, topics and qrels.",
         _EPILOG,
     )
-    parser.add_argument("action", choices=("convert",), metavar="convert", help="what to do")
+    parser.add_argument("action", choices=("convert",), metavar="convert", help="the action")
     parser.add_argument("--dataset", type=Path, required=True, metavar="DIR", help="the folder of the official files")
     text = "for example dev; the error about an unknown split lists all splits"
     parser.add_argument("--split", required=True, metavar="NAME", help=text)
-    parser.add_argument("--output", type=Path, required=True, metavar="OUT", help="the folder to make")
+    parser.add_argument("--output", type=Path, required=True, metavar="OUT", help="the folder to create")
     flags.advanced(parser).add_argument("--kind", choices=KINDS, help="the format of the files (default: recognised)")
     return parser
 

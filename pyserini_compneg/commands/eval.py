@@ -20,9 +20,9 @@ _logger = logging.getLogger("pyserini_compneg.eval")
 
 _EPILOG = """\
 As with trec_eval -c, means are over all queries of the qrels: a query that a run lacks scores 0.
-Several runs are compared. A letter after a value means: significantly better than the run of that letter
-(paired t-test, p < 0.05, corrected by Holm's method). Two runs have their p-values beside them. JSON has all p-values
-and confidence intervals.
+Several runs are compared. A letter after a value means: significantly better than the run with that letter
+(paired t-test, p < 0.05, corrected by Holm's method). With two runs, the table shows the p-values, too. JSON has all
+p-values and confidence intervals.
 
 example:
   python -m pyserini_compneg.eval --qrels pyserini_compneg/resources/sample/queries.jsonl \\
@@ -71,7 +71,7 @@ def _evaluate_run(path: str, qrels: Qrels, measures: Sequence[Measure]) -> PerQu
         _logger.warning("%s: %s queries are missing and score 0: %s", path, share, _few(missing))
     common = [qid for qid in qrels if qid in run]
     if common and not any(docid in run[qid] for qid in common for docid in qrels[qid]):
-        _logger.warning("%s: not one judged document is in the run; are the ids those of the qrels?", path)
+        _logger.warning("%s: no judged document is in the run; check that the run and the qrels use the same ids", path)
     if unjudged:
         _logger.warning("%s: ignored %d queries that the qrels lack: %s", path, len(unjudged), _few(unjudged))
     return evaluate(qrels, run, measures)
@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     group = flags.advanced(parser)
     group.add_argument("--groups", metavar="FILE", help="jsonl with the metadata for --by (default: the qrels)")
     flags.add_output(group, "where to write the table")
-    text = "its format (default text); csv has the unrounded values of each run and query"
+    text = "format of the table (default text); csv has the unrounded values of each run and query"
     group.add_argument("--output-format", choices=(*TABLE_FORMATS, "csv"), default="text", help=text)
     return parser
 

@@ -33,7 +33,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
     if args.verify is not None:
         if args.collection is not None or args.index is not None:
-            parser.error("--verify builds nothing; leave out --collection and --index")
+            parser.error("--verify does not build an index; leave out --collection and --index")
         documents = verify_index(args.verify, args.threads)
         known = (
             "the ids and the manifest"
@@ -65,7 +65,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
 
 def _existing(args: argparse.Namespace) -> str:
-    """What the flags say about an index, or an unfinished build of it, that is there already."""
+    """How the flags treat an existing index or an unfinished build of one."""
     if args.replace:
         return "replace"
     chosen = [name for name in ("resume", "overwrite") if getattr(args, name)]
@@ -80,14 +80,14 @@ def _parser() -> argparse.ArgumentParser:
         _EPILOG,
     )
     flags.add_collection(parser, required=False)
-    parser.add_argument("--index", metavar="DIR", help="folder to make")
+    parser.add_argument("--index", metavar="DIR", help="folder to create")
     parser.add_argument("--verify", metavar="DIR", help="check a finished index from end to end, and build nothing")
     parser.add_argument(
         "--encoder",
         default="bm25",
         metavar="NAME",
         help=f"encodes the texts: bm25 (default), a model ({flags.MODEL}), or bm25+MODEL; for documents with "
-        "vectors, the name of the model that made them",
+        "vectors, the name of the model that made the vectors",
     )
     add_flags(parser, IndexSettings, ("threads", "store_raw"))
     parser.add_argument(
@@ -97,11 +97,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME,NAME",
         help="fields of the documents that search --filter can filter by: texts, numbers, or lists of these",
     )
-    text = "build N indexes, each of a part of the documents, which are searched as one (default: one index)"
+    text = "split the documents into N indexes, which are searched as one index (default: 1)"
     parser.add_argument("--shards", type=COUNT, metavar="N", help=text)
     clusters.add_ray(parser, "build the shards")
     parser.add_argument("--resume", action="store_true", help="continue a build that was killed")
-    parser.add_argument("--overwrite", action="store_true", help="replace an index that is there already")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing index")
     text = "replace an index; continue a build that was killed if nothing changed since, else start again"
     parser.add_argument("--replace", action="store_true", help=text)
     group = flags.advanced(parser)

@@ -1,4 +1,4 @@
-"""The flags with which commands read, encode, compose and answer queries, and what they choose."""
+"""The flags with which commands read, encode, compose and answer queries, and the objects that the flags choose."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _KINDS = ("union", "intersection", "difference")
 _STRENGTHS = ("difference_weight", "cpt_terms", "cpt_weight", "exclusion")
 _PRUNING = ("precision", "top_terms", "threshold")
 _DEFAULTS = asdict(SearchSettings()) | asdict(Operators()) | {"read": "expression", "ablation": ABLATIONS[0]}
-"""The values that need no mention in the tag of a run."""
+"""Default values, which the tag of a run leaves out."""
 
 _logger = logging.getLogger(__name__)
 
@@ -59,9 +59,9 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FIELD=VALUE|FILE",
-        help="find only documents with this value of a field of index --filter-fields, with a number in the range "
-        "1990..1999, or with an id that is a line of FILE; repeat a field to accept any of its values; different "
-        "fields must all match",
+        help="find only documents that have this value in a field of index --filter-fields, a number in the range "
+        "1990..1999, or an id that is a line of FILE; repeat a field to accept any of its values; different fields "
+        "must all match",
     )
     flags.add_read(
         parser,
@@ -72,7 +72,7 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None:
-    """Adds the other flags for queries; ``--on-error`` only where there are several."""
+    """Adds the other flags for queries; ``--on-error`` only if there are several queries."""
     add_flags(group, Operators, _STRENGTHS)
     add_flags(group, SearchSettings)
     if batches:
@@ -96,7 +96,7 @@ def add_method_options(parser: argparse.ArgumentParser) -> None:
         default=("operators", {}),
         metavar=("NAME", "depth=N"),
         help=f"how queries are answered: {', '.join(METHODS)} (default operators; docs/baselines.md); depth=N: "
-        f"documents of each atom whose scores score-fusion fuses (default all), or that two-step ranks ({DEPTH})",
+        f"how many documents score-fusion fuses for each atom (default all), or two-step ranks again (default {DEPTH})",
     )
     parser.add_argument(
         "--rerank",
@@ -132,7 +132,7 @@ def chosen_method(args: argparse.Namespace) -> Method | None:
 
 
 def run_tag(args: argparse.Namespace, searcher: SignedImpactSearcher) -> str:
-    """The name of the run: the one that was chosen, or the encoder and the flags that set this ranking apart."""
+    """The chosen name of the run, or the encoder and the flags that differ from the defaults."""
     if args.tag:
         return str(args.tag)
     manifest = searcher.reader.manifest
@@ -205,9 +205,9 @@ def open_searcher(args: argparse.Namespace) -> SignedImpactSearcher:
 
 
 def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topic]:
-    """The topics of ``--topics``, or the one of ``--query``, read as ``--read`` says; of ``qid``, only this one.
+    """The topics of ``--topics`` or ``--query``, parsed as ``--read`` says; with ``qid``, only the topic with that id.
 
-    Warns of words that look like operators and are none.
+    Warns of words that look like operators but are searched as text.
     """
     from pyserini_compneg.topics.topics import read_text, read_topics
     from pyserini_compneg.topics.unread import notes_on

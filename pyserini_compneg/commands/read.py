@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.read``: plain words in, what they ask for out. Nothing is searched."""
+"""``python -m pyserini_compneg.read``: shows how plain English is parsed. Nothing is searched."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
 
 _EPILOG = """\
-W is wanted, S is shared by all that is wanted, X is excluded. A reading that may be wrong says why: a word such as
-'without' is searched for, words are in no part, or the model is unsure. In JSON, `understood` is false then. Of a
-reading by llm nothing is said.
+W marks a wanted part, S a part that all wanted parts share, X an excluded part. A reading that may be wrong gives the
+reason: a word such as 'without' is searched for, some words are in no part, or the model is unsure. In JSON,
+`understood` is then false. Readings by llm are not checked in this way.
 
 examples:
   python -m pyserini_compneg.read 'French or Italian comedies, but not musicals'
@@ -34,7 +34,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
     read = reader(args.read, cache_home())
     if read is None:
-        parser.error(f"--read: {args.read} reads nothing; name model, llm, or the folder of a reader")
+        parser.error(f"--read: {args.read} does not parse plain English; name model, llm, or the folder of a reader")
     keep_inputs(args.output, *([args.topics] if args.topics else []))
     topics = (
         [read_text(str(number), text, "plain") for number, text in enumerate(args.text, 1)]
@@ -42,7 +42,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         else [topic for topic in read_topics(args.topics, "plain") if topic.plain]
     )
     if not topics:
-        raise InputError(f"{args.topics}: no text in it; composed queries are not read")
+        raise InputError(f"{args.topics}: contains no text; composed queries cannot be parsed")
     with atomic_writer(args.output) as handle:
         for topic, reading in zip(topics, read([topic.text for topic in topics]), strict=True):
             if args.output_format == "jsonl":
@@ -56,11 +56,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = flags.command_parser(
         "read",
         "(TEXT ... | --topics FILE)",
-        "Reads plain English: what is wanted, what is excluded, and how it is joined.",
+        "Shows how plain English is parsed: the wanted parts, the excluded parts, and how they are joined.",
         _EPILOG,
     )
-    parser.add_argument("text", nargs="*", metavar="TEXT", help="what someone typed")
-    parser.add_argument("--topics", metavar="FILE", help="file of topics, as for search; its texts are read")
+    parser.add_argument("text", nargs="*", metavar="TEXT", help="a request in plain English")
+    parser.add_argument("--topics", metavar="FILE", help="topics, as for search; every text in the file is parsed")
     text = "by the small model of the package (default), a reader of your own (its folder), or a language model (llm)"
     parser.add_argument("--read", default="model", metavar="{model,llm,FOLDER}", help=text)
     flags.add_output(parser, "file of readings")

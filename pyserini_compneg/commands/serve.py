@@ -10,8 +10,8 @@ from pyserini_compneg.serve.options import ServeOptions
 from pyserini_compneg.support.options import add_flags, given_options
 
 _EPILOG = """\
-Programs find Pyserini's routes, GET /v1/{index}/search and GET /v1/{index}/doc/{docid}, and ours beside them, which
-/docs lists. A browser finds a page to search. --mcp adds tools for language models.
+Programs use Pyserini's routes, GET /v1/{index}/search and GET /v1/{index}/doc/{docid}, and further routes, which /docs
+lists. A browser shows a search page. --mcp adds tools for language models.
 
 The file of --config has the keys of Pyserini's server:
 
@@ -20,7 +20,7 @@ The file of --config has the keys of Pyserini's server:
     papers: {path: indexes/papers, encoder: naver/splade-v3}
   api_keys: [a-secret-of-yours]
 
-and of ours limits, what a request may cost (docs/serving.md).
+and one more key: limits, what a request may cost (docs/serving.md).
 
 examples:
   python -m pyserini_compneg.serve --index indexes/sample

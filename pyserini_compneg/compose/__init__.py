@@ -1,4 +1,4 @@
-"""Composition: an expression, an encoder and a choice of operators make the query that is run."""
+"""Composition: makes the query that an index runs from an expression, an encoder and a choice of operators."""
 
 from pyserini_compneg.compose.answers import TopScores
 from pyserini_compneg.compose.atom_vectors import QueryEncoder

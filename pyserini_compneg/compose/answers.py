@@ -1,7 +1,7 @@
-"""What a composition asks of the index that will be searched: best scores, in rounds of one question for all queries.
+"""Best scores that compositions need from the index. They are looked up in rounds, one search for all queries.
 
-A composition that lacks an answer stops. When all have asked, the index is asked once, and those that stopped start
-again.
+A composition that lacks a score stops. When all compositions have finished or stopped, one search looks up the missing
+scores, and the stopped compositions start again.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ _Part = TypeVar("_Part")
 _Result = TypeVar("_Result")
 
 TopScores: TypeAlias = Callable[[Sequence[ScoringNode], int], Sequence[Sequence[float]]]
-"""The scores of the documents that are best for each query in an index, best first, and at most that many."""
+"""Maps queries and k to the k best scores of each query in an index, best first."""
 
 FIRST_PAGE = 10
-"""The number of best scores that are asked for."""
+"""How many best scores are looked up for a query."""
 
 
 class Unanswered(Exception):  # noqa: N818  # no error: the composition is resumed with the answer
-    """The composition needs an answer of the index, which is asked for in the next round."""
+    """The composition needs scores that the next round looks up in the index."""
 
 
 class Answers:
-    """What the index answered, and what it will be asked."""
+    """The scores that the index has given, and the queries of the next round."""
 
     def __init__(self, top_scores: TopScores) -> None:
         self._top_scores = top_scores
@@ -50,7 +50,7 @@ class Answers:
 
 
 def for_each(compose: Callable[[_Part], _Result], parts: Sequence[_Part]) -> list[_Result]:
-    """The result for each part; if one needs an answer, the others ask what they need, too."""
+    """The result for each part. If one part needs a score, the other parts still register the scores that they need."""
     results = []
     for part in parts:
         with suppress(Unanswered):

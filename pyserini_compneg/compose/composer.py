@@ -1,12 +1,12 @@
-r"""From expressions to scoring trees, bottom-up, by the definitions of docs/algebra.md.
+r"""Composes expressions into scoring trees, bottom-up, by the definitions of docs/algebra.md.
 
 An expression is an atom, a union, or a conjunction: the tree of ∩ and \ between atoms and unions is gathered first, see
 ``rewrite.conjunction``. If all operands are vectors and the operator works on vectors, the result is a vector, one
 linear leaf. Otherwise it is a tree of scores. Where an operator needs a vector and has a tree, it takes the largest
 positive weight that a leaf of the tree gives a term.
 
-What is excluded, B*, is a score of its own, by which ``damped`` lowers and NOT! excludes; the remaining operators
-subtract its vector.
+The excluded part, B*, has a score of its own. ``damped`` lowers documents by this score, and NOT! removes documents by
+it. The other operators subtract the vector of B*.
 """
 
 from __future__ import annotations
@@ -67,24 +67,24 @@ from pyserini_compneg.support.vectors import (
 )
 
 MOST_ATOMS = 20_000
-"""The most atoms of an expression, repeated ones included. Time and memory grow with their number, no faster."""
+"""The most atoms of an expression, repeated ones included. Time and memory grow linearly with the atoms."""
 
 _DISENTANGLED = ("disentangled", "damped")
-"""The differences that leave the terms of A out of what they take away."""
+"""The differences that remove the terms of A from the excluded part."""
 
 _BROAD = 0.8
-"""What is excluded is a class of documents if its tenth has this share of the best score, or more.
+"""An excluded part is a class of documents if its tenth best score is at least this share of its best score.
 
 This number and the next three were chosen on several dev sets together; see docs/operators.md.
 """
 
 _FLOOR = 4
-"""The wanted document whose score an exclusion that is no class leaves to better ones."""
+"""The rank in A whose score is the floor of damping, unless a class is excluded."""
 
 _CONTEXT = 0.25
 _BROAD_CONTEXT = 0.1
-"""What all parts of a text count, excluded ones included, when the query that was read from it counts 1. The second
-is for what is excluded as a class, whose documents the first would find."""
+"""The weight of all parts of a text, including excluded parts, beside the query read from it, which has the weight 1.
+The smaller weight applies if a class is excluded: the larger weight would find its documents."""
 
 
 def scoring_trees(
@@ -97,8 +97,8 @@ def scoring_trees(
 ) -> list[ScoringNode]:
     """The scoring tree of each expression; its weights are not yet rounded.
 
-    Every distinct text is encoded once, all in one batch. ``is_read`` tells of each expression whether it was read from
-    a text; ``damped`` uses it, where something is excluded from the whole expression. ``signed``: the index keeps
+    Every distinct text is encoded once, all in one batch. ``is_read`` states for each expression whether it was read
+    from a text. ``damped`` uses this if a part is excluded from the whole expression. ``signed``: the index keeps
     negative weights of documents.
     """
     for expression in expressions:
@@ -119,7 +119,7 @@ def scoring_trees(
         compositions = [partial(one.compose, tree) for one, tree in zip(composers, rewritten, strict=True)]
         trees = answered(compositions, composer.answers)
         warn_of_unknown_atoms(rewritten, trees, vectors)
-        said = f"NOT ({operators.difference}) takes away all its positive terms; choose another --difference"
+        said = f"NOT ({operators.difference}) removes all its positive terms; choose another --difference"
         names = [shown(format_expression(expression)) for expression in rewritten]
         emptied = {
             name: name
@@ -139,7 +139,7 @@ class _Composer:
     answers: Answers | None  # of the index, if there is one
     signed: bool = False  # whether what is wanted meets negative weights of documents
     context: Sequence[str] = ()  # the atoms of a text that was read, which count in `damped`
-    # By its identity: a composition starts again with each answer of the index.
+    # Keyed by identity: a composition starts again with each answer of the index.
     done: dict[tuple[int, bool, bool], tuple[Expression, ScoringNode]] = field(default_factory=dict, compare=False)
 
     def compose(self, expression: Expression) -> ScoringNode:
@@ -152,11 +152,11 @@ class _Composer:
                 node = self._union(for_each(self.compose, alternatives(expression)))
             else:
                 node = self._conjunction(conjunction(expression))
-            self.done[key] = expression, node  # the expression stays, so that no other one gets its identity
+            self.done[key] = expression, node  # keeps the expression alive, so that no other object gets its identity
         return self.done[key][1]
 
     def _conjunction(self, whole: Conjunction) -> ScoringNode:
-        """What is kept, under the intersection, without what is excluded."""
+        """The intersection of the kept parts, without the excluded parts."""
         inside = replace(self, context=())
         node = self._intersection(for_each(inside.compose, list(dict.fromkeys(whole.kept))))
         if whole.excluded and self.operators.strength and any(leaf_vectors(node)):
@@ -166,9 +166,10 @@ class _Composer:
         return self._requiring(node, whole) if whole.required and any(leaf_vectors(node)) else node
 
     def _requiring(self, node: ScoringNode, whole: Conjunction) -> ScoringNode:
-        """The node for documents that have every operand of AND!, by one of the terms that distinguish the operand.
+        """Restricts the node to documents that have, for every operand of AND!, one of its distinguishing terms.
 
-        What an operand excludes has no part in its terms. An operand without a positive term empties the conjunction.
+        The terms of an operand do not include the terms that the operand excludes. An operand without a positive term
+        empties the conjunction.
         """
         required, done = [], dict[int, SparseVector]()
         for group in whole.required:
@@ -180,9 +181,9 @@ class _Composer:
         return replace(node, required=parts) if isinstance(node, Excluding) else Excluding(node, required=parts)
 
     def _wanted_vector(self, expression: Expression, done: dict[int, SparseVector]) -> SparseVector:
-        """The vector of an expression without what it takes away, excludes or requires.
+        """The vector of an expression, ignoring its NOT and NOT! parts and the requirements of AND!.
 
-        Under ``disentangled`` it is that of ``maxpool``. So a chain of AND! costs no products.
+        Under ``disentangled`` the vector is the vector of ``maxpool``, so a chain of AND! costs no products.
         """
         if id(expression) not in done:
             match expression:
@@ -196,14 +197,14 @@ class _Composer:
         return done[id(expression)]
 
     def _terms(self, kept: Sequence[Expression]) -> set[str]:
-        """The terms that A has: those of all its atoms, but for what is excluded in it."""
+        """The terms of A: the terms of all its atoms, except the atoms that A excludes."""
         return {term for member in kept for text in atoms(without_differences(member)) for term in self.vectors[text]}
 
     def _union(self, children: list[ScoringNode]) -> ScoringNode:
         """Eq. 9 or 10 if all children are vectors, otherwise the sum or the maximum of their scores.
 
         ``dismax`` always takes the maximum of the scores. It is not in the paper; Lucene has it as DisjunctionMaxQuery.
-        As there, a tie-breaker is added: of vectors, a share of their ``maxpool``.
+        As in Lucene, a tie-breaker is added; for vectors it is a share of their ``maxpool``.
         """
         name = self.operators.union
         vectors = [child.weights for child in children if isinstance(child, Linear)]
@@ -254,7 +255,7 @@ class _Composer:
         return _sum(*summands(self._subtracted(left, vectors)), *lowering)
 
     def _excluded(self, expression: Expression, a: AbstractSet[str]) -> ScoringNode:
-        """B*, what NOT takes away: a vector or a product, without what is excluded in it."""
+        """B*, the part that NOT excludes: a vector or a product, ignoring exclusions inside the part."""
         leaves_out = self.operators.difference in _DISENTANGLED
         node = self._joint(self._excluded_operands(expression, a if leaves_out else set(), "NOT lowers"))
         inner = conjunction(expression)
@@ -263,9 +264,9 @@ class _Composer:
         return self._difference(node, a | self._terms(inner.kept), inner.excluded)
 
     def _excluded_operands(self, expression: Expression, a: AbstractSet[str], what: str) -> list[dict[str, float]]:
-        """The positive weights of the operands of what is excluded, without the terms ``a`` of what is wanted.
+        """The positive weights of the operands of the excluded part, without the terms ``a`` of the wanted part.
 
-        An operand of which A has all terms is taken as given and drops out; one without a known term leaves nothing.
+        An operand whose terms are all in A drops out. If an operand has no known term, the result is empty.
         """
         members = dict.fromkeys(conjunction(expression).kept)
         operands = [positive_part(_vector(self.compose(member))) for member in members]
@@ -273,12 +274,12 @@ class _Composer:
             return []
         own = [left for left in (without_terms(operand, a) for operand in operands) if left]
         name = shown(format_expression(expression))
-        said = f"what is wanted has all its terms, so {what} nothing by it"
+        said = f"the wanted part has all its terms, so {what} nothing by it"
         warn_of("part", "parts", said, {} if own else {name: name}, [name])
         return own
 
     def _joint(self, operands: Sequence[SparseVector]) -> Linear | Product:
-        """The score of what is excluded: for several operands that of ``cpt``, unless AND gives a vector."""
+        """The score of the excluded part. ``cpt`` combines several operands, unless AND gives a vector."""
         if len(operands) < 2:
             return Linear(*operands or [{}])
         if self.operators.intersection in VECTOR_INTERSECTIONS:
@@ -286,10 +287,10 @@ class _Composer:
         return Product(tuple(cpt_operands(operands, self.operators.cpt_terms)))
 
     def _damped(self, left: ScoringNode, parts: Sequence[ScoringNode]) -> ScoringNode:
-        """A, lowered by that part B* which a document is most about.
+        """A, lowered for each document by the B* that scores it highest relative to the best score of that B*.
 
-        The best documents of A keep about the score of the fourth, unless a class of documents is excluded. The parts
-        of a text that was read are context: they count a little, too.
+        Unless a class is excluded, the best documents of A keep about the score of the fourth document. If A was read
+        from a text, all parts of the text are added with a small weight, as context.
         """
         if self.answers is None:
             remedy = "name one (--index), or choose another --difference, such as disentangled"
@@ -301,7 +302,8 @@ class _Composer:
             return left
         lowering, bests = zip(*found, strict=True)
         is_class = any(len(best) == FIRST_PAGE and best[-1] >= _BROAD * best[0] for best in bests)
-        if self.context and not any(isinstance(node, Excluding) for node in nodes(left)):  # it finds documents, too
+        # The context would find documents, too, so an excluding node gets none.
+        if self.context and not any(isinstance(node, Excluding) for node in nodes(left)):
             words = max_pool([self.vectors[text] for text in self.context])
             context = Linear(scale(words, _BROAD_CONTEXT if is_class else _CONTEXT), kept=())
             left = _sum(*summands(left), context)
@@ -318,7 +320,7 @@ class _Composer:
         return Excluding(node, *map(tuple, zip(*known, strict=True))) if known else node
 
     def _barred(self, expression: Expression, a: AbstractSet[str]) -> tuple[Linear | Product, float]:
-        """What NOT! excludes documents by, and the score above which it does.
+        """The node by which NOT! excludes documents, and the score above which a document is excluded.
 
         The terms of A do not count, or ``films NOT! war films`` would find nothing.
         """
@@ -341,7 +343,7 @@ class _Composer:
         return Product(tuple(each)) if len(each) > 1 else Linear(*each or [{}]), 0.0
 
     def _subtracted(self, left: ScoringNode, negatives: Sequence[SparseVector]) -> ScoringNode:
-        """The operator on a vector; to a tree it adds what it would lower in the tree's vector."""
+        """Applies the operator to a vector. To a tree, adds what the operator would lower in the tree's vector."""
         name, weight = self.operators.difference, self.operators.strength
         subtract = VECTOR_DIFFERENCES[name]
         if isinstance(left, Linear):
@@ -352,7 +354,7 @@ class _Composer:
 
 
 def _vector(node: ScoringNode) -> SparseVector:
-    """The vector that stands for a query where an operator needs one."""
+    """The vector that stands for a query where an operator needs a vector."""
     return node.weights if isinstance(node, Linear) else positive_weights(node)
 
 

@@ -1,14 +1,14 @@
 r"""A \ B₁ \ … \ Bₙ as one vector.
 
-All operators take all negatives at once, because some of them cannot take one after another:
+Every operator gets all negatives in one call, because some operators cannot process them one after another:
 
-- ``disentangled`` max-pools the negatives: a term of several is penalised once, with the largest weight.
+- ``disentangled`` max-pools the negatives: a term that several share is penalised once, with the largest weight.
 - ``subtraction``, ``nrf`` and ``constant`` are one operator, which subtracts each negative, as Widdows does
-  (Section 4.2), so the order is irrelevant. ``nrf`` has the λ of Salton and Buckley, ``constant`` that of Widdows.
+  (Section 4.2), so the order is irrelevant. ``nrf`` has the λ of Salton and Buckley, ``constant`` the λ of Widdows.
 - ``orthogonal`` removes the subspace that the negatives span. One projection after another would not remove it, as
   Widdows shows.
 
-Each has a strength λ, which multiplies what is taken away. A negative without terms changes nothing.
+Each operator has a strength λ, which multiplies the subtracted part. A negative without terms changes nothing.
 
 Source: Krasakis, Yates, Kanoulas, Sections 3.2.2 and 4.2.2; Widdows 2003, Orthogonal Negation in Vector Spaces; Salton
 and Buckley 1990, Improving Retrieval Performance by Relevance Feedback.
@@ -24,9 +24,9 @@ from pyserini_compneg.compose.union import addition
 from pyserini_compneg.support.vectors import SparseVector, add, dot, max_pool, norm, scale
 
 VectorDifference: TypeAlias = Callable[[SparseVector, Sequence[SparseVector], float], dict[str, float]]
-"""From A, the negatives and λ to the vector of A without them."""
+"""Maps A, the negatives and λ to the vector of A without the negatives."""
 
-# Relative to the length of a vector: a remainder below these is rounding.
+# Relative to the length of a vector: a remainder below these limits is a rounding error.
 _DEPENDENT = 1e-10
 _ROUNDING = 1e-12
 
@@ -54,7 +54,7 @@ def subtraction(a: SparseVector, negatives: Sequence[SparseVector], weight: floa
 def orthogonal(a: SparseVector, negatives: Sequence[SparseVector], weight: float = 1.0) -> dict[str, float]:
     """A minus λ · its projection on the span of the negatives, Widdows, Eq. 1 for one negative and Eq. 2 for several.
 
-    With λ = 1 the result is orthogonal to each negative. A term whose weight is only rounding is dropped.
+    With λ = 1 the result is orthogonal to each negative. A term whose weight is only a rounding error is dropped.
 
     >>> orthogonal({"birds": 1.0, "colombia": 1.0}, [{"birds": 1.0, "venezuela": 1.0}])
     {'birds': 0.5, 'colombia': 1.0, 'venezuela': -0.5}
@@ -98,7 +98,7 @@ VECTOR_DIFFERENCES: Mapping[str, VectorDifference] = MappingProxyType(
         "orthogonal": orthogonal,
     }
 )
-"""The operators by the names that users choose them by."""
+"""The operators, keyed by the names that users choose."""
 
 DIFFERENCE_WEIGHTS: Mapping[str, float] = MappingProxyType(
     {
@@ -110,5 +110,5 @@ DIFFERENCE_WEIGHTS: Mapping[str, float] = MappingProxyType(
         "damped": 0.5,
     }
 )
-"""λ of each operator if none is chosen. That of ``damped`` comes from the same dev splits as its power: a larger one
+"""The default λ of each operator. The λ of ``damped`` comes from the same dev splits as its power: a larger λ
 finds fewer wanted documents."""

@@ -12,11 +12,11 @@ factorises: it is the geometric mean of the scores of the operands' top terms, b
 
     √(Σᵢⱼ (√(aᵢbⱼ) · √(dᵢdⱼ))²)  =  √((Σᵢ aᵢdᵢ) · (Σⱼ bⱼdⱼ)).
 
-Only positive weights take part: a root of a negative one is undefined.
+Only positive weights take part: the root of a negative weight is undefined.
 
 For efficiency the paper limits "the number of dimensions (top-terms per compositional query) to 5". This is read in two
-ways: as the 5 heaviest terms of each operand, which make 25 pairs, and as the 5 heaviest pairs of the query. The latter
-are no outer product of anything, so they do not factorise. But each of them is a product of two terms.
+ways: as the 5 heaviest terms of each operand, which make 25 pairs, and as the 5 heaviest pairs of the query. The 5
+heaviest pairs are not an outer product, so they do not factorise. But each pair is a product of two terms.
 """
 
 from __future__ import annotations
@@ -51,9 +51,10 @@ def cpt_operands(vectors: Iterable[SparseVector], top: int = CPT_TERMS) -> list[
 
 
 def own_terms(vectors: Sequence[SparseVector]) -> list[dict[str, float]]:
-    """Each operand without the terms that another one has: A* and B*, as Eq. 5 has them for a difference.
+    """Each operand without the terms of the other operands: A* and B*, as Eq. 5 defines B* for a difference.
 
-    A term that operands share says nothing of their joint occurrence. An operand that has no term of its own drops out.
+    A term that operands share says nothing about their joint occurrence. An operand that has no term of its own drops
+    out.
 
     >>> own_terms([{"birds": 1.0, "andes": 0.5}, {"birds": 1.0, "colombia": 2.0}, {"birds": 2.0}])
     [{'andes': 0.5}, {'colombia': 2.0}]
@@ -67,7 +68,7 @@ def _alone(vectors: Sequence[SparseVector]) -> list[dict[str, float]]:
 
 
 def distinguishing_terms(vectors: Sequence[SparseVector], top: int = CPT_TERMS) -> list[dict[str, float]]:
-    """The terms by which a document has an operand: the ``top`` heaviest of its own, or of all if it has none.
+    """For each operand, its ``top`` heaviest terms that no other operand has, or of all terms if it shares them all.
 
     ``cheese AND goat cheese`` asks for cheese and for goat. A document has an operand if it has one of these terms.
 
@@ -79,11 +80,10 @@ def distinguishing_terms(vectors: Sequence[SparseVector], top: int = CPT_TERMS) 
 
 
 def pairwise(operands: Sequence[SparseVector]) -> list[tuple[dict[str, float], dict[str, float]]]:
-    """The joint occurrence of all pairs of operands that share no term, as few products of two.
+    """The joint occurrence of all pairs of operands that share no term, as n − 1 products of two for n operands.
 
-    If Sᵢ is what an operand adds to a product, Σᵢ Sᵢ over operands without a common term is that of all their terms. So
-    the pairs of which one operand is in the first half and one in the second are one product, and n operands need
-    n − 1 of them.
+    Let Sᵢ be the sum over the terms of operand i. The operands share no term, so Σᵢ Sᵢ is the sum over the terms of all
+    of them. So all pairs with one operand in the first half and one in the second half are one product.
 
     >>> pairwise([{"birds": 1.0}, {"andes": 0.5}, {"colombia": 2.0}])
     [({'andes': 0.5}, {'colombia': 2.0}), ({'birds': 1.0}, {'andes': 0.5, 'colombia': 2.0})]
@@ -98,8 +98,8 @@ def pairwise(operands: Sequence[SparseVector]) -> list[tuple[dict[str, float], d
 def heaviest_tuples(vectors: Sequence[SparseVector], count: int = CPT_TERMS) -> list[tuple[dict[str, float], ...]]:
     """The ``count`` heaviest entries of the outer product A ⊗ B ⊗ …, Eq. 6, heaviest first.
 
-    Each is given as the operands of its own factored form, vectors of a single term. An entry is a place in the outer
-    product, so (s, t) and (t, s) are two. Equal weights rank by their terms.
+    Each entry is given as the operands of its factored form, vectors of a single term. An entry is a position in the
+    outer product, so (s, t) and (t, s) are two entries. Equal weights rank by their terms.
 
     >>> heaviest_tuples([{"birds": 1.0, "colombia": 4.0}, {"andes": 0.5, "birds": 3.0}], count=2)
     [({'colombia': 4.0}, {'birds': 3.0}), ({'birds': 1.0}, {'birds': 3.0})]

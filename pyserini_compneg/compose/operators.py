@@ -17,10 +17,10 @@ INTERSECTIONS = ("cpt", "cpt-l2", "cpt-pairs", "disentangled", *VECTOR_INTERSECT
 DIFFERENCES = (*DIFFERENCE_WEIGHTS, "ignore", "vanilla")
 
 LARGEST_CPT_WEIGHT = 1e9
-"""The largest β; the smallest is its reciprocal."""
+"""The largest β. The smallest β is 1 divided by this number."""
 
 EXCLUSION_SHARE = 0.5
-"""What NOT! excludes by default, chosen on the dev split of FilmSets: see docs/filters.md."""
+"""The default ``exclusion``, chosen on the dev split of FilmSets: see docs/filters.md."""
 
 _SHARE = Number("a number above 0 and below 1", finite_number, lambda value: 0 < value < 1)
 _WEIGHTS = ", ".join(f"{name} {weight:g}" for name, weight in DIFFERENCE_WEIGHTS.items())
@@ -39,13 +39,14 @@ class Operators:
         union: One of ``UNIONS``.
         intersection: One of ``INTERSECTIONS``.
         difference: One of ``DIFFERENCES``.
-        difference_weight: λ, the strength of the difference; None for the one in ``DIFFERENCE_WEIGHTS``. It multiplies
-            what is subtracted. For ``damped`` it is the largest share of its score that a document loses.
-        cpt_terms: m, how many terms of each operand a conjunction combines, and of how many AND! requires one; of
-            ``cpt-pairs``, how many pairs it has. The paper takes 5.
-        cpt_weight: β, the weight of the joint occurrence in ``disentangled``; None for ``DISENTANGLED_CPT_WEIGHT``.
-        exclusion: What NOT! excludes: documents that score more than this share of the best score of its right side, a
-            number between 0 and 1; or those with ``any`` or ``all`` of its ``cpt_terms`` heaviest terms.
+        difference_weight: λ, the strength of the difference; None takes it from ``DIFFERENCE_WEIGHTS``. λ
+            multiplies the subtracted part. Under ``damped``, a document loses at most this share of its score.
+        cpt_terms: m. A conjunction combines the m heaviest terms of each operand, and AND! requires one of m terms of
+            each operand. ``cpt-pairs`` has m pairs. The paper sets m to 5.
+        cpt_weight: β, the weight of the joint occurrence in ``disentangled``; None takes ``DISENTANGLED_CPT_WEIGHT``.
+        exclusion: Which documents NOT! excludes. A number between 0 and 1: documents that score above this share of the
+            best score for the right side. ``any`` or ``all``: documents with any or all of the ``cpt_terms`` heaviest
+            terms of the right side.
 
     Raises:
         QueryError: An unknown name, or a setting out of its range.
@@ -76,7 +77,7 @@ class Operators:
     )
 
     def __post_init__(self) -> None:
-        """Checks each setting, and those that depend on another one."""
+        """Checks each setting, then the settings that depend on another."""
         check_options(self, QueryError)
         smallest, largest = 1 / LARGEST_CPT_WEIGHT, LARGEST_CPT_WEIGHT
         if self.cpt_weight is not None and not smallest <= self.cpt_weight <= largest:
@@ -91,7 +92,7 @@ class Operators:
 
     @property
     def strength(self) -> float:
-        """λ, as it was chosen or by default; 0 for ``ignore``."""
+        """The chosen or default λ; 0 for ``ignore``."""
         default = DIFFERENCE_WEIGHTS.get(self.difference, 0.0)
         return default if self.difference_weight is None else self.difference_weight
 
@@ -100,7 +101,7 @@ DEFAULT_OPERATORS = Operators()
 
 
 def chosen_operators(*given: Operators | None) -> Operators:
-    """The operators of a query: the first that are given, such as its own before the searcher's, or the defaults."""
+    """The first operators that are not None, for example a query's own before the searcher's; else the defaults."""
     for operators in given:
         if operators is not None and not isinstance(operators, Operators):
             example = 'such as Operators(difference="nrf")'

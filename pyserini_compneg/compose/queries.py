@@ -1,4 +1,4 @@
-"""From expressions to the queries that an index runs: compose, lower for the index, quantise."""
+"""Turns expressions into the queries that an index runs: composes, lowers for the index, quantises."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def compose_query(
         The scoring tree. It ``is_empty`` if the encoder knows no term of the query's positive part.
 
     Raises:
-        ArgumentError: A query that is none.
-        QueryError: A text that is no expression.
+        ArgumentError: A value that is not a query.
+        QueryError: A text that is not an expression.
         EncodingError: A text that cannot be encoded, or a vector with a wrong weight or a reserved term.
         QueryError: A wrong setting, weights out of range, or a conjunction that cannot be materialised.
     """
@@ -90,7 +90,7 @@ def compose_queries(
 
 
 def checked_queries(queries: Sequence[Query]) -> list[Query]:
-    """Refuses what is no list of queries."""
+    """Refuses anything but a list of queries."""
     queries = checked_list("queries", queries)
     for query in queries:
         if not isinstance(query, (str, Expression, Decomposition, ScoringNode)):
@@ -109,7 +109,7 @@ def query_text(query: Query) -> str:
 
 
 def _as_run(top_scores: TopScores, weight_scale: float) -> TopScores:
-    """Asks the index with whole weights, as queries are run, and gives the scores of the unscaled weights."""
+    """Runs queries with whole weights, as in a search, and divides the scores by the scale of the weights."""
 
     def asked(nodes: Sequence[ScoringNode], k: int) -> list[list[float]]:
         answers = top_scores([quantised(node, weight_scale) for node in nodes], k)

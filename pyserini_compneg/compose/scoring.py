@@ -1,4 +1,4 @@
-"""The scoring tree: the form of a composed query. ``trees.evaluate`` defines the score that it gives to a document."""
+"""The scoring tree: the form of a composed query. ``trees.evaluate`` defines the score of a document."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pyserini_compneg.support.vectors import SparseVector, checked, is_number
 SMALLEST_WEIGHT = 1e-18
 LARGEST_WEIGHT = 1e18
 SMALLEST_PRODUCT_WEIGHT = 1e-288
-"""The weight of a product may be the reciprocal of a product of weights, so it may be as small as that is large."""
+"""The smallest weight of a product. It is this small because it may be the reciprocal of a product of 16 weights."""
 
 LARGEST_DEGREE = 16
 """The largest power · operands of a product, and its largest root."""
 
 _FLOOR_LOSS = 0.02
-"""The largest share that a document at the floor of :class:`Damped` loses, so that documents there keep an order."""
+"""A document at the floor of :class:`Damped` loses up to this share, so that the documents there keep an order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,10 @@ class Linear:
 
     Attributes:
         weights: The vector.
-        kept: The terms of what is wanted, one of which rounding keeps; None for all with a positive weight.
+        kept: The wanted terms. Rounding keeps at least one of them. None means all terms with a positive weight.
 
     Raises:
-        QueryError: No vector, or a weight whose magnitude exact arithmetic does not cover.
+        QueryError: Not a vector, or a weight whose magnitude exact arithmetic does not cover.
     """
 
     weights: SparseVector
@@ -55,13 +55,13 @@ class Product:
     Attributes:
         operands: Vectors of positive weights.
         power: Above 0, at most 1 and at most ``LARGEST_DEGREE`` / n, so that no product of weights leaves the range of
-            a double. None stands for 1/n, and 1/n is always kept as None.
+            a double. None means 1/n. The value 1/n is stored as None.
         root: A whole number from 1 to ``LARGEST_DEGREE``.
-        weight: What the root is multiplied by; in magnitude from ``SMALLEST_PRODUCT_WEIGHT`` to ``LARGEST_WEIGHT``.
+        weight: Multiplies the root. Its magnitude is from ``SMALLEST_PRODUCT_WEIGHT`` to ``LARGEST_WEIGHT``.
 
     Raises:
-        QueryError: Fewer than two operands, one without a term, a weight in an operand that is not positive, or a
-            power, a root or a weight out of its range.
+        QueryError: Fewer than two operands, an operand that has no term or a weight that is not positive, or a power, a
+            root or a weight out of range.
     """
 
     operands: tuple[SparseVector, ...]
@@ -94,17 +94,17 @@ class Product:
 
     @property
     def is_sum_over_tuples(self) -> bool:
-        """Whether it scores as pseudo-terms do, by a weighted sum over the tuples of the operands' terms."""
+        """Whether the score is a weighted sum over the tuples of the operands' terms, as with pseudo-terms."""
         return self.power is None and self.root == 1
 
     @property
     def degree(self) -> float:
-        """The score grows with this power of a factor that all weights of the operands have."""
+        """If all weights of the operands are multiplied by c, the score is multiplied by c to this power."""
         return 1.0 if self.is_sum_over_tuples else self.exponent * len(self.operands) / self.root
 
     @property
     def factors(self) -> list[tuple[SparseVector, int]]:
-        """The distinct operands, each with the number of times that it is multiplied; a search sums each up once."""
+        """The distinct operands, each with its multiplicity. A search sums up each distinct operand once."""
         distinct = [operand for i, operand in enumerate(self.operands) if operand not in self.operands[:i]]
         return [(operand, self.operands.count(operand)) for operand in distinct]
 
@@ -114,7 +114,7 @@ class Max:
     """The best value among the children that a document matches.
 
     Raises:
-        QueryError: No children, or one that is no node.
+        QueryError: No children, or a child that is not a scoring node.
     """
 
     children: tuple[ScoringNode, ...]
@@ -130,7 +130,7 @@ class Sum:
     The negative terms of a linear child, and a product of negative weight, count whatever else the document matches.
 
     Raises:
-        QueryError: No children, or one that is no node.
+        QueryError: No children, or a child that is not a scoring node.
     """
 
     children: tuple[ScoringNode, ...]
@@ -146,15 +146,15 @@ class Damped:
     Here s and bᵢ are the scores of the child and of an excluded part. A document matches when it matches the child. A
     score s of 0 or less stays as it is: damping only lowers.
 
-    The power was chosen on the dev splits of ExcluIR, NegConstraint and FilmSets. A larger one spares more documents,
-    and excludes less of a class of documents.
+    The power was chosen on the dev splits of ExcluIR, NegConstraint and FilmSets. With a
+    larger power, more documents keep their score, and fewer documents of an excluded class are pushed down.
 
     Attributes:
         child: What is wanted.
-        excluded: Vectors of positive weights, products of positive weight, and damped ones of these. They count
-            positive impacts only.
+        excluded: Vectors of positive weights, products of positive weight, and damped nodes of these. Only
+            positive impacts count.
         best: The best score of each excluded part in the index, above 0.
-        weight: λ, the largest share of its score that a document loses; above 0, at most 1.
+        weight: λ, above 0 and at most 1. A document loses at most this share of its score.
         floor: Damping does not push a score below 98 % of this value. 0 means no limit.
 
     Raises:
@@ -182,7 +182,7 @@ class Damped:
         _check("floor", _is_finite(self.floor) and self.floor >= 0, said, self.floor)
 
     def lowered(self, score: float, ratio: float) -> float:
-        """The score of a document, by that of the child and by the largest ratio of an excluded part to its best."""
+        """The damped score: ``score`` is the score of the child, ``ratio`` the largest bᵢ / bestᵢ."""
         if score <= 0:
             return score
         cube = min(1.0, ratio) ** 3
@@ -191,20 +191,19 @@ class Damped:
 
 @dataclass(frozen=True, slots=True)
 class Excluding:
-    """The child, for the documents that no excluded part has and that every required part has; no others match.
+    """The child's score, for documents that match every required part and no excluded part. No other document matches.
 
-    A vector or a product has the documents that score above its limit, and a filter those that it lets through. A
-    required vector has the documents that score above 0.
+    An excluded vector or product matches a document that it scores above its limit. An excluded filter matches a
+    document that it accepts. A required vector matches a document that it scores above 0.
 
     Attributes:
         child: What is wanted.
-        excluded: Vectors and products of positive weights, which count positive impacts only, and filters.
-        above: The limit of each excluded part, 0 or more; that of a filter does not count.
-        required: Vectors of positive weights, which count positive impacts only.
+        excluded: Vectors and products of positive weights, and filters. Only positive impacts count.
+        above: The limit of each excluded part, 0 or more. The limit of a filter is ignored.
+        required: Vectors of positive weights. Only positive impacts count.
 
     Raises:
-        QueryError: Neither an excluded nor a required part, one of another kind or without terms, or a wrong
-            limit.
+        QueryError: No excluded and no required part, a part of another kind or without terms, or a wrong limit.
     """
 
     child: ScoringNode
@@ -221,7 +220,7 @@ class Excluding:
             raise QueryError("each part must be a vector of positive weights", where="required")
         if not (self.excluded or self.required) or len(self.above) != len(self.excluded):
             counts = f"got {len(self.excluded)} and {len(self.above)}"
-            raise QueryError(f"what excludes needs excluded parts and a limit for each, {counts}", where="above")
+            raise QueryError(f"an excluding node needs excluded parts and a limit for each, {counts}", where="above")
         for limit in self.above:
             _check("above", _is_finite(limit) and limit >= 0, "a limit must be a finite number, 0 or more", limit)
 
@@ -239,7 +238,7 @@ def _is_finite(value: object) -> bool:
 
 
 def _checked_weights(weights: SparseVector, path: str) -> dict[str, float]:
-    """The weights without zeros, if scores made of them stay exact."""
+    """Drops zeros, and refuses weights whose scores would not be exact."""
     try:
         result = checked(weights, path)
     except EncodingError as error:

@@ -66,7 +66,10 @@ def test_json_of_several_runs_compares_them(folder, capsys):
     ("run", "warnings"),
     [
         ("", ["the run is empty, so every query scores 0"]),
-        ("1 Q0 A 1 2 t\n2 Q0 C 1 2 t\n", ["not one judged document is in the run; are the ids those of the qrels?"]),
+        (
+            "1 Q0 A 1 2 t\n2 Q0 C 1 2 t\n",
+            ["no judged document is in the run; check that the run and the qrels use the same ids"],
+        ),
         (
             "8 Q0 a 1 1 t\n",
             ["2 of 2 queries are missing and score 0: 1, 2", "ignored 1 queries that the qrels lack: 8"],

@@ -296,7 +296,7 @@ search --index films --query spy --read aloud  # argument --read: invalid choice
 search --index films --query spy --read no/such  # argument --read: invalid choice: 'no/such' (choose from…
 read  # give texts, or a file of them as --topics
 read spy --topics topics.tsv  # give texts, or a file of them as --topics
-read spy --read plain  # --read: plain reads nothing; name model, llm, or the folder of a reader
+read spy --read plain  # --read: plain does not parse plain English; name model, llm, or the folder of a reader
 read spy --read x  # no way to read texts is named 'x'…
 read ' '
 read ''  # an argument must not be empty

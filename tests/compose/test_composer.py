@@ -163,7 +163,7 @@ def test_an_exclusion_without_a_term_of_its_own_is_told(difference, excluded, lo
     vectors = {"a": {"x": 1.0, "y": 1.0}, "b": {"x": 1.0}, "c": {"x": 1.0, "z": 1.0}, "d": {"y": 2.0}, "e": {}}
     ask = lambda nodes, _: [[9.0]] * len(nodes)  # noqa: E731
     compose_query(f"a NOT ({excluded})", LookupEncoder(vectors), Operators(difference=difference), top_scores=ask)
-    said = f"part '{excluded}': what is wanted has all its terms, so NOT lowers nothing by it"
+    said = f"part '{excluded}': the wanted part has all its terms, so NOT lowers nothing by it"
     assert (said in caplog.messages) == (not lowers and difference != "subtraction")
 
 
@@ -211,7 +211,7 @@ def test_a_negation_that_takes_everything_away_says_so(caplog):
     assert not is_empty(composed("colombia NOT (colombia NOT parrots)", difference="subtraction"))
     assert is_empty(composed("moon NOT parrots"))
     assert caplog.messages == [
-        "query 'colombia NOT colombia': NOT (orthogonal) takes away all its positive terms; choose another --difference"
+        "query 'colombia NOT colombia': NOT (orthogonal) removes all its positive terms; choose another --difference"
     ]
 
 

@@ -72,7 +72,7 @@ def test_what_excludes_nothing(right, warned, caplog):
     assert node == (A if right != "(B OR D)" else Excluding(A, (Linear({"r": 100.0, "s": 100.0}),), (0.0,)))
     assert bool(caplog.records) == warned
     if right == "D":
-        said = "part 'D': what is wanted has all its terms, so NOT! excludes nothing by it"
+        said = "part 'D': the wanted part has all its terms, so NOT! excludes nothing by it"
         assert [record.getMessage() for record in caplog.records] == [said]
 
 

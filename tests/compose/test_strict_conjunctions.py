@@ -218,7 +218,7 @@ def test_a_document_that_has_every_term_scores_as_with_and(expression, intersect
 
 
 def test_a_node_needs_something_to_leave_out_by():
-    said = "above: what excludes needs excluded parts and a limit for each, got 0 and 0"
+    said = "above: an excluding node needs excluded parts and a limit for each, got 0 and 0"
     assert refusal(Excluding, Linear({"a": 1.0}), error=QueryError) == said
     assert parse("a AND! b") != parse("a AND b")
 

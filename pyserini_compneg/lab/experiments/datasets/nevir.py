@@ -34,10 +34,10 @@ _NAMES = ("train", "validation", "val", "dev", "test")
 _TEXTS = ("q1", "q2", "doc1", "doc2")
 _FIELDS = ("id", *_TEXTS)
 _EDITS = {"2": "scope edit", "3": "affirmation edit"}
-"""What was done to the second document, by the number behind the passage's in an id, as CondaQA numbers its edits."""
+"""How the second document was edited, keyed by CondaQA's number for the edit, which follows the passage in an id."""
 
 EDITS = tuple(_EDITS.values())
-"""The groups of the queries. A pair whose id has no such number is in none."""
+"""The groups of the queries. A pair whose id has no such number is in no group."""
 
 _PROVENANCE = "NevIR, orionw/NevIR (MIT); its passages from CondaQA (Apache-2.0)"
 
@@ -56,7 +56,7 @@ def is_nevir(folder: Path) -> bool:
 
 
 def open_nevir(folder: Path) -> Dataset:
-    """A split for each file. Where a split has both forms, the CSV file is read, which is the official form."""
+    """Each file is a split. If a split has both forms, the CSV file is read, because CSV is the official form."""
     files = find_splits(folder, _NAMES, ".jsonl") | find_splits(folder, _NAMES, ".csv")
     if not files:
         raise InputError(f"no pairs; the kind nevir needs {', '.join(_NAMES)}, each .csv or .jsonl", where=folder)
