@@ -5,9 +5,9 @@ import json
 import film_index
 import pytest
 
-from pyserini_compneg import SignedImpactSearcher, cancellation
+from pyserini_compneg import SignedImpactSearcher
 from pyserini_compneg.index import build_index
-from pyserini_compneg.lucene import ImpactReader, reader
+from pyserini_compneg.lucene import ImpactReader, cancellation, reader
 from pyserini_compneg.lucene.cancellation import Cancellation
 from pyserini_compneg.support.errors import SearchCancelled, SearchTimeout
 
