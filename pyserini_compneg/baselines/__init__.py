@@ -1,4 +1,4 @@
-"""What the operators are compared with: fusion of scores, filtering, two steps, reranking, dense retrieval."""
+"""Baselines of the operators: score fusion, filtering, two-step search, reranking, dense retrieval."""
 
 from pyserini_compneg.baselines.fusion import ScoreFusion
 from pyserini_compneg.baselines.methods import METHODS, ComposingMethod, Filtering, Makers, TwoStep, make_method

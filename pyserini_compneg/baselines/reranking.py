@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyserini_compneg.baselines.pair_scorers import PairScorer
 
 READS = BOTH, TEXT, ATOMS = ("both", "text", "atoms")
-"""What a model reads of a query, the default first."""
+"""The forms of a query that a model can read, the default first."""
 
 RERANKED = 100
 _PAIRS = 512

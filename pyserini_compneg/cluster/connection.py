@@ -115,7 +115,7 @@ class RayCluster:
                     self.ray.shutdown()
 
     def setup(self, cpus: float = 1.0) -> Setup:
-        """What workers with so many processors each need to know."""
+        """The set-up of workers with this many processors each."""
         workers = Counter[str]()
         for node in self._nodes():
             workers[node["NodeManagerHostname"]] += max(1, int(node["Resources"].get("CPU", 0) // cpus))
@@ -135,7 +135,7 @@ class RayCluster:
             raise ClusterError(lacking, where=self.address, remedy="ask for less, or add a node")
 
     def lacks(self, cpus: float, gpus: float = 0.0) -> str:
-        """What a part of the work needs and no node has now; empty if a node has it all."""
+        """The processors that a part of the work needs and no node has now; empty if a node has all of them."""
         for kind, wanted in (("CPU", cpus), ("GPU", gpus)):
             most = max((node["Resources"].get(kind, 0) for node in self._nodes()), default=0)
             if most < wanted:

@@ -143,7 +143,7 @@ class RayShard(Shard):
         raise IndexReadError(gone, where=self.folder)
 
     def _get(self, asked: Any, seconds: float = math.inf) -> Any:
-        """What an actor answers. A search can be cancelled meanwhile."""
+        """Waits for the answer of an actor. A search can be cancelled meanwhile."""
         deadline = time.monotonic() + seconds
         while True:
             try:

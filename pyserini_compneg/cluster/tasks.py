@@ -23,7 +23,7 @@ _END_SECONDS = 30.0
 _LOCK_SECONDS = 60.0
 _LOST = ("WorkerCrashedError", "NodeDiedError", "LocalRayletDiedError")
 _UNREACHED = (FileNotFoundError, NotADirectoryError, PermissionError)
-"""What happens on a node that does not reach the paths of the other nodes."""
+"""Errors that a node raises if it cannot reach the paths of the other nodes."""
 
 
 class RayRunner:
@@ -75,7 +75,7 @@ class RayRunner:
         return [results[one] for one in running]
 
     def _result(self, done: Any) -> Any:
-        """What a part gives. Its warnings are logged, and its error is raised."""
+        """The result of a part. Logs its warnings and raises its error."""
         errors = self._ray.exceptions
         try:
             result, error, warnings = self._ray.get(done)

@@ -1,4 +1,4 @@
-"""What every process of a cluster does first: it checks its versions, and leaves memory to other processes."""
+"""Set-up of every process of a cluster: checks versions, and leaves memory to other processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JAVA_OPTIONS = "JAVA_TOOL_OPTIONS"
 
 
 class Setup(NamedTuple):
-    """What all processes have in common with the command: its versions, its working directory, and its node.
+    """State that all processes share with the command: its versions, its working directory, and its node.
 
     The Java machine of a process may take ``heap_percent`` of the memory of its node.
     """
@@ -32,7 +32,7 @@ class Setup(NamedTuple):
 
 @cache
 def versions() -> Mapping[str, str]:
-    """What decides results: this package, known by its content, Python, and Anserini with its Lucene."""
+    """Versions that decide results: this package (by a hash of its content), Python, and Anserini with its Lucene."""
     sources = sorted(Path(__file__).parents[1].rglob("*.py"))
     content = b"".join(path.read_bytes() for path in [*sources, companion_jar()])
     return {

@@ -63,7 +63,7 @@ def open_searcher(args: argparse.Namespace, settings: dict[str, Any]) -> SignedI
 
 @contextmanager
 def opener(ray: tuple[str, dict[str, Any]] | None, folders: Sequence[str]) -> Iterator[OpenIndex]:
-    """What opens the indexes of a server: the cluster searches those in shards, this process the others."""
+    """Opens the indexes of a server: the cluster searches indexes in shards, this process the others."""
     from pyserini_compneg.lucene import SHARDS_NAME
     from pyserini_compneg.search import SignedImpactSearcher
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SAMPLE = Path(str(resources.files("pyserini_compneg") / "resources" / "sample"))
 VECTORS, QUERIES = SAMPLE / "vectors", SAMPLE / "queries.jsonl"
 ENCODER = "bm25+mini"
-"""What made the vectors."""
+"""The encoder that made the vectors."""
 
 _EXAMPLES = (
     "silent films AND western films",

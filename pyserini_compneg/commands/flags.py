@@ -1,4 +1,4 @@
-"""What the parsers of several commands share: their form, and flags that mean the same in each."""
+"""Shared by the parsers of several commands: their form, and flags that mean the same in each."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _FLAGS_ELSEWHERE: dict[str, Mapping[str, str]] = {
     "reproduce": _READ,
     "serve": _REPLICAS,
 }
-"""What to say of flags that people bring from other tools or an earlier release, by the command."""
+"""Advice on flags of other tools or of an earlier release, by command."""
 _STARTED = re.compile(r"python -m pyserini_compneg[. ]")
 
 

@@ -194,7 +194,7 @@ def _parts(
     expected: str,
     place: tuple[str, tuple[str, ...]] = _SCORE,
 ) -> tuple[Any, ...]:
-    """What stands in a list of an object."""
+    """The items of a list in an object."""
     listed = enumerate(_list(value, path, key, expected))
     return tuple(_read(part, f"{path}.{key}[{i}]", level, place) for i, part in listed)
 

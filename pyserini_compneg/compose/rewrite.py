@@ -50,7 +50,7 @@ _REMEDIES = {
     _IN_NOT: ("write NOT! outside of it", "write AND there, where only scores count"),
     _IN_EXCLUDED: ("", "write AND there, which excludes what has all operands"),
 }
-"""What to write instead of a NOT! and of an AND! in each place where they cannot stand."""
+"""Remedies for NOT! and AND!, by the place where they cannot stand."""
 
 
 class Conjunction(NamedTuple):
@@ -59,9 +59,9 @@ class Conjunction(NamedTuple):
     kept: tuple[Expression, ...]
     """Atoms and unions."""
     excluded: tuple[Expression, ...] = ()
-    """The expressions that are taken away, no unions among them; empty for a pure intersection."""
+    """The right sides of NOT; a union gives one entry per alternative. Empty for a pure intersection."""
     barred: tuple[Expression | Filter, ...] = ()
-    """What NOT! excludes, no unions among them."""
+    """The right sides of NOT!; a union gives one entry per alternative."""
     required: tuple[tuple[Expression, ...], ...] = ()
     """The operands of each AND!, each operand once; a document must have every one of them."""
 

@@ -1,4 +1,4 @@
-"""What a scoring tree means: the score of a document, by which every search is tested, and the terms of a tree."""
+"""The meaning of scoring trees: the score of a document, by which every search is tested, and the terms of a tree."""
 
 from __future__ import annotations
 

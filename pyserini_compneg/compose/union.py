@@ -12,7 +12,7 @@ from typing import TypeAlias
 from pyserini_compneg.support.vectors import SparseVector, add, max_pool
 
 DISMAX_POOLED = 0.25
-"""What ``dismax`` adds of ``maxpool`` to the best score, chosen on QUEST train, FilmSets dev and ComLQ dev together."""
+"""The share of ``maxpool`` that ``dismax`` adds to the best score, chosen on QUEST train, FilmSets and ComLQ dev."""
 
 VectorUnion: TypeAlias = Callable[[Iterable[SparseVector]], dict[str, float]]
 

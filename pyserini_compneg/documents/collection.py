@@ -31,7 +31,7 @@ _logger = logging.getLogger(__name__)
 _EXPECTED = "`contents`, `title` and `text`, or `vector`"
 _TEXT_NAMES = ("contents", "title", "text", "body")
 _WITHOUT_FORMAT: tuple[tuple[Format, ...], ...] = (("jsonl",), ("csv", "tsv"))
-"""What a folder is read as, if nobody says so: tables only where there is no JSON, since they may be judgements."""
+"""Formats of a folder's files, by default. Tables are read only if there is no JSON, since they may be judgements."""
 
 
 Fingerprint: TypeAlias = Sequence[Sequence[str | int]]

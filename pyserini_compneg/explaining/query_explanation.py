@@ -107,7 +107,7 @@ def explain_query(
 
 
 def sides(explanation: Explanation) -> dict[str, float]:
-    """What each space of ``bm25+MODEL``, and pairs of terms from ``both``, add to a score."""
+    """The share of each space of ``bm25+MODEL`` in a score, and of pairs of terms from ``both``."""
     amounts: dict[str, list[float]] = {"bm25": [], "model": [], "both": []}
     for term, amount in explanation.contributions:
         amounts[side(term)].append(amount)

@@ -21,7 +21,7 @@ _MEANT = {
     **dict.fromkeys(("or", "|", "||", "and/or", "or/and"), "OR"),
     **dict.fromkeys(("not", "-", "!", "but", "without", "except", "minus", "andnot"), "NOT"),
 }
-"""What a word beside a group probably means."""
+"""The probable meaning of a word beside a group."""
 
 
 @dataclass(eq=False)

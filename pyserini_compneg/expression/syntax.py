@@ -163,7 +163,7 @@ def _complement(operator: Token, operand: Region) -> Region:
 
 
 class _Group(NamedTuple):
-    """What stands between parentheses, and these."""
+    """A group: its content, and the parentheses."""
 
     opening: Token
     region: Region

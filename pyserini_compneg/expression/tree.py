@@ -36,7 +36,7 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class _Operands:
-    """What Union and Intersection share."""
+    """Base of Union and Intersection."""
 
     operands: tuple[Expression, ...]
     depth: int = field(init=False, repr=False, compare=False)

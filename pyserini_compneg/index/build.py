@@ -41,7 +41,7 @@ CHECKPOINT_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What an index is built with, beside the collection. It travels to the processes of a cluster.
+    """The settings of a build besides the collection. They travel to the processes of a cluster.
 
     The average length of a document, in terms, is that of the whole collection where a shard is built.
     """

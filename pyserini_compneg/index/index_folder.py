@@ -42,7 +42,7 @@ _ARTIFACT = "pt_meta.json"
 """By this file PyTerrier knows what an index is."""
 
 _BLOCK_MAXIMA = "compneg.maxima"
-"""What the Java companion writes for a reordered index."""
+"""The file that the Java companion writes for a reordered index."""
 
 _OUR_FILES = (MANIFEST_NAME, SHARDS_NAME, SKIPPED_LOG, _BLOCK_MAXIMA, _PLAN, _ARTIFACT)
 _INDEX_FILES = re.compile("|".join([_LUCENE_FILES, *map(re.escape, _OUR_FILES)]))
@@ -107,7 +107,7 @@ def check_target(target: Path, may_overwrite: bool) -> None:
 
 
 def _foreign(folder: Path) -> list[str]:
-    """What is in the folder of an index and no part of it."""
+    """The files in the folder of an index that do not belong to the index."""
     shards = [path for path in folder.glob("shard-*") if _SHARD.fullmatch(path.name) and path.is_dir()]
     shards = shards if (folder / SHARDS_NAME).is_file() else []
     others = set(folder.iterdir()).difference(shards)

@@ -132,7 +132,7 @@ def _check_lines(collection: str | Path, files: Sequence[CollectionFile], shards
 def _model_settings(
     files: Sequence[CollectionFile], encoder: str, options: ModelOptions | None, run: Runner
 ) -> Mapping[str, float | int | str]:
-    """What decides the vectors, where a model makes them; empty where none does."""
+    """The settings that decide a model's vectors; empty if no model is run."""
     if encoder == BM25 or has_vectors(files) is not False:
         return {}
     return run(model_settings, [(split_name(encoder)[1], options)], "reading the model")[0]

@@ -1,4 +1,4 @@
-"""What the lines of a collection hold: vectors, or texts that an encoder makes vectors of."""
+"""The content of a collection's lines: vectors, or texts that an encoder turns into vectors."""
 
 from __future__ import annotations
 

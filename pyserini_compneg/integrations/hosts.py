@@ -1,4 +1,4 @@
-"""What the modules for hosts share: the versions of hosts, and documents and vectors that hosts hold in memory."""
+"""Shared by the modules for hosts: versions of hosts, and documents and vectors that hosts hold in memory."""
 
 from __future__ import annotations
 

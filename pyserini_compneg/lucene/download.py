@@ -64,7 +64,7 @@ def unpack(archive: Path, folder: Path) -> Path:
 
 
 def _attempt(url: str, archive: Path, size: int | None, md5: str, name: str) -> str | None:
-    """What is wrong with the file after one more attempt; None if it is whole."""
+    """The fault of the file after one more attempt; None if the file is complete."""
     try:
         if size is None or _length(archive) != size:
             _receive(url, archive, size, name)

@@ -44,7 +44,7 @@ _OPTIONS = (
 _HEAP_FULL = "java.lang.OutOfMemoryError"
 _lock = threading.Lock()
 _heap_bytes: int | None = None
-"""What the heap may have; None if somebody else has started the machine."""
+"""The limit of the heap in bytes; None if other code started the Java machine."""
 
 _started_in: int | None = None
 """The process that uses the machine. A fork of it has the machine's memory and none of its threads."""

@@ -52,7 +52,7 @@ class WorkDone(NamedTuple):
 
 
 class Filtered(NamedTuple):
-    """What a filter finds in an index.
+    """The documents that a filter allows in an index.
 
     A shard does not refuse a range of a field without numbers, because another shard may have numbers there:
     ``faults`` has what to say of each such field if none has.
@@ -124,7 +124,7 @@ class ImpactReader:
         return self._commit() != self._opened
 
     def _commit(self) -> list[tuple[str, int, int]]:
-        """What tells one commit of an index from another: its files of segments and when they were made."""
+        """Identifies a commit of an index: its segments files and when they were made."""
         found = sorted(self.folder.glob(self._commit_files))
         return [(path.name, status.st_ino, status.st_mtime_ns) for path in found for status in [path.stat()]]
 
@@ -197,7 +197,7 @@ class ImpactReader:
         return list(self._call(lambda java: java.documentFrequencies(lines), lines))
 
     def _filtered(self, filter: Filter) -> Filtered:
-        """What a filter finds here; ``filtered`` keeps the last filters. Unknown fields are refused."""
+        """Resolves a filter; ``filtered`` caches the last filters. Unknown fields are refused."""
         asked = json.dumps(filter.to_json(), ensure_ascii=False).encode()
         self._check_open()
         check_heap(len(asked))

@@ -252,7 +252,7 @@ def _field_document_count(reader: ImpactReader) -> int:
 
 
 def _found(reader: ImpactReader, filter: Filter) -> Filtered:
-    """What a filter finds in a shard, without the filter itself, which stays there."""
+    """The counts of a filter in a shard. The filter itself stays in the shard."""
     return reader.filtered(filter)._replace(java=None)
 
 

@@ -28,7 +28,7 @@ _NAME = re.compile(r"(?<=[\w,] )(?!I['’])[^\W\d_a-z]\w*[a-z](?!\w)")
 
 @dataclass
 class _Alternative:
-    """What one atom is made of, and what is excluded from it alone: the places of words."""
+    """One atom and the parts excluded from this atom alone, as places of words."""
 
     own: list[int] = field(default_factory=list)
     excluded: list[range] = field(default_factory=list)
@@ -36,7 +36,7 @@ class _Alternative:
 
 @dataclass
 class _Request:
-    """What a text asks for: places of words in it."""
+    """The wanted and excluded parts of a text, as places of words."""
 
     conditions: list[list[_Alternative]] = field(default_factory=lambda: [[_Alternative()]])
     """All must hold. Each has alternatives, of which one must hold."""
@@ -45,7 +45,7 @@ class _Request:
     """The words that belong to all atoms."""
 
     excluded: list[range] = field(default_factory=list)
-    """What is excluded from all."""
+    """The parts that are excluded from all atoms."""
 
 
 def assembled(text: str, words: Sequence[Span], tags: Sequence[int], confidence: float) -> Decomposition:

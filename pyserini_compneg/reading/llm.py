@@ -144,7 +144,7 @@ class LlmReader:
         return [self(text) for text in checked_list("texts", texts)]
 
     def _answer(self, text: str) -> str:
-        """What the model says: a text that should be a JSON object."""
+        """The answer of the model: a text that should be a JSON object."""
         import openai
 
         if len(text) > _MOST_CHARACTERS:

@@ -23,7 +23,7 @@ _SINGLE = struct.Struct("f")
 
 
 class Contribution(NamedTuple):
-    """What a term, or a tuple of terms ``a∩b``, adds to the score or takes from it."""
+    """The contribution of a term, or of a tuple of terms ``a∩b``, to the score; negative if it lowers the score."""
 
     term: str
     amount: float

@@ -135,7 +135,7 @@ def _micro(text: str) -> int:
 
 
 def _single(score: int) -> bytes:
-    """What trec_eval keeps of a printed score."""
+    """A printed score in the precision that trec_eval keeps."""
     return _SINGLE.pack(score / _MICRO)
 
 

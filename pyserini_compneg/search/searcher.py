@@ -73,7 +73,7 @@ class SignedImpactSearcher:
     Raises:
         IndexFormatError: There is no index, it has another encoder, or it lacks the pairs of ``materialised``.
         DownloadError: A prebuilt index cannot be downloaded.
-        ArgumentError: A setting that is none of its choices, or out of its range.
+        ArgumentError: A setting with an unknown value, or out of its range.
 
     Example:
         >>> searcher = SignedImpactSearcher("indexes/films")  # doctest: +SKIP
@@ -182,8 +182,8 @@ class SignedImpactSearcher:
             method: Another way to answer the query, such as ``ScoreFusion()``, which brings its own operators.
 
         Raises:
-            ArgumentError: A query or a filter that is none, or a k that is no whole number from 1.
-            QueryError: A text that is no expression.
+            ArgumentError: A query or a filter of a wrong type, or a k that is not a whole number from 1.
+            QueryError: A text that cannot be parsed as an expression.
             EncodingError: An atom that the encoder cannot encode.
             IndexFormatError: A filter field that the index does not have.
         """
@@ -304,7 +304,7 @@ class SignedImpactSearcher:
             operators: The operators for union, intersection and difference; None for the searcher's own.
 
         Raises:
-            ArgumentError: No list, or a query that is none.
+            ArgumentError: Not a list, or a query of a wrong type.
         """
         queries = checked_queries(queries)
         chosen = chosen_operators(operators, self.operators)

@@ -1,4 +1,4 @@
-"""What the server answers: from checked parameters to JSON values. The work of a request is done here, in a thread."""
+"""Makes answers, JSON values, from checked parameters. The work of a request is done here, in a thread."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def document_answer(backend: Backend, name: str | None, docid: str, asked: Docum
 def explain_answer(
     backend: Backend, name: str | None, asked: ExplainParameters, docid: str | None = None
 ) -> ExplainReply:
-    """What a query became, and what each term adds to the score of a document, if one is named."""
+    """The composed query and, if a document is named, the contribution of each term to its score."""
     index = backend.index(name)
     with index.searcher() as searcher:
         if docid is not None:

@@ -83,7 +83,7 @@ def create_app(
 
 
 def _add_pages(app: FastAPI, backend: Backend) -> None:
-    """What belongs to no index."""
+    """The routes that belong to no index."""
 
     @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def about(request: Request) -> Response:

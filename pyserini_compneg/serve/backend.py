@@ -1,4 +1,4 @@
-"""What all interfaces of the server share: the indexes, the threads that search, and what clients are told."""
+"""State shared by all interfaces of the server: indexes, search threads, and messages for clients."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Backend:
         }
 
     def with_notes(self, work: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
-        """What the work answers, with the warnings that this thread gave meanwhile as ``notes``."""
+        """Runs the work and adds the warnings of this thread to its answer as ``notes``."""
         notes: list[str] = []
 
         def note(text: str) -> bool:

@@ -28,7 +28,7 @@ ACCEPTED_AT_ONCE = 64
 """By the event loop, in each of its rounds. A connection too many is closed six rounds later."""
 
 _OTHER_FILES = 256 + 6 * ACCEPTED_AT_ONCE
-"""Those of indexes and all else that is no connection, and those of connections too many."""
+"""File descriptors kept for indexes and other files, and for connections that will be refused."""
 
 _REPORT_SECONDS = 1.0
 
@@ -36,7 +36,7 @@ _logger = logging.getLogger(__name__)
 
 
 class _Phase(Enum):
-    """What a connection waits for, and why it is closed if that takes too long."""
+    """The states in which a connection waits, each with the reason given when waiting takes too long."""
 
     REQUEST = "sent no whole request in time"
     IDLE = "were idle"
@@ -181,7 +181,7 @@ class LimitedProtocol(H11Protocol):
 
 
 def protocol(connections: Connections) -> type[asyncio.Protocol]:
-    """What makes the connections of a uvicorn server."""
+    """The factory of connections for a uvicorn server."""
     return cast("type[asyncio.Protocol]", partial(cast("Callable[..., Any]", LimitedProtocol), connections))
 
 

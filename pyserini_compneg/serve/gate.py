@@ -1,4 +1,4 @@
-"""What every request passes: its key, its origin, its body's size, the headers of its answer, its line in the log."""
+"""Middleware of every request: checks key, origin and size of the body, adds headers, and logs a line."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class ServedIndex:
 
     @property
     def degraded(self) -> str | None:
-        """What is wrong with the index, for a client; None if nothing is known to be."""
+        """The fault of the index, in words for a client; None if no fault is known."""
         with self._used() as searcher:
             lost = getattr(searcher.reader, "lost", ())
         if lost:

@@ -1,4 +1,4 @@
-"""What a server serves, and for whom: its YAML file with the keys of Pyserini's server, and the flag ``--index``."""
+"""Settings of a server: its YAML file, with the keys of Pyserini's server, and the flag ``--index``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHORTEST_KEY = 8
 
 
 class Limits(Settings):
-    """What a request may cost, and how many clients may be connected: the key ``limits`` of the file."""
+    """Limits on the cost of a request and on connections: the key ``limits`` of the file."""
 
     atoms: int = Field(
         default=256,

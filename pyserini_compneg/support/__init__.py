@@ -1,1 +1,1 @@
-"""What all rooms share: errors, vectors, files, settings, progress and text for a terminal."""
+"""Shared by all other packages: errors, vectors, files, options, settings, progress and text for a terminal."""

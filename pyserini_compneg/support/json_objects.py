@@ -59,7 +59,7 @@ def parse_json_list(text: str, source: str) -> list[Any]:
 
 
 def json_kind(value: object) -> str:
-    """What a value of JSON is called in a message.
+    """The name of a JSON value's kind, for a message.
 
     >>> json_kind(7), json_kind(None), json_kind({})
     ('a whole number', 'nothing', 'an object')

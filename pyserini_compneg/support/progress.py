@@ -66,7 +66,7 @@ def progress(
 
 
 class _Lines:
-    """What a log gets instead of a bar. Each record has the values of its line as ``record.progress``."""
+    """Progress as lines of a log. Each record has the values of its line as ``record.progress``."""
 
     def __init__(self, items: Iterable[Any] | None, total: int | None, unit: str, work: str, done: int) -> None:
         self.n = self.initial = done
@@ -171,7 +171,7 @@ class Runner(Protocol):
     """Runs the parts of a long job; ``cluster`` has one that runs them on many machines."""
 
     def __call__(self, work: Callable[..., Done], parts: Sequence[Sequence[Any]], doing: str) -> list[Done]:
-        """What a function of a module returns for each part, in their order.
+        """Calls a function of a module for each part, and returns the results in the order of the parts.
 
         Parts run in any order. One that was interrupted runs again, and must continue from its own checkpoint. The
         first part that fails ends the others.

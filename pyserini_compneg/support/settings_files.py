@@ -45,7 +45,7 @@ _WANTED = {
     "less_than": "a number below {lt}",
     "less_than_equal": "a number up to {le}",
 }
-"""What should be there instead, by pydantic's name of the fault; its own words are those of JSON Schema."""
+"""The expected value in plain words, by pydantic's name of the fault. Pydantic's own words are those of JSON Schema."""
 
 
 class Settings(BaseModel):

@@ -1,4 +1,4 @@
-"""What reaches a terminal: texts without characters that steer it, of limited length, and not what libraries print."""
+"""Texts for a terminal: no control characters, limited length, and no output of libraries."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ BATCH_SIZE = 32
 _LENGTH = Number("a whole number from 3", whole_number, lambda value: value >= 3)
 
 ABLATIONS = ("none", "no-expansion", "no-weighting", "doc-only")
-"""What is left out of query vectors, Krasakis et al., Table 3: nothing; terms that are no tokens of the query; the
+"""The parts left out of query vectors, Krasakis et al., Table 3: nothing; terms that are no tokens of the query; the
 weights, which are all 1 then; or both, so that no network is needed for queries."""
 
 

@@ -161,7 +161,7 @@ def _check_weights(protocol: ProtocolPlan, engines: Sequence[Engine]) -> None:
 def _possible(
     protocol: ProtocolPlan, dense_encoder: str | None, reranker: str | None, wordnet: Path | None
 ) -> tuple[ProtocolPlan, str]:
-    """What can be run and measured, and what is left out because a default model or WordNet is not there.
+    """The protocol without rows and measures whose default model or WordNet is missing, and a note that names these.
 
     It is an error if the missing model or folder was named, or if nothing else is left.
     """
@@ -237,7 +237,7 @@ def _curves(protocol: ProtocolPlan, sections: Sequence[Section], workplace: Work
 def _settings(
     protocol: ProtocolPlan, workplace: Workplace, jobs: Jobs, left_out: str, read: Reading
 ) -> dict[str, str | int | float]:
-    """What the figures depend on, besides what the rows say."""
+    """The inputs of the figures besides the rows."""
     settings: dict[str, str | int | float] = {"hits": protocol.hits}
     settings |= {f"model {name!r}": str(folder) for name, folder in jobs.models.items()}
     if jobs.tuning is not None:

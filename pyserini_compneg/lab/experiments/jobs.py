@@ -1,4 +1,4 @@
-"""What is run for the rows of a protocol: searches, kept as run files, and the values of rows that are tuned."""
+"""Runs the rows of a protocol: searches, kept as run files, and the values of tuned rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pyserini_compneg.support.progress import gathered_warnings, progress
 from pyserini_compneg.topics import Topic, answers, decompose_topics, search_batch, topic_query
 
 WORDS = "the documents' words, format 1"
-"""What rankings in a word space depend on besides the documents; a change of the space changes it."""
+"""The version of word spaces, an input of their rankings besides the documents. Change it with the space."""
 
 Search: TypeAlias = Callable[[Sequence[Topic], int], dict[str, list[Hit]]]
 """Gives rankings of topics."""

@@ -1,4 +1,4 @@
-"""What comes with the package: names of protocols, models and measures, and small datasets made of the sample.
+"""Protocols, models and measures that come with the package, and small datasets made of the sample.
 
 Help texts show the names, so importing this module loads nothing heavy. The figures of the small datasets mean nothing:
 there are few queries, and pairs are made by a word.
@@ -28,7 +28,7 @@ TERM_MEASURES = ("positive_terms", *LOWER_IS_BETTER)
 """The measures that count words of the first documents; all others are those of ``eval``."""
 
 REMEDY = "choose another place with --report"
-"""What messages advise where a file of a report cannot be written."""
+"""The remedy if a file of a report cannot be written."""
 
 FOLDER = files(__package__).joinpath("protocols")
 SAMPLE = Path(str(files("pyserini_compneg").joinpath("resources/sample")))

@@ -98,7 +98,7 @@ class Workplace(ExitStack):
         return self._searchers[key]
 
     def depends_on(self, engine: Engine) -> dict[str, object]:
-        """What rankings by an engine depend on: the encoder, and the state of the index.
+        """The inputs of rankings by an engine: the encoder, and the state of the index.
 
         The latter is that of Lucene's commit, whose segments have random names, and of the manifest, or of the list of
         shards with their checksums.
@@ -110,7 +110,7 @@ class Workplace(ExitStack):
         return {"encoder": self._fingerprint(engine.encoder), "index": digest.hexdigest()[:KEY_DIGITS]}
 
     def _fingerprint(self, encoder: str) -> list[str]:
-        """What query vectors depend on, besides the index: the model's files, or the vectors' file, and options."""
+        """The inputs of query vectors besides the index: the files of the model or of the vectors, and options."""
         if encoder == BM25:
             return [BM25]
         if Path(encoder).is_file():
@@ -127,7 +127,7 @@ class Workplace(ExitStack):
         return pair_scorer(self.reranker_name)
 
     def dense_fingerprint(self, encoder: str) -> str:
-        """What rankings by a dense encoder depend on; the model is not loaded for it."""
+        """The inputs of rankings by a dense encoder; does not load the model."""
         return f"{dense_model_hash(encoder)}-{self.collection_key}"
 
     def dense(self, encoder: str) -> DenseIndex:

@@ -1,4 +1,4 @@
-"""What a training starts from: a masked language model, or a trunk that gets a head, and the encoders made of it."""
+"""Bases of trainings: a masked language model, or a trunk that gets a head, and the encoders made of them."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def margins(config: TeacherConfig, examples: Sequence[TrainingExample]) -> list[
 
 
 def _scorer(name: str) -> Callable[[Sequence[str], Sequence[str]], list[float]]:
-    """What scores each query with its text: a cross-encoder if the checkpoint classifies sequences, or a bi-encoder."""
+    """The model that scores pairs: a cross-encoder if the checkpoint classifies sequences, else a bi-encoder."""
     from sentence_transformers import CrossEncoder, SentenceTransformer
     from transformers import AutoConfig
 

@@ -43,7 +43,7 @@ class MaskedLanguageModel(NamedTuple):
     """The number of tokens of a text that it can read."""
 
     own_logits: Tensor | None
-    """What is added to tokens' logits for their own terms, (vocabulary,), for heads with such numbers."""
+    """Numbers added to the logits of tokens for their own terms, shape (vocabulary,), in heads that have them."""
 
     head: Head | None
     """Activation and pooling, if the checkpoint names them."""

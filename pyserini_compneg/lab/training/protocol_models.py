@@ -74,7 +74,7 @@ def train_models(
 
 
 def _on(folder: Path | None, config: TrainConfig, base: str | None) -> TrainConfig:
-    """What a recipe says, on the dataset in this folder and from this base; None for the recipe's."""
+    """The recipe with its dataset and base replaced by these; None keeps the recipe's own."""
     return moved_data(config, lambda dataset: (folder or Path(dataset)).resolve(), base)
 
 
@@ -109,7 +109,7 @@ def _fitting(recipes: Sequence[str], dataset: Dataset) -> tuple[str, TrainConfig
 
 
 def _difference(place: Path, config: TrainConfig, from_any_base: bool = False) -> str:
-    """What sets a model that is there apart from one that is trained by these settings; empty for nothing."""
+    """How an existing model differs from a model trained by these settings; empty if it does not."""
     try:
         log = json.loads((place / LOG_FILE).read_text(encoding="utf-8"))
         former = TrainConfig.model_validate_json(json.dumps(log["config"]))

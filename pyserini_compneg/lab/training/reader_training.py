@@ -33,7 +33,7 @@ _CHAIN_WEIGHT = 0.4
 """The weight of the log probability of a tag after another, among 1 for the scores of tags for words; chosen on dev."""
 
 _BIAS = {"O": -0.9, "X": -0.9}
-"""What is added to the scores of tags: a lost word and a wrong exclusion cost more than others; chosen on dev."""
+"""Numbers added to the scores of tags, chosen on dev: losing a word and excluding one wrongly cost more than others."""
 
 _PENALTY = 1e-3
 _WARMUP = 0.1

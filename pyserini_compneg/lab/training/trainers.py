@@ -28,7 +28,7 @@ _WHOLE = "whole"
 
 
 class _Trainer(BaseTrainer):  # type: ignore[misc]  # mypy is told nothing of sentence-transformers
-    """What training sparse and dense encoders has in common; checkpoints are in ``args.output_dir``."""
+    """Common parts of the trainers of sparse and dense encoders; checkpoints are in ``args.output_dir``."""
 
     def add_model_card_callback(self, *_: Any) -> None:
         """Adds none: this package writes the card."""

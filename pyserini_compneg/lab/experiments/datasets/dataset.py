@@ -1,4 +1,4 @@
-"""What a dataset is, whatever files it comes in, and how the kinds of datasets find and read their files.
+"""Datasets, whatever files they come in, and how each kind finds and reads its files.
 
 Every file of a dataset may be packed with gzip. Its name then ends in ``.gz``.
 """

@@ -65,7 +65,7 @@ class CompnegQuery(NamedTuple):
     expression: str
 
     def default_text(self) -> str:
-        """What ir_datasets takes for the query."""
+        """The field that ir_datasets takes as the query."""
         return self.text
 
 
