@@ -90,7 +90,7 @@ def _ended(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[st
 
 
 def _check_text(argv: Sequence[str]) -> None:
-    """Refuses arguments that are no text, and empty ones, which would name the current folder."""
+    """Refuses arguments that are not text, and empty ones, which would name the current folder."""
     for flag, argument in itertools.pairwise(["", *argv]):
         if argument != (text := argument.encode(errors="replace").decode()):
             raise ArgumentError(f"the argument {text!r} is no UTF-8 text")

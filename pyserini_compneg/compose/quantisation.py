@@ -44,7 +44,7 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
         weight_scale: The factor of all weights.
 
     Raises:
-        QueryError: A scale that is no finite number above 0, or a weight that becomes larger than 2³¹ − 1.
+        QueryError: A scale that is not a finite number above 0, or a weight that becomes larger than 2³¹ − 1.
 
     >>> quantised(Linear({"birds": 1.504, "fly": 0.004, "parrots": -0.25}))
     Linear(weights={'birds': 150.0, 'parrots': -25.0})

@@ -38,7 +38,7 @@ def query_terms(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> list[Q
         weight_scale: The factor that the weights had when they were rounded; 1 if they are not scaled.
 
     Raises:
-        QueryError: A scale that is no finite number above 0.
+        QueryError: A scale that is not a finite number above 0.
 
     Source: Krasakis, Yates, Kanoulas, Eq. 6, and n-th roots beyond pairs. Of a conjunction with more than 4,096 tuples
     the heaviest 4,096 are taken. If it has more than 16 operands, fewer are taken: as many as hold 65,536 terms.

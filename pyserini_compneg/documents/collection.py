@@ -67,7 +67,7 @@ class Block(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The place of a document in messages, before the line number, with U+FFFD for bytes that are no text."""
+        """The place of a document in messages, before the line number, with U+FFFD for bytes that are not text."""
         text = os.fsencode(self.file.document).decode(errors="replace")
         return "".join(character if character.isprintable() else "\ufffd" for character in text)
 

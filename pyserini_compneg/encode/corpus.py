@@ -62,7 +62,7 @@ class EncodeSettings:
         model_options: How the model is run; None for the defaults.
 
     Raises:
-        ArgumentError: A number out of its range, or a single field that is no list.
+        ArgumentError: A number out of its range, or a single field that is not a list.
     """
 
     shard_id: int = option(0, "which shard, from 0 (default 0)", WHOLE, metavar="I")

@@ -116,7 +116,7 @@ def checked_weight(weight: object) -> float:
     """The model weight, the default for None.
 
     Raises:
-        EncodingError: It is no finite number, or negative.
+        EncodingError: Not a finite number, or negative.
     """
     if weight is None:
         return MODEL_WEIGHT

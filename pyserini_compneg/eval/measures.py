@@ -94,7 +94,7 @@ def evaluate(
         ``{qid: {measure name: value}}``, in the order of ``qrels`` and ``measures``.
 
     Raises:
-        ArgumentError: ``qrels`` or ``run`` is no mapping.
+        ArgumentError: ``qrels`` or ``run`` is not a mapping.
         InputError: An unknown name, or judgements that a measure of contrast cannot use.
 
     >>> evaluate({"1": {"a": 1}, "2": {"b": 1}}, {"1": {"c": 2.0, "a": 1.0}}, ["recip_rank"])

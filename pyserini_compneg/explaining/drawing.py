@@ -138,7 +138,7 @@ class _ComposedForm(NamedTuple):
     most: int
 
     def lines(self, node: ScoringNode) -> Iterator[_Line]:
-        """The summands of a tree: those that are no vector, then one vector of all others."""
+        """The summands of a tree: those that are not a vector, then one vector of all others."""
         vectors = []
         for part in _summands(node):
             match part:

@@ -73,7 +73,7 @@ def explain_query(
         operators: As for ``SignedImpactSearcher.search``.
 
     Raises:
-        QueryError: A text that is no expression.
+        QueryError: A text that is not an expression.
         EncodingError: An atom that the encoder cannot encode.
         QueryError: A query without a known term of positive weight.
         InputError: The index has no such document.

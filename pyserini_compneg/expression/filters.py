@@ -41,7 +41,7 @@ class Filter:
             empty list of ids, lets no document through.
 
     Raises:
-        ArgumentError: No field, a name that no filter field can have, a value that is no text and no number, an empty
+        ArgumentError: No field, a name that no filter field can have, a value that is not text and no number, an empty
             text, or a range that ends before it begins.
 
     >>> print(Filter({"genre": ["War", "Comedy"], "year": "1990..1999"}))

@@ -60,7 +60,7 @@ def parse(text: str) -> Expression:
         text: The query. Operators of the same kind in a row become one node; parentheses are kept as nesting.
 
     Raises:
-        QueryError: The text is no expression, has no positive part or nests too deep. The message ends with
+        QueryError: The text is not an expression, has no positive part or nests too deep. The message ends with
             the text and a caret under the fault.
 
     >>> parse("birds of Colombia AND birds of Venezuela")

@@ -53,7 +53,7 @@ class Union(_Operands):
     """The documents of any operand (∪, OR).
 
     Raises:
-        QueryError: Fewer than two operands, one that is no expression, or a tree deeper than ``MAX_DEPTH``.
+        QueryError: Fewer than two operands, an operand that is not an expression, or a tree deeper than ``MAX_DEPTH``.
     """
 
 
@@ -64,7 +64,7 @@ class Intersection(_Operands):
     A strict intersection (AND!) scores alike, and finds only documents that have every operand.
 
     Raises:
-        QueryError: Fewer than two operands, one that is no expression, or a tree deeper than ``MAX_DEPTH``.
+        QueryError: Fewer than two operands, an operand that is not an expression, or a tree deeper than ``MAX_DEPTH``.
 
     >>> Intersection((Atom("goat"), Atom("cheese")), strict=True)
     Intersection(operands=(Atom(text='goat'), Atom(text='cheese')), strict=True)
@@ -82,7 +82,7 @@ class Difference:
     r"""The documents of ``left`` that are not in ``right`` (\, NOT).
 
     Raises:
-        QueryError: A side that is no expression, or a tree deeper than ``MAX_DEPTH``.
+        QueryError: A side that is not an expression, or a tree deeper than ``MAX_DEPTH``.
     """
 
     left: Expression

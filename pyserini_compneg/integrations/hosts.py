@@ -49,7 +49,7 @@ def index_records(records: Iterable[Mapping[str, Any]], index: str | Path, encod
 
 
 def plain_vector(vector: Any) -> Any:
-    """A vector with numbers of Python in place of numpy's. A value that is no vector is returned, and refused later."""
+    """A vector with numbers of Python in place of numpy's. A value of another type is returned, and refused later."""
     return {term: _number(weight) for term, weight in vector.items()} if hasattr(vector, "items") else vector
 
 

@@ -346,7 +346,7 @@ def resolve_index(index: str | Path) -> Path:
 def _unpack_rankings(packed: bytes, queries: int) -> list[Ranking]:
     """The rankings that ``WireFormat.rankings`` packed: all counts, then all scores, then all ids, each with a NUL.
 
-    Ids that are no text, or too many, are a ValueError.
+    Ids that are not text, or too many, are a ValueError.
     """
     counts = array("i", packed[: _INT_BYTES * queries])
     total = sum(counts)

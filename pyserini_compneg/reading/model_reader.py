@@ -22,7 +22,7 @@ PACKAGED = Path(__file__).parents[1] / "resources" / "reader"
 """The folder of the reader that comes with the package. It reads English."""
 
 _MOST_CHARACTERS = 4000
-"""A longer text stays whole. It is no request, and has more tokens than the network reads."""
+"""A longer text stays whole. It is not a request, and has more tokens than the network reads."""
 
 
 class ModelReader:
@@ -58,7 +58,7 @@ class ModelReader:
             texts: What people typed. Nothing in it is an operator.
 
         Raises:
-            ArgumentError: Texts that are no list of str.
+            ArgumentError: Texts that are not a list of str.
             QueryError: A text is blank, or the network fails.
         """
         if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):

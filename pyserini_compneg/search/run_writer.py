@@ -54,7 +54,7 @@ def write_run(
             ``lacks``.
 
     Raises:
-        OutputError: An id that the format cannot hold, or a score that is no finite number.
+        OutputError: An id that the format cannot hold, or a score that is not a finite number.
         ValueError: An unknown format, or hits that are not in the order of their scores.
     """
     if output_format == "json":

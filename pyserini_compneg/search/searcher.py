@@ -217,7 +217,7 @@ class SignedImpactSearcher:
             The hits of each query, in the order given.
 
         Raises:
-            ArgumentError: Also ids that do not fit the queries, or threads that are no whole number from 1.
+            ArgumentError: Also ids that do not fit the queries, or threads that are not a whole number from 1.
         """
         queries, qids = checked_queries(queries), checked_list("qids", qids)
         if len(qids) != len(queries) or len(set(qids)) != len(qids):
@@ -352,7 +352,7 @@ class SignedImpactSearcher:
             filter: As for :meth:`search`.
 
         Raises:
-            ArgumentError: A docid that is no text.
+            ArgumentError: A docid that is not text.
             InputError: The index has no such document.
         """
         (node,) = self.compose([query], operators)

@@ -27,7 +27,7 @@ class SearchSettings:
             None leaves out none. 0 leaves out those of every document, as Pyserini does.
 
     Raises:
-        ArgumentError: A setting that is none of its choices, or out of its range.
+        ArgumentError: A setting with an unknown value, or out of its range.
     """
 
     operators: Operators = DEFAULT_OPERATORS

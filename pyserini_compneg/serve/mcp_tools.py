@@ -183,7 +183,7 @@ def run_on_standard_input(indexes: Mapping[str, ServedIndex], options: ServeOpti
 
 
 async def _serve_standard_input(server: Server[Any]) -> None:
-    """Serves until the input ends. A line that is no message gets an answer, too: the library would drop it."""
+    """Serves until the input ends. A line that is not a message gets an answer, too: the library would drop it."""
     async with stdio_server() as (lines, replies):
         passed, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
 
@@ -231,7 +231,7 @@ def http_route(server: Server[Any]) -> Route:
 
 
 def _not_understood(error: Exception) -> JSONRPCError:
-    """The answer to what is no message, with the id that it has nevertheless."""
+    """The answer to what is not a message, with the id that it has nevertheless."""
     code, said, found = PARSE_ERROR, "the message is not valid JSON", None
     with suppress(ValueError, RecursionError):
         given = error.errors()[0]["input"] if isinstance(error, ValidationError) else ""

@@ -75,11 +75,11 @@ class InputError(CompNegError, ValueError):
 
 
 class EncodingError(CompNegError, ValueError):
-    """A text or a model that cannot be encoded with, or a vector with a weight that is no finite number."""
+    """A text or a model that cannot be encoded with, or a vector with a weight that is not a finite number."""
 
 
 class IndexFormatError(CompNegError, ValueError):
-    """A folder that is no impact index, or an index that does not fit the encoder or the operation."""
+    """A folder that is not an impact index, or an index that does not fit the encoder or the operation."""
 
 
 class IndexReadError(IndexFormatError):

@@ -82,7 +82,7 @@ def read_topics(path: str | Path, read: str | None = None, *, skip: bool = False
         skip: Leave out the lines that are no topics, and expressions that cannot be parsed, with a warning for each.
 
     Raises:
-        InputError: A file without topics, an id that is given twice, or a line that is no topic; the message
+        InputError: A file without topics, an id that is given twice, or a line that is not a topic; the message
             starts with ``path:line``.
         QueryError: An expression that cannot be parsed; the message starts with ``path:line``.
     """
@@ -165,7 +165,7 @@ def _from_record(record: Mapping[str, Any], line: int, read: str | None) -> Topi
 
 
 def _tree(record: Mapping[str, Any]) -> Expression | None:
-    """The expression of a JSON line that is no text: a JSON tree, or QUEST's marks."""
+    """The expression of a JSON line that is not text: a JSON tree, or QUEST's marks."""
     if "expression" in record:
         value = record["expression"]
         return None if isinstance(value, str) else from_json(value, "`expression`")

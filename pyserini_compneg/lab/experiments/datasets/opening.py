@@ -46,7 +46,7 @@ def open_dataset(folder: str | Path, kind: str | None = None) -> Dataset:
         kind: One of ``KINDS``; by default the first whose files the folder has.
 
     Raises:
-        InputError: No such folder or kind, a folder that is no dataset, or a file that the kind needs is missing.
+        InputError: No such folder or kind, a folder that is not a dataset, or a file that the kind needs is missing.
     """
     root = Path(folder)
     if not root.is_dir():
