@@ -21,7 +21,7 @@ _MEANT = {
     **dict.fromkeys(("or", "|", "||", "and/or", "or/and"), "OR"),
     **dict.fromkeys(("not", "-", "!", "but", "without", "except", "minus", "andnot"), "NOT"),
 }
-"""The probable meaning of a word beside a group."""
+"""The operators that a user probably meant by a word beside a group."""
 
 
 @dataclass(eq=False)
@@ -33,13 +33,13 @@ class Fault(Exception):
 
 
 def position_of(token: Token) -> int:
-    """Where a token starts; a token that lark read from a text always has a position."""
+    """The position where a token starts. A token that lark read from a text always has a position."""
     return token.start_pos or 0
 
 
 @contextmanager
 def blamed_on(token: Token) -> Iterator[None]:
-    """An error of the tree, which has no position, becomes a fault at the token."""
+    """Turns an error of the tree, which has no position, into a fault at the token."""
     try:
         yield
     except QueryError as error:
@@ -47,7 +47,7 @@ def blamed_on(token: Token) -> Iterator[None]:
 
 
 def located(fault: Fault, text: str) -> QueryError:
-    """The error to raise: the message, the text around the fault on one line, and a caret under it."""
+    """The error to raise. It has the message, the text around the fault on one line, and a caret under the fault."""
     start = max(0, min(fault.position - WINDOW // 2, len(text) - WINDOW))
     end = start + WINDOW
     before = "..." if start else ""
@@ -58,12 +58,11 @@ def located(fault: Fault, text: str) -> QueryError:
 
 
 def unclosed_quote(position: int) -> Fault:
-    """A quote that opens and never closes."""
     return Fault('a quote is not closed; expected another " (write \\" for a quote inside quotes)', position)
 
 
 def unexpected(token: Token, before: Sequence[Token], text: str) -> Fault:
-    """A token that the grammar does not allow where it stands."""
+    """Reports a token that the grammar does not allow in its place."""
     ends = token.type == "$END"
     position = len(text.rstrip()) if ends else position_of(token)
     if not before or before[-1].type not in ("WORD", "QUOTED", "_RPAR"):
@@ -79,7 +78,7 @@ def is_glued(left: Token, right: Token) -> bool:
 
 
 def missing_operator(left: Token, right: Token, is_single: bool) -> Fault:
-    """Words and a group, or two groups, which nothing joins."""
+    """Reports words and a group, or two groups, without an operator between them."""
     this = '"("' if right.type == "_LPAR" else "this phrase"
     remedy = "expected AND, OR or NOT; words join only alternatives of plain words, as in: (French OR Italian) comedies"
     if is_glued(left, right) and left.endswith(":"):
@@ -94,7 +93,7 @@ def missing_operator(left: Token, right: Token, is_single: bool) -> Fault:
 
 
 def check_words(words: Iterable[Token]) -> None:
-    """Makes sure that words beside a group are not meant as operators."""
+    """Refuses words beside a group that are probably meant as operators."""
     for word in words:
         if meant := _MEANT.get(word.lower()):
             raise Fault(f'"{word}" is no operator; write {meant}', position_of(word))

@@ -1,4 +1,4 @@
-"""Filters: the documents that may be found, by their ids and by exact values of their fields."""
+"""Filters restrict a search to documents with given ids or given exact values of their fields."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyserini_compneg.support.files import iter_lines, source_name
 from pyserini_compneg.support.terminal import shown
 
 ID = "id"
-"""The field of documents' ids, which every index has."""
+"""The field that holds the ids of documents. Every index has it."""
 
 Value: TypeAlias = str | int | float
 Values: TypeAlias = Value | Iterable[Value]
@@ -30,19 +30,19 @@ _RANGE = re.compile(rf"(?!\.\.$)({_NUMBER})?\.\.({_NUMBER})?")
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """The documents that have, in each of some fields, one of its values.
+    """Matches documents that have, in each field of the filter, one of the field's values.
 
-    Values are compared as whole texts, but for blanks at their ends. A number is written without needless zeros, so
-    1990.0 is ``"1990"``; the text ``"1990.0"`` is both itself and that number. A text such as ``"1990..1999"``,
-    ``"1990.."`` or ``"..1999"`` is a range of numbers, with its ends.
+    Values are compared as whole texts, without blanks at their ends. A number is written without needless zeros, so
+    1990.0 becomes ``"1990"``. A document with the text ``"1990.0"`` matches both this text and the number. A text such
+    as ``"1990..1999"``, ``"1990.."`` or ``"..1999"`` is a range of numbers that includes its ends.
 
     Attributes:
-        fields: The values of each field. ``ID`` is the field of the documents' ids. A field without values, such as an
-            empty list of ids, lets no document through.
+        fields: The values of each field. ``ID`` is the field of the documents' ids. If a field has no values, as with
+            an empty list of ids, no document matches.
 
     Raises:
-        ArgumentError: No field, a name that no filter field can have, a value that is not text and no number, an empty
-            text, or a range that ends before it begins.
+        ArgumentError: There is no field, a name cannot name a filter field, a value is neither text nor a number, a
+            text is empty, or a range ends before it begins.
 
     >>> print(Filter({"genre": ["War", "Comedy"], "year": "1990..1999"}))
     genre=Comedy or War, year=1990..1999
@@ -64,7 +64,7 @@ class Filter:
         return ", ".join(f"{name}={_listed(values)}" for name, values in self.fields.items())
 
     def __and__(self, other: Filter) -> Filter:
-        """The documents of both."""
+        """Matches the documents that match both filters."""
         if both := (self.fields.keys() & other.fields.keys()) - {ID}:
             raise ArgumentError(f"two filters name the field {min(both)!r}", remedy="give its values in one of them")
         joined = {**self.fields, **other.fields}
@@ -73,11 +73,11 @@ class Filter:
         return Filter(joined)
 
     def to_json(self) -> dict[str, list[str]]:
-        """The value of ``filter`` in JSON, which makes an equal filter again."""
+        """The value of ``filter`` in JSON. The filter that it makes is equal to this filter."""
         return {name: sorted(values) for name, values in self.fields.items()}
 
     def allows(self, values: Mapping[str, Collection[Value]]) -> bool:
-        """Whether a document with these values is let through.
+        """Whether a document with these values matches.
 
         >>> Filter({"year": "1990..1999"}).allows({"year": [1994]})
         True
@@ -89,32 +89,32 @@ class Filter:
 
 
 def as_filter(given: Filter | Mapping[str, Values] | None) -> Filter | None:
-    """A filter that may be given as its fields alone."""
+    """The filter itself, or a filter made from its fields."""
     return given if given is None or isinstance(given, Filter) else Filter(given)
 
 
 def narrowed(*given: Filter | Mapping[str, Values] | None) -> Filter | None:
-    """The documents that all filters let through; None where there is none."""
+    """A filter for the documents that match all given filters, or None if no filter is given."""
     filters = [one for one in map(as_filter, given) if one is not None]
     return reduce(and_, filters) if filters else None
 
 
 def checked_field(name: object) -> str:
-    """The name of a filter field: a letter, then letters, digits, and ``_ . -``."""
+    """Checks the name of a filter field: a letter, then letters, digits, and ``_ . -``."""
     if isinstance(name, str) and _FIELD.fullmatch(name):
         return name
     raise ArgumentError(f"a filter field must be named by a letter, then letters, digits, _ . -, got {shown(name)}")
 
 
 def checked_fields(names: Iterable[str]) -> tuple[str, ...]:
-    """The names of filter fields, each once."""
+    """Checks the names of filter fields and drops repeated names."""
     if isinstance(names, str):
         raise ArgumentError(f"filter fields must be a list of names, got the text {shown(names)}")
     return tuple(dict.fromkeys(map(checked_field, names)))
 
 
 def read_conditions(conditions: Iterable[str]) -> dict[str, list[str]]:
-    """The fields of conditions ``FIELD=VALUE``; of a field that is repeated, any value will do.
+    """Parses conditions ``FIELD=VALUE``. If a field is repeated, a document may have any of its values.
 
     >>> read_conditions(["genre=War", "year=1990..1999", "genre=Comedy"])
     {'genre': ['War', 'Comedy'], 'year': ['1990..1999']}
@@ -131,7 +131,7 @@ def read_conditions(conditions: Iterable[str]) -> dict[str, list[str]]:
 
 
 def read_ids(path: str | Path) -> list[str]:
-    """The ids in a file, one a line."""
+    """Reads a file with one id on each line."""
     ids = []
     for line, text in iter_lines(path):
         if len(text.split()) > 1:
@@ -145,7 +145,7 @@ def read_ids(path: str | Path) -> list[str]:
 
 
 def _listed(values: Collection[str]) -> str:
-    """Values for people; many are counted."""
+    """Values for people; more than three are only counted."""
     return " or ".join(sorted(values)) or "nothing" if len(values) <= 3 else f"one of {len(values)} values"
 
 
@@ -167,7 +167,7 @@ def _texts(name: str, values: Values) -> frozenset[str]:
 
 
 def _text(value: object) -> str:
-    value = value.item() if hasattr(value, "item") else value  # a number of numpy
+    value = value.item() if hasattr(value, "item") else value  # a numpy scalar
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and math.isfinite(value):
@@ -177,7 +177,7 @@ def _text(value: object) -> str:
 
 
 def _ends(value: str) -> tuple[float, float]:
-    """The ends of a range; a number twice; of any other text, infinity twice."""
+    """The ends of a range. A single number gives both ends, any other text gives infinity twice."""
     if re.fullmatch(_NUMBER, value):
         return float(value), float(value)
     ends = _RANGE.fullmatch(value)

@@ -1,4 +1,4 @@
-"""Expressions as JSON values, for programs: an atom is a text, every other node an object with one key."""
+"""Expressions as JSON values, for programs. An atom is a text; any other node is an object with one key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NODES: dict[str, Callable[[tuple[Expression, ...]], Expression]] = {
 
 
 def to_json(expression: Expression | Filter) -> JsonExpression:
-    """The JSON value of an expression; ``from_json`` gives the expression back.
+    """The JSON value of an expression. ``from_json`` turns the value back into the expression.
 
     >>> to_json(Difference(Union((Atom("birds"), Atom("bats"))), Atom("parrots")))
     {'difference': [{'union': ['birds', 'bats']}, 'parrots']}
@@ -44,16 +44,16 @@ def to_json(expression: Expression | Filter) -> JsonExpression:
 
 
 def from_json(value: object, source: str) -> Expression:
-    """Reads a JSON value that ``json.loads`` gave.
+    """Reads an expression from a value that ``json.loads`` returned.
 
     Args:
         value: A text, or an object whose only key is ``union``, ``intersection``, ``strict_intersection`` (AND!),
             ``difference`` or ``exclusion`` (NOT!). The right side of an ``exclusion`` may be
             ``{"filter": {field: value}}``.
-        source: Where it came from, for the message.
+        source: The origin of the value, for the message.
 
     Raises:
-        QueryError: Any other shape. The message holds the path inside the value.
+        QueryError: The value has another shape. The message holds the path inside the value.
 
     >>> from_json({"union": ["birds", "bats"]}, "queries.jsonl:1")
     Union(operands=(Atom(text='birds'), Atom(text='bats')))

@@ -1,7 +1,7 @@
 """QUEST's seven query templates, read from marked queries and written as text.
 
 Source: Malaviya, Shaw, Chang, Lee, Toutanova 2023, QUEST: A Retrieval Dataset of Entity-Seeking Queries with Implicit
-Set Operations. ``verbalise`` also writes the trees that the seven templates do not cover.
+Set Operations. ``verbalise`` also covers trees that match no template.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ TEMPLATES: dict[str, Callable[[tuple[Atom, ...]], Expression]] = {
     "_ that are also _ but not _": lambda atoms: Difference(Intersection(atoms[:2]), atoms[2]),
     "_ that are not _": lambda atoms: Difference(*atoms),
 }
-"""The templates, ``_`` for each atom, and what makes their expressions."""
+"""Maps each template, with ``_`` for each atom, to the function that makes its expression."""
 
 
 def from_marks(original_query: str) -> Expression:
     """Reads a query whose atoms stand between ``<mark>`` and ``</mark>``.
 
     Raises:
-        QueryError: No marks, a blank atom, or words that are none of the seven templates.
+        QueryError: The query has no marks, an atom is blank, or the words match no template.
 
     >>> from_marks("<mark>birds</mark> that are not <mark>parrots</mark>")
     Difference(left=Atom(text='birds'), right=Atom(text='parrots'))
@@ -45,17 +45,17 @@ def from_marks(original_query: str) -> Expression:
 
 
 def verbalise(expression: Expression) -> str:
-    """Writes an expression in the words of QUEST's templates, to be encoded as a whole or read by people.
+    """Writes an expression in the words of QUEST's templates, to encode it as a whole or to show it to people.
 
-    The seven shapes of the templates come out exactly as QUEST writes them. Beyond these:
+    Expressions of the seven shapes are written exactly as in QUEST. For other shapes:
 
     - a union has any number of operands: ``a or b or c or d``;
     - an intersection of four or more is ``a that are also b, c and d``;
-    - all excluded parts, one after another or as a union, are one list: ``a that are not b or c``;
+    - all excluded parts, in a chain or as a union, become one list: ``a that are not b or c``;
     - an operand that is itself compound stands in parentheses: ``a or (b that are not c)``.
 
     Raises:
-        QueryError: An expression with NOT! or AND!, which no text can say.
+        QueryError: The expression contains NOT! or AND!, which the templates cannot express.
 
     >>> verbalise(Difference(Intersection((Atom("birds"), Atom("pets"))), Atom("parrots")))
     'birds that are also pets but not parrots'
@@ -93,7 +93,7 @@ def _listed(operands: list[Expression]) -> str:
 
 
 def _difference(expression: Expression) -> tuple[Expression, list[Expression]]:
-    """The left end of a chain of differences, and all that the chain excludes in order."""
+    """The left end of a chain of differences, and all parts that the chain excludes, in order."""
     excluded: list[Expression] = []
     while isinstance(expression, Difference):
         right = expression.right

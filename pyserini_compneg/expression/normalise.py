@@ -1,9 +1,9 @@
-"""Set algebra on expressions with free complements, which a tree cannot hold.
+"""Set algebra on expressions with free complements, which an expression tree cannot hold.
 
-A query language lets NOT stand anywhere. The tree knows only differences, because the complement of a set cannot be
-ranked. While a text is read, each part of it is a ``Region``. Every operation gives a region again, and moves
-complements up until a difference absorbs them. A text whose region still holds a complement at the end has no positive
-part and is refused. These are exactly the expressions that a document about none of the atoms would satisfy.
+The query language allows NOT anywhere. The tree has only differences, because the complement of a set cannot be ranked.
+So the parser represents each part of a text as a ``Region``. Every operation returns a region, and moves complements up
+until a difference absorbs them. If the final region still holds a complement, the text has no positive part and is
+refused. Exactly these expressions would match a document that is about none of the atoms.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _MAX_COPIED_ATOMS = 32
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The set ``inside ∪ ¬outside``; at least one of the two is present, and a missing one adds nothing."""
+    """The set ``inside ∪ ¬outside``. At least one of the two is present; a missing part is the empty set."""
 
     inside: Expression | None
     outside: Expression | None = None
-    """The set whose complement is taken; None for a region that a tree can hold."""
+    """The set whose complement is taken; None if a tree can hold the region."""
 
     origin: int = 0
     """The position in the text where the complement was written, for messages."""
 
     condition: tuple[str, str] | None = None
-    """The field and the value of ``field=value``, which is a condition after NOT! and text elsewhere."""
+    """The field and the value of ``field=value``. This is a condition after NOT! and text in other places."""
 
     phrases: tuple[str, ...] = ()
-    """The texts of alternatives that are plain words, which words beside them join; none for anything else."""
+    """The texts of alternatives that are plain words, which neighbouring words join; None for any other region."""
 
     @property
     def expression(self) -> Expression | None:
@@ -46,7 +46,7 @@ class Region:
 
 
 def complement(region: Region, origin: int) -> Region:
-    """¬(I ∪ ¬O) = O minus I."""
+    r"""¬(I ∪ ¬O) = O \ I."""
     if region.outside is None:
         return Region(None, region.inside, origin)
     if region.inside is None:
@@ -55,7 +55,7 @@ def complement(region: Region, origin: int) -> Region:
 
 
 def exclusion(left: Region, right: Region, origin: int) -> Region:
-    """Left without what matches right, a condition or an expression."""
+    """The left region without the documents that match the right region, a condition or an expression."""
     if left.expression is None:
         raise Fault(NOTHING_BEFORE, origin)
     if right.condition is not None:
@@ -70,7 +70,7 @@ def exclusion(left: Region, right: Region, origin: int) -> Region:
 
 
 def union(regions: Sequence[Region]) -> Region:
-    """The insides are united, and ¬O₁ ∪ ¬O₂ = ¬(O₁ ∩ O₂)."""
+    """Unites the inner sets, and intersects the outer sets: ¬O₁ ∪ ¬O₂ = ¬(O₁ ∩ O₂)."""
     inside = [region.inside for region in regions if region.inside is not None]
     outside = [region.outside for region in regions if region.outside is not None]
     return Region(_united(inside), _intersected(outside), _origin(regions))
@@ -94,7 +94,7 @@ def intersection(regions: Sequence[Region]) -> Region:
 
 
 def strict_intersection(regions: Sequence[Region], origin: int) -> Region:
-    """The documents that have every region."""
+    """The documents that match every region."""
     operands = tuple(region.expression for region in regions if region.expression is not None)
     if len(operands) < len(regions):
         said = "an operand of AND! needs a positive part; write A NOT B to lower documents, A NOT! B to remove them"
@@ -103,10 +103,10 @@ def strict_intersection(regions: Sequence[Region], origin: int) -> Region:
 
 
 def _restricted(base: Expression, inside: Expression, outside: Expression) -> Expression:
-    r"""Base ∩ (inside ∪ ¬outside), as (base ∩ inside) ∪ (base \ outside): it keeps ``inside`` as positive evidence.
+    r"""Base ∩ (inside ∪ ¬outside) as (base ∩ inside) ∪ (base \ outside), which keeps ``inside`` as positive evidence.
 
-    That form copies the base, and nested copies could grow exponentially. So a large base takes the form
-    base \ (outside \ inside).
+    This form copies the base, so nested copies could grow exponentially. A large base therefore takes the form base \
+    (outside \ inside).
     """
     if len(list(islice(leaves(base), _MAX_COPIED_ATOMS + 1))) > _MAX_COPIED_ATOMS:
         return Difference(base, Difference(outside, inside))

@@ -1,10 +1,11 @@
 r"""The query language: ``birds of Colombia AND birds of Venezuela NOT parrots``.
 
-Operators are whole words in capitals, or signs: AND ∩, OR ∪, NOT \. NOT and AND bind alike, left to right, and tighter
-than OR; parentheses group. AND! finds only documents that have all its operands. NOT! excludes outright, and right
-after it ``genre=Comedy`` is a condition on a field. Everything else is text: a run of words and quoted parts is one
-phrase and becomes one atom, joined by single blanks. Quotes (") protect operators, parentheses and blanks. Words join
-each of the alternatives beside them, so ``(French OR Italian) comedies`` is ``French comedies OR Italian comedies``.
+Operators are whole words in capitals, or signs: AND ∩, OR ∪, NOT \. NOT and AND have the same precedence, bind more
+tightly than OR, and are applied from left to right; parentheses group. AND! finds only documents that match all its
+operands. NOT! removes documents that match; directly after NOT!, ``genre=Comedy`` is a condition on a field. All other
+input is text: a run of words and quoted parts is one phrase and becomes one atom, whose words are joined by single
+blanks. Quotes (") protect operators, parentheses and blanks. Words join each of the alternatives in a neighbouring
+group, so ``(French OR Italian) comedies`` is ``French comedies OR Italian comedies``.
 """
 
 from __future__ import annotations
@@ -42,25 +43,25 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _NEEDS_QUOTES = re.compile(r'[()"∩∪\\]|(?<!\S)(?:AND!?|OR|NOT!?)(?!\S)')
 _COMPOUND = (Union, Intersection, Difference, Exclusion)
 MOST_PHRASES = 1000
-"""The most phrases that words and the groups beside them make."""
+"""The limit on phrases that groups and neighbouring words make."""
 
 _MOST_CHARACTERS = 20_000
-"""Of the alternatives in such groups. Groups in groups would else repeat their words at each level."""
+"""The limit on characters of the alternatives in groups. Without it, nested groups repeat their words at each level."""
 
 _CONDITION = re.compile(r"[^\W\d][\w.-]*=")
 
 
 def parse(text: str) -> Expression:
-    """Reads an expression.
+    """Parses an expression.
 
-    A NOT may stand anywhere as long as the whole has a positive part: complements are moved up by set algebra until
-    they are differences, so ``a AND (b OR NOT c)`` becomes ``a AND b OR a NOT c``.
+    NOT may stand anywhere if the whole expression has a positive part. Set algebra moves complements up until they are
+    differences, so ``a AND (b OR NOT c)`` becomes ``a AND b OR a NOT c``.
 
     Args:
-        text: The query. Operators of the same kind in a row become one node; parentheses are kept as nesting.
+        text: The query. Adjacent operators of the same kind become one node; parentheses are kept as nesting.
 
     Raises:
-        QueryError: The text is not an expression, has no positive part or nests too deep. The message ends with
+        QueryError: The text is not an expression, has no positive part or is nested too deep. The message ends with
             the text and a caret under the fault.
 
     >>> parse("birds of Colombia AND birds of Venezuela")
@@ -77,7 +78,7 @@ def parse(text: str) -> Expression:
 
 
 def format_expression(expression: Expression) -> str:
-    r"""Writes an expression so that ``parse`` gives it back, with as few parentheses and quotes as that takes.
+    r"""Writes an expression as text that ``parse`` turns back into it, with as few parentheses and quotes as possible.
 
     >>> format_expression(Difference(Union((Atom("birds"), Atom("bats"))), Atom("in AND out")))
     '(birds OR bats) NOT "in AND out"'
@@ -129,9 +130,9 @@ def _union(*children: Region | Token) -> Region:
 
 
 def _chain(*children: Region | Token) -> Region:
-    """Reads a chain of AND and NOT from left to right: AND gathers operands, NOT is taken from all before it.
+    """Applies a chain of AND and NOT from left to right. AND collects operands; NOT applies to everything before it.
 
-    AND! gathers operands of its own, the first of which is all before it.
+    AND! collects its own operands. Its first operand is everything before it.
     """
     operands, operators = cast("tuple[Region, ...]", children[::2]), cast("tuple[Token, ...]", children[1::2])
     gathered, required = [operands[0]], cast("list[Region]", [])
@@ -157,21 +158,19 @@ def _chain(*children: Region | Token) -> Region:
 
 
 def _complement(operator: Token, operand: Region) -> Region:
-    """The complement of what stands after a NOT."""
+    """The complement of the operand of NOT."""
     with blamed_on(operator):
         return normalise.complement(operand, position_of(operator))
 
 
 class _Group(NamedTuple):
-    """A group: its content, and the parentheses."""
-
     opening: Token
     region: Region
     closing: Token
 
 
 def _sequence(*parts: Token | _Group) -> Region:
-    """A phrase, a group, or words that join each of the alternatives in the groups beside them."""
+    """Reads a phrase, a group, or words that join each of the alternatives in neighbouring groups."""
     groups = [part for part in parts if isinstance(part, _Group)]
     if not groups:
         return _atom(*cast("tuple[Token, ...]", parts))
@@ -179,7 +178,7 @@ def _sequence(*parts: Token | _Group) -> Region:
         return groups[0].region
     _check_joins(parts)
     counts = accumulate((len(group.region.phrases) for group in groups), mul)
-    if any(count > MOST_PHRASES for count in counts):  # it ends there: the product may have thousands of digits
+    if any(count > MOST_PHRASES for count in counts):  # the loop stops here: the product may have thousands of digits
         said = f"groups beside each other make more than {MOST_PHRASES:,} phrases"
         raise Fault(f"{said}; write AND between them", position_of(groups[0].opening))
     characters = sum(len(phrase) for group in groups for phrase in group.region.phrases)
@@ -192,7 +191,7 @@ def _sequence(*parts: Token | _Group) -> Region:
 
 
 def _check_joins(parts: Sequence[Token | _Group]) -> None:
-    """Makes sure that all parts are plain words or groups of plain alternatives, and that blanks are between them."""
+    """Checks that all parts are plain words or groups of plain alternatives, with blanks between them."""
     beside = [pair for pair in pairwise(parts) if any(isinstance(part, _Group) for part in pair)]
     for pair in beside:
         check_words(part for part in pair if not isinstance(part, _Group))
@@ -251,8 +250,8 @@ _RULES: Mapping[str, Callable[..., object]] = {
 
 @cache
 def _parser() -> Lark:
-    """Rules run as soon as they are complete, so no parse tree is built and deep input costs no recursion."""
-    from lark import Lark  # takes 0.1 s, which importing this package should not
+    """The parser. Rules run when they are complete, so no parse tree is built and deep input needs no recursion."""
+    from lark import Lark  # takes 0.1 s, so importing this package does not import lark
 
     callbacks = {rule: (lambda children, call=call: call(*children)) for rule, call in _RULES.items()}
     grammar = files(__package__).joinpath("grammar.lark").read_text(encoding="utf-8")
@@ -265,7 +264,7 @@ def _expression(text: str) -> Expression:
     parser = _parser()
     try:
         region = cast("Region", parser.parse(text))
-    except UnexpectedCharacters as error:  # the terminals cover every character but a quote without its partner
+    except UnexpectedCharacters as error:  # the terminals cover all characters except an unpaired quote
         raise unclosed_quote(error.pos_in_stream or 0) from None
     except UnexpectedToken as error:
         token = error.token

@@ -1,7 +1,7 @@
-"""The expression tree: the meaning of a query as a set of documents, before any vector exists.
+"""The expression tree: a query as a set of documents, before it is encoded.
 
-Five frozen nodes, compared by value. A tree is at most ``MAX_DEPTH`` levels deep: the constructors see to it, so every
-function on trees, here and elsewhere, may recurse.
+There are five kinds of nodes, frozen and compared by value. The constructors limit a tree to ``MAX_DEPTH`` levels, so
+every function on trees may recurse.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Operands:
 
 @dataclass(frozen=True, slots=True)
 class Union(_Operands):
-    """The documents of any operand (∪, OR).
+    """The documents that match any operand (∪, OR).
 
     Raises:
         QueryError: Fewer than two operands, an operand that is not an expression, or a tree deeper than ``MAX_DEPTH``.
@@ -59,9 +59,9 @@ class Union(_Operands):
 
 @dataclass(frozen=True, slots=True)
 class Intersection(_Operands):
-    """The documents of all operands (∩, AND).
+    """The documents that match all operands (∩, AND).
 
-    A strict intersection (AND!) scores alike, and finds only documents that have every operand.
+    A strict intersection (AND!) gives the same scores, but finds only documents that match every operand.
 
     Raises:
         QueryError: Fewer than two operands, an operand that is not an expression, or a tree deeper than ``MAX_DEPTH``.
@@ -95,12 +95,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """The documents of ``left`` without those that match ``right``, whatever they score (NOT!, MUST_NOT).
+    """The documents of ``left`` that do not match ``right``, whatever their scores (NOT!, MUST_NOT).
 
     ``right`` is an expression, or a filter with one field and one value.
 
     Raises:
-        QueryError: A side that is neither, or a tree deeper than ``MAX_DEPTH``.
+        QueryError: A side is neither an expression nor such a filter, or the tree is deeper than ``MAX_DEPTH``.
     """
 
     left: Expression
@@ -120,7 +120,7 @@ Expression: TypeAlias = Atom | Union | Intersection | Difference | Exclusion
 
 
 def leaves(expression: Expression | Filter) -> Iterator[Atom]:
-    """Yields every atom from left to right; a repeated atom is yielded each time.
+    """Yields every atom from left to right. A repeated atom is yielded each time.
 
     >>> [atom.text for atom in leaves(Union((Atom("b"), Difference(Atom("a"), Atom("b")))))]
     ['b', 'a', 'b']
@@ -137,7 +137,7 @@ def leaves(expression: Expression | Filter) -> Iterator[Atom]:
 
 
 def atoms(expression: Expression) -> list[str]:
-    """The distinct texts of the atoms in order of first appearance; these are encoded.
+    """The distinct texts of the atoms, which are encoded, in order of first appearance.
 
     >>> atoms(Union((Atom("b"), Difference(Atom("a"), Atom("b")))))
     ['b', 'a']
