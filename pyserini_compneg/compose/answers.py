@@ -23,12 +23,12 @@ FIRST_PAGE = 10
 """How many best scores are looked up for a query."""
 
 
-class Unanswered(Exception):  # noqa: N818  # no error: the composition is resumed with the answer
+class Unanswered(Exception):  # noqa: N818  # not an error: the composition is resumed with the answer
     """The composition needs scores that the next round looks up in the index."""
 
 
 class Answers:
-    """The scores that the index has given, and the queries of the next round."""
+    """The scores that the index has returned, and the queries of the next round."""
 
     def __init__(self, top_scores: TopScores) -> None:
         self._top_scores = top_scores
@@ -61,7 +61,6 @@ def for_each(compose: Callable[[_Part], _Result], parts: Sequence[_Part]) -> lis
 
 
 def answered(compositions: Sequence[Callable[[], _Result]], answers: Answers | None) -> list[_Result]:
-    """The result of each composition."""
     results: dict[int, _Result] = {}
     while len(results) < len(compositions):
         for i, compose in enumerate(compositions):

@@ -1,4 +1,4 @@
-"""The vectors of a composition's atoms, which an encoder gives."""
+"""The vectors of a composition's atoms, as an encoder makes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class QueryEncoder(Protocol):
     """Turns texts into sparse vectors."""
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """The vector of each text, in the order of the texts; the other texts of the batch do not change it."""
+        """The vector of each text, in the order of the texts. A vector does not depend on the rest of the batch."""
 
 
 def atom_vectors(texts: Sequence[str], encoder: QueryEncoder) -> dict[str, dict[str, float]]:
@@ -42,7 +42,7 @@ def warn_of_unknown_atoms(
 ) -> None:
     """Warns of atoms without a known term.
 
-    A query that finds nothing at all is the caller's to report, unless AND! empties it: the other atoms are known.
+    A query that finds nothing is reported by the caller, unless AND! empties it: then only some atoms are unknown.
     """
     unknown: dict[str, str] = {}
     for expression, tree in zip(expressions, trees, strict=True):

@@ -135,15 +135,14 @@ class _Composer:
     """Composes expressions without vanilla operators."""
 
     operators: Operators
-    vectors: Mapping[str, SparseVector]  # of each atom's text
-    answers: Answers | None  # of the index, if there is one
+    vectors: Mapping[str, SparseVector]  # the vector of each atom's text
+    answers: Answers | None  # the index's answers, if there is an index
     signed: bool = False  # whether what is wanted meets negative weights of documents
-    context: Sequence[str] = ()  # the atoms of a text that was read, which count in `damped`
+    context: Sequence[str] = ()  # the atoms of the text that was read; `damped` adds them
     # Keyed by identity: a composition starts again with each answer of the index.
     done: dict[tuple[int, bool, bool], tuple[Expression, ScoringNode]] = field(default_factory=dict, compare=False)
 
     def compose(self, expression: Expression) -> ScoringNode:
-        """The scoring tree."""
         if isinstance(expression, Atom):
             return Linear(self.vectors[expression.text])
         key = id(expression), self.signed, bool(self.context)
@@ -235,7 +234,7 @@ class _Composer:
         return Product(heaviest, 2 / len(operands), root=2) if name == "cpt-l2" else Product(heaviest)
 
     def _own_pairs(self, operands: Sequence[SparseVector]) -> list[Product]:
-        """β times the joint occurrence of two operands by the terms that each has alone, for n operands over n − 1."""
+        """β / (n − 1) times the joint occurrence of n operands, each without the terms of the other operands."""
         own = cpt_operands(own_terms(operands), self.operators.cpt_terms)
         weight = (self.operators.cpt_weight or DISENTANGLED_CPT_WEIGHT) / max(1, len(own) - 1)
         return [Product(pair, weight=weight) for pair in pairwise(own)]

@@ -34,7 +34,7 @@ _ROUNDING = 1e-12
 def disentangled(a: SparseVector, negatives: Sequence[SparseVector], weight: float = 1.0) -> dict[str, float]:
     """A − λB*, Eq. 5: penalises the terms that B has and A lacks, and keeps A as it is.
 
-    ``negatives`` are the B* = B − 𝟙_A ⊙ B, the terms of each negative without those that A has.
+    ``negatives`` are the B* = B − 𝟙_A ⊙ B: each negative without the terms of A.
 
     >>> disentangled({"birds": 1.0, "colombia": 1.0}, [{"venezuela": 1.0}, {"venezuela": 2.0, "peru": 1.0}])
     {'birds': 1.0, 'colombia': 1.0, 'venezuela': -2.0, 'peru': -1.0}

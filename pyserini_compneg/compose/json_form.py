@@ -1,9 +1,9 @@
 """Composed queries as JSON: ``{"vector": …}`` for one linear leaf, else ``{"score": tree}``.
 
-A product of n operands gives its ``power`` unless it is 1/n, and its ``root`` and ``weight`` unless they are 1. A
-damped score is ``{"damped": tree, "excluded": [vector or product, …], "best": [score, …], "weight": λ}``. Where
-documents are excluded, it is ``{"excluding": tree, "excluded": [vector, product or filter, …], "above": [limit, …]}``.
-Where documents must have terms, that gets ``"required": [vector, …]``, with which it needs no excluded part.
+A product of n operands states its ``power`` unless it is 1/n, and its ``root`` and ``weight`` unless they are 1. A
+damped score is ``{"damped": tree, "excluded": [vector or product, …], "best": [score, …], "weight": λ}``. A score that
+excludes documents is ``{"excluding": tree, "excluded": [vector, product or filter, …], "above": [limit, …]}``. To
+require terms, the same object has ``"required": [vector, …]``; then ``excluded`` may be left out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KINDS = {
     "sum": ("a sum", (), ()),
     "filter": ("a filter", (), ()),
 }
-"""By the key that tells the kind of an object: its name in messages, the other keys that it needs, and may have."""
+"""For each key that identifies a kind of object: the kind's name in messages, its other keys, and its optional keys."""
 
 _SCORE, _OPERAND, _EXCLUDED, _REQUIRED = (
     ("a score", ("vector", "product", "max", "sum", "damped", "excluding")),
@@ -38,11 +38,11 @@ _SCORE, _OPERAND, _EXCLUDED, _REQUIRED = (
     ("an excluded part", ("vector", "product", "damped", "filter")),
     ("a required part", ("vector",)),
 )
-"""The kinds of objects that may stand in a place."""
+"""The kinds of objects that are allowed in a place."""
 
 
 def to_json(node: ScoringNode) -> dict[str, Any]:
-    """The fields that a composed query adds to its JSON line.
+    """The fields that represent a composed query in a JSON line.
 
     >>> to_json(Linear({"birds": 2.0, "parrots": -0.5}))
     {'vector': {'birds': 2, 'parrots': -0.5}}
@@ -53,7 +53,7 @@ def to_json(node: ScoringNode) -> dict[str, Any]:
 
 
 def query_line(node: ScoringNode) -> str:
-    """A composed query as one line of JSON, as an index takes it.
+    """A composed query as one line of JSON, the form in which an index takes it.
 
     >>> query_line(Linear({"é": 2.0}))
     '{"vector": {"é": 2}}'
@@ -62,12 +62,12 @@ def query_line(node: ScoringNode) -> str:
 
 
 def composed_line(qid: str, contents: str, node: ScoringNode, extra: Mapping[str, Any] | None = None) -> str:
-    """A composed query as one line of JSON, without the line's end.
+    """A composed query as one line of JSON, without a line end.
 
     Args:
         qid: The query's id.
         contents: The expression, for people.
-        node: What it became.
+        node: The composed query.
         extra: Further fields.
 
     >>> composed_line("7", "birds NOT parrots", Linear({"birds": 2.0, "parrots": -1.0}))
@@ -77,14 +77,15 @@ def composed_line(qid: str, contents: str, node: ScoringNode, extra: Mapping[str
 
 
 def from_json(value: object, source: str) -> ScoringNode:
-    """Reads a scoring tree that ``json.loads`` gave; zero weights are dropped.
+    """Reads a scoring tree from a value that ``json.loads`` returned. Zero weights are dropped.
 
     Args:
         value: ``{"vector": …}``, or the value of ``score``.
-        source: Where it came from, for the message.
+        source: The origin of the value, for the message.
 
     Raises:
-        QueryError: Any other shape, or a weight that no node takes. The message holds the path inside the value.
+        QueryError: The value has another shape, or a weight that its node does not allow. The message holds the path
+            inside the value.
 
     >>> from_json({"max": [{"vector": {"birds": 2}}, {"vector": {"bats": 1}}]}, "queries.jsonl:1")
     Max(children=(Linear(weights={'birds': 2.0}), Linear(weights={'bats': 1.0})))
@@ -121,7 +122,7 @@ def _tree(node: ScoringNode | Filter) -> dict[str, Any]:
 
 
 def _vector(weights: SparseVector) -> dict[str, Any]:
-    """Whole numbers are written as such: stock Anserini takes no others."""
+    """Writes whole numbers without a fraction, because stock Anserini takes only those."""
     return {"vector": {term: _number(weight) for term, weight in weights.items()}}
 
 
@@ -130,7 +131,7 @@ def _number(number: float) -> float:
 
 
 def _read(value: object, path: str, level: int, place: tuple[str, tuple[str, ...]] = _SCORE) -> Any:
-    """The node, or the filter, of an object."""
+    """The node or the filter that an object represents."""
     if level > MAX_DEPTH:
         raise QueryError(f"the score is more than {MAX_DEPTH} levels deep", remedy="flatten it")
     what, kinds = place
@@ -173,12 +174,12 @@ def _check_keys(value: Mapping[str, Any], kind: str, path: str) -> None:
     if wrong := sorted(lacking | (value.keys() - {*needed, *optional})):
         says = "has no" if wrong[0] in value else "needs"
         raise QueryError(f"{what} {says} {wrong[0]!r}, only {', '.join((*needed, *optional))}", where=path)
-    if value.get("power", 1) is None:  # which stands for 1/n in Python alone
+    if value.get("power", 1) is None:  # None means 1/n only in Python
         raise QueryError("expected a number, got nothing", where=f"{path}.power", remedy="without the key it is 1/n")
 
 
 def _made(kind: type[ScoringNode | Filter], path: str, *arguments: Any, **settings: Any) -> ScoringNode | Filter:
-    """An object of Python, whose own message goes on with the path inside it."""
+    """Constructs an object. If its constructor refuses, the error names the path inside the JSON value."""
     try:
         return kind(*arguments, **settings)
     except (QueryError, ArgumentError) as error:

@@ -1,10 +1,10 @@
-"""Lowering: from a scoring tree to one that gives the same scores with the terms that an index holds.
+"""Lowering changes a scoring tree to one with the same scores that uses only terms of the index.
 
-- An index of signed documents keeps their negative weights under complement terms. A linear leaf asks for both terms.
-  An operand of a product, what damps a score, and what is excluded or required do not: they count positive impacts
-  only. The root of a negative one is undefined.
-- In the ``materialised`` form a product becomes a linear leaf over pairs, which the index must hold, unless it damps a
-  score. A sum of linear leaves becomes one leaf. A query that is one leaf without negative weights also runs on stock
+- An index of signed documents keeps their negative weights under complement terms. A linear leaf asks for each term and
+  its complement. Operands of a product, and parts that damp a score, exclude documents or are required, count positive
+  impacts only: the root of a negative weight is undefined.
+- In the ``materialised`` form a product becomes a linear leaf over pairs, unless it damps a score. The index must hold
+  the pairs. A sum of linear leaves becomes one leaf. A query of one leaf without negative weights also runs on stock
   Anserini.
 
 An index holds the pairs of a document's heaviest terms. A document that a conjunction finds by lighter terms in the
@@ -24,20 +24,20 @@ from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.vectors import SparseVector, complement_term, positive_part, scale
 
 FACTORED, MATERIALISED = CPT_FORMS = ("factored", "materialised")
-"""A conjunction is a product of sums over plain terms, which any index has, or one sum over pairs."""
+"""The forms of a conjunction: a product of sums over plain terms, for any index, or one sum over pairs."""
 
 
 def lowered(node: ScoringNode, cpt: str = FACTORED, signed: bool = False) -> ScoringNode:
-    """The tree that an index can run.
+    """The scoring tree in the form that an index can run.
 
     Args:
-        node: The query.
-        cpt: The form of its conjunctions, one of ``CPT_FORMS``.
+        node: The composed query.
+        cpt: The form of the query's conjunctions, one of ``CPT_FORMS``.
         signed: Whether the index keeps negative weights of documents.
 
     Raises:
-        QueryError: An unknown form, or a conjunction to be materialised that is no sum over pairs: of more than
-            two operands, since the paper defines pairs only, or with a power or a root of its own, such as cpt-l2.
+        QueryError: The form is unknown, or a conjunction cannot be written as a sum over pairs: it has more than two
+            operands, or a power or a root of its own, as ``cpt-l2`` has.
 
     >>> lowered(Product(({"andes": 4.0}, {"birds": 1.0})), "materialised")
     Linear(weights={'andes∩birds': 2.0})
@@ -53,7 +53,8 @@ def lowered(node: ScoringNode, cpt: str = FACTORED, signed: bool = False) -> Sco
 def signed_query(weights: SparseVector) -> dict[str, float]:
     """The weights with which Σ q·d over signed documents becomes a sum over positive impacts.
 
-    A document holds d > 0 under t, and d < 0 as |d| under ¬t. So q·d is q times the first, or −q times the second.
+    A document keeps a weight d > 0 under t, and a weight d < 0 as |d| under ¬t. So the query weighs t by q and ¬t by
+    −q.
 
     >>> signed_query({"birds": 2.0, "parrots": -1.0})
     {'birds': 2.0, '¬birds': -2.0, 'parrots': -1.0, '¬parrots': 1.0}
@@ -95,10 +96,10 @@ def _materialised(node: ScoringNode) -> ScoringNode:
 
 
 def _merged(parts: Sequence[ScoringNode]) -> ScoringNode:
-    """The sum of the parts, with one linear leaf for all linear ones if that finds the same documents.
+    """The sum of the parts. Linear leaves are merged into one if the sum then finds the same documents.
 
-    Leaves stay apart where a term is positive in one and negative in another. Their sum, rounded later, may be 0, and
-    then the documents that only this term finds would be lost.
+    Leaves are not merged if a term is positive in one leaf and negative in another. The sum of its weights may round to
+    0, and documents that only this term finds would be lost.
     """
     leaves = [part for part in parts if isinstance(part, Linear)]
     vectors = [leaf.weights for leaf in leaves]

@@ -1,4 +1,4 @@
-"""The choice of operators: which operation stands for union, intersection and difference, and their settings."""
+"""The choice of operators for union, intersection and difference, and their settings."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ DEFAULT_OPERATORS = Operators()
 
 
 def chosen_operators(*given: Operators | None) -> Operators:
-    """The first operators that are not None, for example a query's own before the searcher's; else the defaults."""
+    """The first operators that are not None, or the defaults. A query's own operators come before the searcher's."""
     for operators in given:
         if operators is not None and not isinstance(operators, Operators):
             example = 'such as Operators(difference="nrf")'

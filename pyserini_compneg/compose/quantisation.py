@@ -1,14 +1,14 @@
-"""Whole query weights: every engine that runs a query, stock Anserini included, reports the same scores.
+"""Rounds query weights to whole numbers, so that every engine, including stock Anserini, reports the same scores.
 
-One scale S for all leaves keeps them in proportion. A linear leaf grows with S. So does a product whose power · n is
-its root, such as Combined Pseudo-Terms: n operands, each an n-th root. A product that grows with Sᵍ has its weight
-multiplied by S¹⁻ᵍ. Score fusion gives each leaf a scale of its own.
+One scale S for all leaves keeps them in proportion. The score of a linear leaf grows with S. The score of a product
+does, too, if its power · n equals its root; Combined Pseudo-Terms are n-th roots of n operands. If a product grows with
+Sᵍ, its weight is multiplied by S¹⁻ᵍ. Score fusion gives each leaf a scale of its own.
 
-The scale is small because stock Anserini takes a whole weight as that many repeated tokens. On the dev split of
-FilmSets, with BM25 impacts and the default operators, 100 is the smallest of 5, 10, 20, 32, 51.2, 64 and 100 that keeps
-nDCG@10 and R@100 of every template within 0.0005 of those of unrounded weights. They change by 0.0002 and 0.0003, and
-99.3 % or more of the first ten hits are the same. The remaining differences come from ties: 128 changes nDCG@10 of one
-template by 0.0006, 256 by 0.0001. ``benchmarks/weight_scale.py`` makes the table.
+The scale is small because stock Anserini represents a whole weight by that many repeated tokens. On the dev split of
+FilmSets, with BM25 impacts and the default operators, the scales 5, 10, 20, 32, 51.2, 64 and 100 were compared with
+unrounded weights. 100 is the smallest that changes nDCG@10 and R@100 of every template by less than 0.0005: by 0.0002
+and 0.0003, and 99.3 % or more of the first ten hits are the same. The remaining differences come from ties: 128 changes
+nDCG@10 of one template by 0.0006, 256 by 0.0001. ``benchmarks/weight_scale.py`` makes the table.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from pyserini_compneg.support.vectors import SparseVector, complement_term, is_c
 
 WEIGHT_SCALE = 100.0
 LARGEST_QUANTISED = 2**31 - 1
-"""The largest weight that Anserini takes: a weight is an ``int`` of Java there."""
+"""The largest weight that Anserini takes, because Anserini stores a weight in a Java ``int``."""
 
 
 def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringNode:
-    """The tree with the weight round(w · weight_scale) for every w, half to even; zeros are dropped.
+    """The tree with the weight round(w · weight_scale) for every w, half to even. Zeros are dropped.
 
-    Rounding loses no document that a wanted part finds, and finds none by what is only excluded. So a leaf always keeps
-    a term of what is wanted. If all positive weights of its ``kept`` terms, complements aside, would become 0, the
-    heaviest of them become 1, and their complements −1. Other positive weights, such as a difference may give to a term
-    of what it takes away, become 0 as any weight does:
+    Rounding must not empty a wanted part, nor let a term of an excluded part find documents. So a leaf keeps at least
+    one of its ``kept`` terms. If all their positive weights, complements aside, would become 0, the heaviest become 1,
+    and their complements −1. Other positive weights, which a difference may give to terms of the excluded part, become
+    0 like any weight:
 
-    - A vector has the terms of its positive part, and one that a difference adds to a tree has none.
-    - An operand of a product, and what damps a score, excludes documents or is required, keeps a term: it has only
-      positive weights, and scores are compared with those of the same rounded part.
-    - A vector of pairs, and one that was not composed here, keeps any positive term.
+    - The ``kept`` of a vector are the terms of its positive part. A vector that a difference adds to a tree has none.
+    - An operand of a product, and a part that damps a score, excludes documents or is required, keeps a term. It has
+      only positive weights, and scores are compared with scores of the same rounded part.
+    - A vector of pairs, and a vector that was not composed here, keeps any positive term.
 
     Args:
-        node: The query.
+        node: The composed query.
         weight_scale: The factor of all weights.
 
     Raises:
@@ -91,7 +91,7 @@ def whole(
 ) -> dict[str, int]:
     """Rounds the weights of one leaf, by the rules of :func:`quantised`.
 
-    ``kept`` are the terms of which one is kept; None for all with a positive weight.
+    At least one of the terms ``kept`` stays. None means all terms with a positive weight.
 
     >>> whole({"birds": 1.504, "fly": 0.004}, 100.0)
     {'birds': 150}

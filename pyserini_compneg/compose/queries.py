@@ -1,4 +1,4 @@
-"""Turns expressions into the queries that an index runs: composes, lowers for the index, quantises."""
+"""Turns expressions into queries that an index can run: composes, lowers for the index, quantises."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pyserini_compneg.support.progress import gathered_warnings, warn_of
 from pyserini_compneg.support.terminal import shown
 
 Query: TypeAlias = str | Expression | Decomposition | ScoringNode
-"""An expression as text or as a tree, the reading of a plain text, or a query that is composed already."""
+"""An expression as text or as a tree, the reading of a plain text, or a composed query."""
 
 
 def compose_query(
@@ -35,13 +35,13 @@ def compose_query(
     weight_scale: float = WEIGHT_SCALE,
     top_scores: TopScores | None = None,
 ) -> ScoringNode:
-    """Turns an expression into the query that is run, whose weights are whole numbers.
+    """Turns an expression into a composed query, whose weights are whole numbers.
 
     Args:
-        query: The expression. A scoring tree is returned as it is.
-        encoder: Gives the vectors of texts; not needed for a scoring tree.
+        query: The expression. A scoring tree is returned unchanged.
+        encoder: Gives the vectors of texts. A scoring tree needs no encoder.
         operators: The operators of union, intersection and difference.
-        cpt: ``factored``, for any index, or ``materialised``, for one that holds pairs.
+        cpt: ``factored``, for any index, or ``materialised``, for an index with pairs.
         signed: Whether the index keeps negative weights of documents.
         weight_scale: Weights are round(w · weight_scale).
         top_scores: Gives the best scores of queries in the index that will be searched; ``damped`` needs it.
@@ -50,10 +50,10 @@ def compose_query(
         The scoring tree. It ``is_empty`` if the encoder knows no term of the query's positive part.
 
     Raises:
-        ArgumentError: A value that is not a query.
-        QueryError: A text that is not an expression.
-        EncodingError: A text that cannot be encoded, or a vector with a wrong weight or a reserved term.
-        QueryError: A wrong setting, weights out of range, or a conjunction that cannot be materialised.
+        ArgumentError: The value is not a query.
+        QueryError: The text is not an expression.
+        EncodingError: A text cannot be encoded, or a vector has a wrong weight or a reserved term.
+        QueryError: A setting is wrong, weights are out of range, or a conjunction cannot be materialised.
     """
     return compose_queries(
         [query], encoder, operators, cpt=cpt, signed=signed, weight_scale=weight_scale, top_scores=top_scores
@@ -70,7 +70,7 @@ def compose_queries(
     weight_scale: float = WEIGHT_SCALE,
     top_scores: TopScores | None = None,
 ) -> list[ScoringNode]:
-    """As ``compose_query``, for many queries; every distinct text is encoded once, all in one batch."""
+    """Works like ``compose_query``, for many queries. Every distinct text is encoded once, all in one batch."""
     parsed = [parse(query) if isinstance(query, str) else query for query in checked_queries(queries)]
     asked = [query for query in parsed if not isinstance(query, ScoringNode)]
     if not asked:
@@ -100,7 +100,7 @@ def checked_queries(queries: Sequence[Query]) -> list[Query]:
 
 
 def query_text(query: Query) -> str:
-    """A query for people to read."""
+    """A query as text for people."""
     if isinstance(query, Decomposition):
         query = query.expression
     if isinstance(query, Expression):
@@ -109,7 +109,7 @@ def query_text(query: Query) -> str:
 
 
 def _as_run(top_scores: TopScores, weight_scale: float) -> TopScores:
-    """Runs queries with whole weights, as in a search, and divides the scores by the scale of the weights."""
+    """Runs queries with whole weights, as a search does, and divides the scores by the scale of the weights."""
 
     def asked(nodes: Sequence[ScoringNode], k: int) -> list[list[float]]:
         answers = top_scores([quantised(node, weight_scale) for node in nodes], k)

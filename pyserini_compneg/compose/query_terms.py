@@ -18,30 +18,30 @@ _MOST_TERMS_OF_TUPLES = 1 << 16
 
 
 class QueryTerm(NamedTuple):
-    """A term, or ``a∩b`` for a tuple of them, and its signed weight in the unit of the encoder."""
+    """A term, or ``a∩b`` for a tuple of terms, and its signed weight in the unit of the encoder."""
 
     term: str
     weight: float
 
 
 def query_terms(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> list[QueryTerm]:
-    """The signed weights of a query, largest magnitude first, equal ones by term; terms that cancel are left out.
+    """The signed weights of a query, largest magnitude first, equal weights by term. Terms that cancel are left out.
 
-    A conjunction is shown by its pseudo-terms: ``a∩b`` weighs √(a·b), and a tuple of n terms weighs the n-th root of
-    their product. A product with another power or root is shown in the same way, so that all weights are in one unit;
-    then an operand that is repeated counts once, and the product's own weight gives only its sign. The weights of a sum
-    add up. In a maximum a term has the weight of largest magnitude. The terms that damp a score have their weights
-    times −λ. Terms that exclude documents, or are required, have no weights.
+    A conjunction is shown by its pseudo-terms. ``a∩b`` weighs √(a·b), and a tuple of n terms weighs the n-th root of
+    the product of their weights. A product with another power or root is shown in the same way, so that all weights
+    have one unit. There, a repeated operand counts once, and only the sign of the product's own weight counts. The
+    weights of a sum add up. In a maximum a term has its weight of largest magnitude. Terms that damp a score are
+    multiplied by −λ. Terms that exclude documents or are required have no weights.
 
     Args:
-        node: The query.
-        weight_scale: The factor that the weights had when they were rounded; 1 if they are not scaled.
+        node: The composed query.
+        weight_scale: The factor by which the weights were multiplied before rounding; 1 if they are not scaled.
 
     Raises:
-        QueryError: A scale that is not a finite number above 0.
+        QueryError: The scale is not a finite number above 0.
 
-    Source: Krasakis, Yates, Kanoulas, Eq. 6, and n-th roots beyond pairs. Of a conjunction with more than 4,096 tuples
-    the heaviest 4,096 are taken. If it has more than 16 operands, fewer are taken: as many as hold 65,536 terms.
+    Source: Krasakis, Yates, Kanoulas, Eq. 6, extended to n-th roots. Of a conjunction, the 4,096 heaviest tuples are
+    shown. If it has more than 16 operands, fewer are shown: as many as hold 65,536 terms.
 
     >>> query_terms(Sum((Product(({"birds": 400.0}, {"andes": 100.0})), Linear({"parrots": -300.0}))))
     [QueryTerm(term='parrots', weight=-3.0), QueryTerm(term='andes∩birds', weight=2.0)]
@@ -77,8 +77,9 @@ def _larger(a: SparseVector, b: SparseVector) -> dict[str, float]:
 def _tuples(operands: Sequence[SparseVector]) -> dict[str, float]:
     """The heaviest tuples of one term of each operand.
 
-    Operands are taken one after another. If the i-th heaviest tuple so far is joined with the j-th heaviest term of the
-    next operand, at least i · j − 1 others are as heavy. So only tuples with i · j up to the limit are formed.
+    Operands are joined one after another. If the i-th heaviest tuple so far is joined with the j-th heaviest term of
+    the next operand, at least i · j − 1 other tuples are as heavy. So only tuples with i · j up to the limit are
+    formed.
     """
     most = min(_MOST_TUPLES, max(1, _MOST_TERMS_OF_TUPLES // len(operands)))
     tuples: list[tuple[float, tuple[str, ...]]] = [(1.0, ())]

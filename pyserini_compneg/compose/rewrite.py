@@ -1,6 +1,6 @@
-r"""Set identities that bring an expression into the form that vectors can express best.
+r"""Set identities that rewrite an expression into the form that vectors express best.
 
-All functions are pure, and these two keep the set that an expression means:
+All functions are pure. Two of them keep the set that an expression means:
 
 - ``alternatives``: (A ∪ B) ∪ C = A ∪ B ∪ C.
 - ``conjunction``: every tree of ∩ and \ is ⋂ Aᵢ \ ⋃ Bⱼ, because
@@ -50,7 +50,7 @@ _REMEDIES = {
     _IN_NOT: ("write NOT! outside of it", "write AND there, where only scores count"),
     _IN_EXCLUDED: ("", "write AND there, which excludes what has all operands"),
 }
-"""Remedies for NOT! and AND!, by the place where they cannot stand."""
+"""Remedies for NOT! and AND!, by the place where the operators cannot stand."""
 
 
 class Conjunction(NamedTuple):
@@ -67,7 +67,7 @@ class Conjunction(NamedTuple):
 
 
 def verbalised(expression: Expression, operators: OperatorNames) -> Expression:
-    """Replaces every subtree whose operator is ``vanilla`` by an atom, the wording of the subtree.
+    """Replaces every subtree whose operator is ``vanilla`` by an atom with the wording of the subtree.
 
     >>> from pyserini_compneg.compose import Operators
     >>> tree = Difference(Union((Atom("birds"), Atom("bats"))), Atom("parrots"))
@@ -93,7 +93,7 @@ def _mapped(expression: Expression, change: Callable[[Expression], Expression]) 
 
 
 def alternatives(expression: Expression) -> tuple[Expression, ...]:
-    """The operands of a union and of the unions directly in it; of any other expression, the expression itself.
+    """The operands of a union, including operands of unions directly inside it. Any other expression is returned alone.
 
     >>> alternatives(Union((Union((Atom("a"), Atom("b"))), Atom("c"))))
     (Atom(text='a'), Atom(text='b'), Atom(text='c'))
@@ -104,7 +104,7 @@ def alternatives(expression: Expression) -> tuple[Expression, ...]:
 
 
 def conjunction(expression: Expression) -> Conjunction:
-    r"""Gathers the parts that a tree of ∩ and \ keeps, and those that it excludes.
+    r"""Collects the parts that a tree of ∩ and \ keeps, and the parts that it excludes.
 
     >>> conjunction(Intersection((Difference(Atom("a"), Atom("b")), Atom("c"))))
     Conjunction(kept=(Atom(text='a'), Atom(text='c')), excluded=(Atom(text='b'),), barred=(), required=())
@@ -127,7 +127,7 @@ def conjunction(expression: Expression) -> Conjunction:
 
 
 def hardened(expression: Expression) -> Expression:
-    """The expression with NOT! for every NOT, but not within what a NOT takes away.
+    """The expression with NOT! for every NOT, except inside the right side of a NOT.
 
     >>> hardened(Union((Atom("a"), Difference(Atom("b"), Atom("c")))))
     Union(operands=(Atom(text='a'), Exclusion(left=Atom(text='b'), right=Atom(text='c'))))
@@ -138,9 +138,10 @@ def hardened(expression: Expression) -> Expression:
 
 
 def check_exclusions(expression: Expression, place: str | None = None, in_and: bool = False) -> None:
-    """Refuses NOT! and AND! where only scores count, and a NOT in what NOT! excludes.
+    """Refuses NOT! and AND! in places where only scores count, and NOT in the right side of NOT!.
 
-    ``place`` is where the expression stands, if neither can stand there; ``in_and`` tells an operand of AND.
+    ``place`` describes where the expression stands, if neither operator is allowed there. ``in_and`` marks an operand
+    of AND.
     """
     is_strict = isinstance(expression, Intersection) and expression.strict
     if place and (is_strict or isinstance(expression, Exclusion)):
@@ -177,7 +178,7 @@ def without_differences(expression: Expression) -> Expression:
 
 
 def without_exclusions(expression: Expression) -> Expression:
-    """The expression with every NOT! replaced by its left side, and every AND! by AND: what counts for scores.
+    """The expression with the left side for every NOT!, and AND for every AND!: the part that determines scores.
 
     >>> without_exclusions(Difference(Exclusion(Atom("birds"), Filter({"year": ["1990"]})), Atom("parrots")))
     Difference(left=Atom(text='birds'), right=Atom(text='parrots'))

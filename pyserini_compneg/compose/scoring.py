@@ -150,7 +150,7 @@ class Damped:
     larger power, more documents keep their score, and fewer documents of an excluded class are pushed down.
 
     Attributes:
-        child: What is wanted.
+        child: The wanted part.
         excluded: Vectors of positive weights, products of positive weight, and damped nodes of these. Only
             positive impacts count.
         best: The best score of each excluded part in the index, above 0.
@@ -197,7 +197,7 @@ class Excluding:
     document that it accepts. A required vector matches a document that it scores above 0.
 
     Attributes:
-        child: What is wanted.
+        child: The wanted part.
         excluded: Vectors and products of positive weights, and filters. Only positive impacts count.
         above: The limit of each excluded part, 0 or more. The limit of a filter is ignored.
         required: Vectors of positive weights. Only positive impacts count.
@@ -251,7 +251,7 @@ def _checked_weights(weights: SparseVector, path: str) -> dict[str, float]:
 
 
 def _checked_operand(weights: SparseVector, path: str) -> dict[str, float]:
-    """As ``_checked_weights``, for an operand of a product: only positive weights, and at least one."""
+    """Checks the weights of an operand of a product: all must be positive, and there must be at least one."""
     result = _checked_weights(weights, path)
     if not result:
         raise QueryError("an operand of a product needs a term", where=path)

@@ -1,4 +1,4 @@
-"""The meaning of scoring trees: the score of a document, by which every search is tested, and the terms of a tree."""
+"""The meaning of scoring trees: the score of a document, which tests compare searches with, and the terms of a tree."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def evaluate(node: ScoringNode, impacts: SparseVector, fields: Fields = _NO_FIEL
     """The score of a document, or None if it does not match. A score may be 0 or less.
 
     Args:
-        node: The query.
+        node: The composed query.
         impacts: The document's terms, with weights above 0.
-        fields: The values of its filter fields.
+        fields: The values of the document's filter fields.
 
     >>> evaluate(Linear({"birds": 1.0, "parrots": -2.0}), {"birds": 3.0, "parrots": 4.0})
     -5.0
@@ -34,7 +34,7 @@ def evaluate(node: ScoringNode, impacts: SparseVector, fields: Fields = _NO_FIEL
 
 
 def matches(node: ScoringNode, impacts: SparseVector, fields: Fields = _NO_FIELDS) -> bool:
-    """Whether a document can be retrieved at all: by positive terms, of every operand where they are multiplied."""
+    """Whether a query finds a document: the document needs a positive term, and in a product one of every operand."""
     match node:
         case Linear(weights):
             return any(weight > 0 and term in impacts for term, weight in weights.items())
@@ -79,7 +79,7 @@ def _sum_of_powers(weights: SparseVector, impacts: SparseVector, power: float) -
 
 
 def nodes(node: ScoringNode) -> Iterator[ScoringNode]:
-    """Yields the node and all below it, from left to right."""
+    """Yields the node and all nodes below it, from left to right."""
     yield node
     below: tuple[ScoringNode, ...] = ()
     if isinstance(node, (Max, Sum)):
@@ -93,7 +93,7 @@ def nodes(node: ScoringNode) -> Iterator[ScoringNode]:
 
 
 def summands(node: ScoringNode) -> tuple[ScoringNode, ...]:
-    """The children of a sum; any other node is its own only summand."""
+    """The children of a sum. Any other node is its own only summand."""
     return node.children if isinstance(node, Sum) else (node,)
 
 
@@ -107,9 +107,9 @@ def leaf_vectors(node: ScoringNode) -> Iterator[SparseVector]:
 
 
 def positive_weights(node: ScoringNode) -> dict[str, float]:
-    """One positive vector for a whole tree, where an operator needs one: the largest weight that a leaf gives a term.
+    """One positive vector for a whole tree: for each term, the largest weight that a leaf of the tree has.
 
-    Products of negative weight, and what damps a score, excludes documents or is required, have no part in it.
+    Products of negative weight, and parts that damp a score, exclude documents or are required, are ignored.
 
     >>> positive_weights(Sum((Product(({"a": 1.0}, {"b": 2.0})), Linear({"a": 0.5, "c": -1.0}))))
     {'a': 1.0, 'b': 2.0}

@@ -18,7 +18,7 @@ VectorUnion: TypeAlias = Callable[[Iterable[SparseVector]], dict[str, float]]
 
 
 def addition(vectors: Iterable[SparseVector]) -> dict[str, float]:
-    """A + B, Eq. 9: a term that operands share counts once for each.
+    """A + B, Eq. 9: a term that several operands share is counted once for each operand.
 
     >>> addition([{"birds": 1.0, "colombia": 1.0}, {"birds": 1.0, "venezuela": 1.0}])
     {'birds': 2.0, 'colombia': 1.0, 'venezuela': 1.0}
@@ -30,8 +30,8 @@ def addition(vectors: Iterable[SparseVector]) -> dict[str, float]:
 
 
 VECTOR_UNIONS: Mapping[str, VectorUnion] = MappingProxyType({"maxpool": max_pool, "addition": addition})
-"""The operators by the names that users choose them by.
+"""The operators, keyed by the names that users choose.
 
-``maxpool`` is Eq. 10 as it stands, a maximum with 0. A negative weight survives only if every operand has one for the
-term, so a union forgets a negation inside one operand.
+``maxpool`` is Eq. 10, including its maximum with 0. A negative weight survives only if every operand has a negative
+weight for the term, so a union forgets a negation inside one operand.
 """
