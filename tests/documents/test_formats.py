@@ -120,6 +120,7 @@ def test_a_format_that_is_given(tmp_path):
     assert len(records(collection_files(write(tmp_path / "table.jsonl", table("\t")), "tsv"))) == 3
 
 
+OPEN_QUOTE = "a quote holds a tab and a line end, as one does that is never closed; double quotes in texts"
 FAULTS = [
     ("a.csv", "id,text,id\nd1,x,y\n", ":1: the header has 'id' twice; rename one"),
     ("a.csv", "id,,text\n", ":1: column 2 of the header has no name"),
@@ -128,11 +129,7 @@ FAULTS = [
     ("a.csv", 'id,text\nd1,x\nd2,"y\nd3,z\n', ":3: a quote is never closed; double quotes in texts"),
     ("a.csv", "id,text\n", ": nothing to index: no documents"),
     ("a.csv", "id,url\nd1,x\n", ":2: no text; expected `contents`, `title` and `text`, or `vector`"),
-    (
-        "a.tsv",
-        'id\ttext\nd1\t"x\nd2\ty"\n',
-        ":2: a quote holds a tab and a line end, as one does that is never closed; double quotes in texts",
-    ),
+    ("a.tsv", 'id\ttext\nd1\t"x\nd2\ty"\n', f":2: {OPEN_QUOTE}"),
     ("a.json", '[{"id": "d1", "text": "x"},\n {"id": "d2" "text": ""}]', ":2: not valid JSON: Expecting ',' delimiter"),
     ("a.json", '[{"id": "d1", "text": "x"}\n', ":2: the list does not end"),
     ("a.json", '[{"id": "d1", "text": "x"}]\n7', ":2: more after the end of the list"),

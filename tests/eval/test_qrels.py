@@ -7,6 +7,9 @@ from refusals import refusal
 from pyserini_compneg.eval.qrels import RUN_AS_QRELS, read_groups, read_qrels
 from pyserini_compneg.support.errors import InputError
 
+BEIR = "query-id\tcorpus-id\tscore"
+NO_DOCS = "`docs` must be a list of the relevant documents' names, got None"
+
 
 @pytest.fixture
 def write(tmp_path):
@@ -18,7 +21,7 @@ def test_trec(write):
 
 
 def test_beir(write):
-    assert read_qrels(write("query-id\tcorpus-id\tscore", "1\ta\t1", "1\tb\t0")) == {"1": {"a": 1, "b": 0}}
+    assert read_qrels(write(BEIR, "1\ta\t1", "1\tb\t0")) == {"1": {"a": 1, "b": 0}}
 
 
 def test_quest_with_and_without_ids(write):
@@ -48,21 +51,12 @@ def test_groups_twice(write):
     [
         (["1 0 a"], ":1: expected the 4 columns `qid 0 docid relevance`, found 3"),
         (["1 Q0 a 1 2.5 t"], f":1: expected the 4 columns `qid 0 docid relevance`, found 6; {RUN_AS_QRELS}"),
-        (
-            [{"id": "1", "hits": []}],
-            f":1: `docs` must be a list of the relevant documents' names, got None; {RUN_AS_QRELS}",
-        ),
+        ([{"id": "1", "hits": []}], f":1: {NO_DOCS}; {RUN_AS_QRELS}"),
         (["1 0 a 1", "1 0 b 0.5"], ":2: the relevance must be a whole number, got '0.5'"),
         (["1 0 a 1", "1 0 a 2"], ":2: document 'a' of query '1' has relevance 2 here, 1 above"),
-        (
-            ["query-id\tcorpus-id\tscore", "1\t0\ta\t1"],
-            ":2: expected the 3 columns `query-id corpus-id score`, found 4",
-        ),
-        (
-            ["query-id\tcorpus-id\tscore", "q1\ta b\t1"],
-            ":2: the document id 'a b' has white space, which a TREC run cannot hold",
-        ),
-        ([{"id": 1, "query": "q"}], ":1: `docs` must be a list of the relevant documents' names, got None"),
+        ([BEIR, "1\t0\ta\t1"], ":2: expected the 3 columns `query-id corpus-id score`, found 4"),
+        ([BEIR, "q1\ta b\t1"], ":2: the document id 'a b' has white space, which a TREC run cannot hold"),
+        ([{"id": 1, "query": "q"}], f":1: {NO_DOCS}"),
         ([], ": no judgements; expected lines of `qid 0 docid relevance`, or QUEST's JSON Lines"),
     ],
 )

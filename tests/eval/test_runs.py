@@ -60,16 +60,7 @@ def test_ranks_that_do_not_follow_the_scores_are_worth_a_warning(write, caplog, 
     assert caplog.messages == [f"{path}: the ranks do not follow the scores, which count, in 1 of 3 queries, first '1'"]
 
 
-@pytest.mark.parametrize(
-    "ranked",
-    [
-        "1 Q0 b 2 1 t\n1 Q0 a 1 2 t\n",
-        "1 Q0 a 0 2 t\n1 Q0 b 7 1 t\n",
-        "1 Q0 b 2 1 t\n1 Q0 a 1 1 t\n2 Q0 c 1 1 t\n1 Q0 c 3 0 t\n",
-        "1\tb\t2\n1\ta\t1\n2\ta\t1\n",
-        "1 Q0 a x 2 t\n",
-    ],
-)
+@pytest.mark.parametrize("ranked", ["1 Q0 b 2 1 t\n1 Q0 a 1 1 t\n2 Q0 c 1 1 t\n1 Q0 c 7 0 t\n", "1\tb\t2\n1\ta\t1\n"])
 def test_lines_may_stand_in_any_order(write, caplog, ranked):
     read_run(write(ranked))
     assert caplog.messages == []
@@ -80,27 +71,22 @@ def test_two_documents_of_a_rank_have_no_order(write):
     assert refusal(read_run, path, error=InputError) == f"{path}: query '2' has two documents of the same rank"
 
 
+EXPECTED = "expected `qid Q0 docid rank score tag`, `qid docid rank` or a JSON object"
+JUDGED = "these look like judgements: are --qrels and --run exchanged?"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("1 Q0\n", "1: expected `qid Q0 docid rank score tag`, `qid docid rank` or a JSON object, found 2 columns"),
-        (
-            "1 0 a 1\n",
-            "1: expected `qid Q0 docid rank score tag`, `qid docid rank` or a JSON object, found 4 columns; "
-            "these look like judgements: are --qrels and --run exchanged?",
-        ),
-        (
-            '{"qid": "1", "docs": []}',
-            '1: expected {"id": text, "hits": [...]}, found the fields qid, docs; these look like judgements: are '
-            "--qrels and --run exchanged?",
-        ),
+        ("1 Q0\n", f"1: {EXPECTED}, found 2 columns"),
+        ("1 0 a 1\n", f"1: {EXPECTED}, found 4 columns; {JUDGED}"),
+        ('{"qid": "1", "docs": []}', '1: expected {"id": text, "hits": [...]}, found the fields qid, docs; ' + JUDGED),
         ("1 Q0 a 1 2 t\n\n1 a 2\n", "3: expected the 6 columns `qid Q0 docid rank score tag`, found 3"),
         ("1 a 1\n1 Q0 a 1 2 t\n", "2: expected the 3 columns `qid docid rank`, found 6"),
         ("1 a 0\n", "1: the rank must be a whole number from 1, got '0'"),
         ("1 Q0 a 1 nan t\n", "1: the score must be a finite number, got 'nan'"),
         ("1 Q0 a 1 1e999 t\n", "1: the score must be a finite number, got '1e999'"),
         ("1 Q0 a 1 2 t\n1 Q0 a 2 1 t\n", "2: document 'a' is ranked twice for query '1'"),
-        ('{"qid": "1"}', '1: expected {"id": text, "hits": [...]}, found the fields qid'),
         ('{"id": "1", "hits": ["a"]}', '1: a hit must be {"docid": text, "score": number}, got \'a\''),
         ('{"id": "1", "hits": [{"docid": "a"}]}', "1: the score must be a finite number, got None"),
     ],

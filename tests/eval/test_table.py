@@ -16,14 +16,6 @@ def table(results, groups=None, label=None, table_format="text"):
     return render(make_rows(results, MEASURES, groups or {}), label, table_format)
 
 
-def test_a_line_for_each_run():
-    assert table({"cpt.txt": CPT, "vanilla.txt": VANILLA}) == (
-        "run          queries  ndcg_cut.10     map\n"
-        "cpt.txt            2       0.5000  0.3750\n"
-        "vanilla.txt        2       0.5000  0.7500\n"
-    )
-
-
 def test_a_line_for_each_class_with_runs_side_by_side():
     assert table({"cpt": CPT, "vanilla": VANILLA}, GROUPS, "template") == (
         "                   ndcg_cut.10  ndcg_cut.10     map      map\n"

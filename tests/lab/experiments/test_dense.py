@@ -4,29 +4,21 @@ import json
 import re
 import shutil
 import sys
-import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
 from checkpoints import edit_json, needs_sentence_transformers, write_dense
-from film_set import write_film_set
+from dense_stand_in import DenseStandIn, direction
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
 
 from pyserini_compneg.baselines import DenseEncoder, check_dense_model, dense_model_hash
 from pyserini_compneg.documents.collection import SourceDocument
-from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.expression import parse
 from pyserini_compneg.lab.experiments import dense
-from pyserini_compneg.lab.experiments.datasets import open_dataset
-from pyserini_compneg.lab.experiments.dense import DENSE_OPERATORS, DenseIndex, DenseMethod
-from pyserini_compneg.lab.experiments.experiment import reproduce
-from pyserini_compneg.lab.experiments.protocol import read_protocol
-from pyserini_compneg.lab.experiments.provided import ALL_MINILM
-from pyserini_compneg.lab.experiments.workplace import Engine
-from pyserini_compneg.support.errors import DownloadError, EncodingError, InputError, install_hint
+from pyserini_compneg.lab.experiments.dense import DenseIndex, DenseMethod
+from pyserini_compneg.support.errors import EncodingError, InputError, install_hint
 from pyserini_compneg.topics.topics import Topic
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -39,27 +31,6 @@ AB = (A + B) / np.sqrt(2)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "dense"
-
-
-def direction(text, dimensions=8):
-    """A random vector of length 1, the same for the same text."""
-    vector = np.random.default_rng(zlib.crc32(text.encode())).normal(size=dimensions)
-    return (vector / np.linalg.norm(vector)).astype(np.float32)
-
-
-class StandInEncoder:
-    """Shaped like ``DenseEncoder``: each text has a random direction of its own, or one that a test gives it."""
-
-    def __init__(self, **vectors):
-        self.model_hash, self.vectors, self.batches = "0123456789abcdef", vectors, []
-        self.similarity = "cosine"
-
-    def encode_queries(self, texts):
-        self.batches.append(list(texts))
-        found = [self.vectors[text] if text in self.vectors else direction(text) for text in texts]
-        return np.array(found, np.float32)
-
-    encode_documents = encode_queries
 
 
 def films(*texts):
@@ -135,7 +106,7 @@ def test_rankings_are_those_of_brute_force(text, operators, vectors, k):
     """All documents are scored; equal ones, of which there are pairs, rank by docid at the last place too."""
     wordings = dict.fromkeys(["a or b", "a that are also b", "a that are not b"], D)
     documents = {f"film {i}": direction(f"film {i}", 4) for i in range(30)}
-    encoder = StandInEncoder(a=A, b=B, c=C, ab=AB, **wordings, **documents)
+    encoder = DenseStandIn(a=A, b=B, c=C, ab=AB, **wordings, **documents)
     index = DenseIndex(films(*documents, *(f"{text}'" for text in documents)), encoder)
     scores = {}
     for film, document in documents.items():
@@ -154,7 +125,7 @@ def test_rankings_are_those_of_brute_force(text, operators, vectors, k):
 def test_dot_products_are_not_those_of_length_1(text):
     """Vectors keep their lengths, and a score is the product with the query's direction, below 0 if it is so."""
     documents = {f"film {i}": (i + 1) * direction(f"film {i}", 4) for i in range(30)}
-    encoder = StandInEncoder(a=3 * A, b=2 * B, ab=5 * AB, **documents)
+    encoder = DenseStandIn(a=3 * A, b=2 * B, ab=5 * AB, **documents)
     encoder.similarity = "dot"
     hits = DenseMethod().search(lambda: DenseIndex(films(*documents), encoder), [Topic("q", text, parse(text))], 30)[
         "q"
@@ -169,7 +140,7 @@ def test_dot_products_are_not_those_of_length_1(text):
 
 
 def test_the_texts_of_all_topics_are_encoded_once_and_in_one_batch():
-    encoder = StandInEncoder()
+    encoder = DenseStandIn()
     index = DenseIndex(films("x"), encoder)
     texts = ("a AND b", "b NOT c", "a")
     topics = [Topic(text, text, parse(text)) for text in texts]
@@ -186,14 +157,14 @@ def test_composed_queries_are_refused():
 
 def test_documents_are_encoded_once_and_in_parts(cache, monkeypatch):
     monkeypatch.setattr(dense, "_PART_DOCUMENTS", 2)
-    killed, again, same = StandInEncoder(), StandInEncoder(), StandInEncoder()
+    killed, again, same = DenseStandIn(), DenseStandIn(), DenseStandIn()
     killed.encode_documents = lambda texts: killed.encode_queries(texts) if not killed.batches else 1 / 0
     with pytest.raises(ZeroDivisionError):
         DenseIndex(films(*"edcba"), killed)
     found = [DenseIndex(films(*"edcba"), encoder).search([direction("c")[None]], 1) for encoder in (again, same)]
     assert (killed.batches, again.batches, same.batches) == ([["e", "d"]], [["c", "b"], ["a"]], [])
     assert [hits[0][0].docid for hits in found] == ["c", "c"]
-    other = StandInEncoder()
+    other = DenseStandIn()
     other.model_hash = "fedcba9876543210"
     for texts, encoder in (("edcab", again), ("edcb", again), ("edcba", other)):
         DenseIndex(films(*texts), encoder)
@@ -210,7 +181,7 @@ def test_documents_are_encoded_once_and_in_parts(cache, monkeypatch):
     ],
 )
 def test_bad_documents_are_refused_before_any_is_encoded(documents, message):
-    assert refusal(DenseIndex, documents, StandInEncoder()) == message
+    assert refusal(DenseIndex, documents, DenseStandIn()) == message
 
 
 @pytest.fixture(scope="module")
@@ -280,105 +251,3 @@ def test_what_is_no_usable_model_is_said_in_one_line(library, folder, tmp_path, 
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     message = refusal(DenseEncoder, str(folder), error=EncodingError)
     assert message == f"dense models need sentence-transformers; {install_hint('dense')}"
-
-
-def test_every_operator_has_a_row_on_the_page():
-    page = (Path(__file__).parents[3] / "docs" / "baselines.md").read_text(encoding="utf-8")
-    kinds = {"A OR B": "union", "A AND B": "intersection", "A NOT B": "difference"}
-    described, kind = {}, ""
-    for heading, name, default in re.findall(r"^\| (A \w+ B|any|) ?\| `(\w+)`( \(default\))? \|", page, re.M):
-        kind = kinds.get(heading, heading or kind)
-        described.setdefault(kind, []).append(name)
-        assert not default or getattr(DenseMethod(), kind) == name
-    whole = described.pop("any")
-    assert {kind: (*names, *whole) for kind, names in described.items()} == DENSE_OPERATORS
-    assert DenseMethod() == DenseMethod(**{kind: names[0] for kind, names in DENSE_OPERATORS.items()})
-
-
-PROTOCOL = """
-title: Dense
-about: Of dense and of sparse rows.
-datasets: [filmsets]
-splits: [dev]
-measures: [nDCG@10]
-examples: 1
-sections:
-  - title: Set difference
-    templates: [_ that are not _]
-    rows:
-      - {name: sparse, method: operators}
-      - {name: dense, method: dense, settings: {difference: orthogonal}}
-"""
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """Reproduces with stand-ins; gives the results and the names of the models that were loaded."""
-    dataset = open_dataset(write_film_set(tmp_path / "films"))
-
-    def run(name=None, labels=("",), check=lambda model: None, text=PROTOCOL):
-        loaded = []
-        (tmp_path / "dense.yaml").write_text(text)
-        place = "pyserini_compneg.lab.experiments"
-        monkeypatch.setattr(f"{place}.workplace.DenseEncoder", lambda model: loaded.append(model) or StandInEncoder())
-        monkeypatch.setattr(f"{place}.workplace.dense_model_hash", lambda model: f"hash of {model}")
-        monkeypatch.setattr(f"{place}.experiment.check_dense_model", check)
-        engines = [Engine("bm25", label=label) for label in labels]
-        protocol = read_protocol(str(tmp_path / "dense.yaml"))
-        return reproduce(protocol, dataset, engines, tmp_path / "report", dense_encoder=name), loaded
-
-    return run
-
-
-def without(model):
-    raise DownloadError(f"{model}: not here")
-
-
-def test_dense_rows_rank_all_documents_once_whatever_the_sparse_encoders(run, tmp_path):
-    results, loaded = run(labels=("one", "two"))
-    (section,) = results.sections
-    assert [row.name for row in section.rows] == ["sparse [one]", "sparse [two]", "dense"]
-    rankings = read_run(tmp_path / "report" / section.rows[2].path)
-    assert {len(ranking) for ranking in rankings.values()} == {results.dataset["documents"]}
-    assert all(0 <= score <= 1 for ranking in rankings.values() for score in ranking.values())
-    shown = [example for example in results.examples if example.method == "dense"]
-    assert not any(example.positive or example.negative for example in shown)
-    again, reloaded = run(labels=("one", "two"))
-    assert (loaded, reloaded, again.sections) == ([ALL_MINILM], [], results.sections)
-    assert run("another/model")[1] == ["another/model"]
-
-
-def test_dense_rows_are_left_out_where_there_is_no_model(run, caplog):
-    results, loaded = run(check=without)
-    assert (loaded, [row.name for row in results.sections[0].rows]) == ([], ["sparse"])
-    said = f"rows of dense vectors: {ALL_MINILM}: not here"
-    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert (warnings, results.settings["left out"]) == ([f"left out: {said}"], said)
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [("a/modle", PROTOCOL), (None, PROTOCOL.replace("method: operators", "method: dense"))],
-    ids=["named", "nothing else"],
-)
-def test_a_model_that_must_be_there(run, tmp_path, name, text):
-    with pytest.raises(DownloadError, match=f"^{name or ALL_MINILM}: not here$"):
-        run(name, check=without, text=text)
-    assert not (tmp_path / "report").exists()
-
-
-def test_a_curve_without_a_model_is_left_out_and_nothing_else(run):
-    text = PROTOCOL.replace("sections:", "interference: {section: Set difference, bins: 1}\nsections:")
-    results, _ = run(
-        check=without,
-        text=text.replace("method: dense, settings: {difference", "method: operators, settings: {difference"),
-    )
-    assert (results.curves, len(results.sections[0].rows)) == ([], 2)
-    assert results.settings["left out"] == f"the curve by similarity: {ALL_MINILM}: not here"
-
-
-def test_dense_rows_alone_build_no_sparse_index(run, tmp_path):
-    results, _ = run(text=PROTOCOL.replace("method: operators", "method: dense"))
-    assert not (tmp_path / "report" / "indexes").exists()
-    assert results.dataset["documents"] == 24
-    assert "encoder" not in results.settings and results.settings["dense encoder"] == ALL_MINILM
