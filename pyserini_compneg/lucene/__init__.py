@@ -1,4 +1,4 @@
-"""The one package that talks to Java: the virtual machine, Lucene indexes, Anserini's text analysis."""
+"""The only package that calls Java: the virtual machine, Lucene indexes, Anserini's text analysis."""
 
 from pyserini_compneg.lucene.analysis import analyze
 from pyserini_compneg.lucene.gate import java_class, machine_runs

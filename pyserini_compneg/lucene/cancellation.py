@@ -1,4 +1,4 @@
-"""Ends a search before it is done: when its time is over, or when another thread says so."""
+"""Ends a search early: at its time limit, or when another thread cancels it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _current: ContextVar[Cancellation | None] = ContextVar("cancellation", default=N
 
 
 class Cancellation:
-    """Ends the searches of a thread after some seconds, waiting included, or when another thread says so.
+    """Ends the searches of a thread after some seconds, including waiting time, or when another thread cancels them.
 
     >>> with Cancellation(seconds=2).applied():
-    ...     check_cancelled()  # a search does so ten times a second
+    ...     check_cancelled()  # a search checks ten times a second
     """
 
     def __init__(self, seconds: float) -> None:
@@ -26,12 +26,12 @@ class Cancellation:
         self._cancelled = False
 
     def cancel(self) -> None:
-        """Ends the searches; any thread may call it."""
+        """Ends the searches. Any thread may call this method."""
         self._cancelled = True
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Until its end, the searches that this thread begins can be cancelled; none begins after the deadline."""
+        """In this context, the searches that this thread starts can be cancelled. None starts after the deadline."""
         self.check()
         token = _current.set(self)
         try:

@@ -1,4 +1,4 @@
-"""Archives from the network: downloaded with a progress bar, continued after an interruption, verified, unpacked."""
+"""Downloads archives with a progress bar, continues after an interruption, verifies and unpacks them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 from pyserini_compneg.support.errors import DownloadError
 from pyserini_compneg.support.progress import progress
 
-_AGENT = "Mozilla/5.0 (pyserini_compneg)"  # some servers refuse Python's own
+_AGENT = "Mozilla/5.0 (pyserini_compneg)"  # some servers refuse Python's user agent
 _TIMEOUT_S = 60
 _BLOCK_BYTES = 1 << 18
 _ATTEMPTS = 10
@@ -23,8 +23,8 @@ _ATTEMPTS = 10
 def fetch(urls: Sequence[str], archive: Path, size: int | None, md5: str, name: str) -> None:
     """Downloads a file from the first URL that has it, and verifies it.
 
-    An earlier call may have left a part of the file, which is continued if the server allows it. A broken connection is
-    opened again as long as something arrives. The error gives the reason for each URL.
+    If an earlier call left a part of the file, the download continues from there, if the server allows it. A broken
+    connection is reopened as long as data arrives. The error gives the reason for each URL.
     """
     faults = {}
     for url in urls:
@@ -37,16 +37,16 @@ def fetch(urls: Sequence[str], archive: Path, size: int | None, md5: str, name: 
             if size is None or _length(archive) >= size:
                 archive.unlink(missing_ok=True)
                 if before == 0:
-                    break  # no earlier part is to blame
+                    break  # the fault is not in a part from an earlier call
             elif _length(archive) <= before:
                 break
     raise DownloadError("; ".join(f"{url}: {fault}" for url, fault in faults.items()) or "no URL is known")
 
 
 def unpack(archive: Path, folder: Path) -> Path:
-    """Unpacks a tar file, compressed or not, and returns the folder in it that holds a Lucene index.
+    """Unpacks a tar file, compressed or not, and returns the folder inside it that holds a Lucene index.
 
-    What was in the folder is deleted. Nothing outside the folder is touched, whatever names and links the file holds.
+    Deletes the former content of the folder. Never writes outside the folder, whatever names and links the file holds.
     Devices, owners and modes in the file are ignored.
     """
     if not hasattr(tarfile, "data_filter"):
@@ -64,7 +64,7 @@ def unpack(archive: Path, folder: Path) -> Path:
 
 
 def _attempt(url: str, archive: Path, size: int | None, md5: str, name: str) -> str | None:
-    """The fault of the file after one more attempt; None if the file is complete."""
+    """Makes one more attempt. Returns the fault of the file, or None if the file is complete."""
     try:
         if size is None or _length(archive) != size:
             _receive(url, archive, size, name)

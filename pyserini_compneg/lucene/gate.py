@@ -1,7 +1,7 @@
-"""The one gate to Java: starts the virtual machine with Anserini and our companion jar, quietly, and gives its classes.
+"""Starts the Java virtual machine with Anserini and the companion jar, without output, and returns Java classes.
 
-The machine is configured here, before Pyserini can do it: Pyserini asks for a module that small Java runtimes lack, and
-takes any Java that it finds. If Pyserini was first, our jar is added to the machine that is running.
+This module configures the machine before Pyserini does, because Pyserini asks for a module that small Java runtimes
+lack, and takes any Java that it finds. If Pyserini has already started a machine, the companion jar is added to it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from pyserini_compneg.support.terminal import captured_output
 
 _VECTOR_MODULE = "jdk.incubator.vector"
 _COLLECTOR = "-XX:+UseParallelGC"
-"""The garbage collector for indexing. If the user has chosen one it is left out: Java does not start with two."""
+"""The garbage collector for indexing. Left out if the user has chosen a collector: Java does not start with two."""
 
 _MOST_YOUNG = 256 << 20
 _YOUNG_SHARE = 3
-"""New objects have so many bytes, and such a part of the heap: with less, the others find no room in a small heap."""
+"""The size of the young generation in bytes, and its share of the heap. In a small heap, old objects need the rest."""
 
 _OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
 
@@ -47,15 +47,15 @@ _heap_bytes: int | None = None
 """The limit of the heap in bytes; None if other code started the Java machine."""
 
 _started_in: int | None = None
-"""The process that uses the machine. A fork of it has the machine's memory and none of its threads."""
+"""The process that uses the machine. A fork has the machine's memory, but not its threads."""
 
 
 def java_class(name: str) -> Any:
-    """The Java class of that name; the Java machine starts on first use.
+    """Returns a Java class by its name. The Java machine starts on first use.
 
     Raises:
-        JvmError: There is no usable Java or no Anserini, the running machine refuses our jar, or this process is a fork
-            of the one that started the machine.
+        JvmError: There is no usable Java or no Anserini, the running machine refuses the companion jar, or this process
+            was forked from the process that started the machine.
     """
     _refuse_fork()
     return _java_class(name)
@@ -74,13 +74,13 @@ def _java_class(name: str) -> Any:
 
 
 def machine_runs() -> bool:
-    """Whether a Java machine runs in this process, whoever started it."""
+    """Whether a Java machine runs in this process, even if other code started it."""
     config = sys.modules.get("jnius_config")
     return config is not None and bool(config.vm_running)
 
 
 def _refuse_fork() -> None:
-    """Java would hang for ever in a process forked after it started."""
+    """Refuses to call Java in a process that was forked after Java had started, where it would hang for ever."""
     if _started_in not in (None, os.getpid()):
         raise JvmError(
             "this process was forked after Java had started, and Java does not survive a fork: start processes with "
@@ -104,7 +104,7 @@ def anserini_jar() -> Path:
 
 
 def companion_jar() -> Path:
-    """Our own jar, shipped with the package."""
+    """The companion jar, which is part of this package."""
     return _resource("compneg.jar")
 
 
@@ -119,20 +119,20 @@ def message_of(error: Exception) -> str:
 
 
 def is_java(error: Exception) -> bool:
-    """Whether an exception comes from Java, and not from a wrong call in Python."""
+    """Whether an exception comes from Java rather than from a wrong call in Python."""
     return type(error).__name__ == "JavaException"
 
 
 @contextmanager
 def java_errors(error: type[CompNegError], what: str, where: object = "") -> Iterator[None]:
-    """Turns exceptions of Java into one of this package's errors; Python's own exceptions pass unchanged.
+    """Turns Java exceptions into an error of this package. Python's own exceptions pass unchanged.
 
     A method must be looked up and called in one expression whose arguments are names: ``java.search(lines, hits)``.
-    Pyjnius has one object for a method of a class, and notes in it, when the method is looked up, which Java object
-    it is looked up in. Were ``java.search`` kept, or an argument computed by a call, Python might turn to another
-    thread in between, and the call would go to that thread's Java object.
+    Pyjnius has one object for each method of a class. When the method is looked up, pyjnius stores in that object which
+    Java object to call. If ``java.search`` were kept, or an argument computed by a call, another thread could run in
+    between and change that Java object.
 
-    In the error, ``what`` stands before Java's own words.
+    The message of the error is ``what``, followed by the message of Java.
     """
     _refuse_fork()
     try:
@@ -145,14 +145,14 @@ def java_errors(error: type[CompNegError], what: str, where: object = "") -> Ite
 
 
 def check_heap(size: int) -> None:
-    """Makes sure that Java has room for so many bytes; without room, pyjnius would end the process."""
+    """Checks that Java has room for this many bytes. Without room, pyjnius would end the process."""
     heap = java_class("io.compneg.Heap")
     with java_errors(JvmError, "Java's heap"):
         heap.check(size)
 
 
 def _refuse_full_heap(cause: Exception) -> None:
-    """Says that Java's heap is full, if an exception comes from that."""
+    """Raises an error if an exception means that Java's heap is full."""
     said = (getattr(cause, "classname", None), *(getattr(cause, "stacktrace", None) or ()))
     if any(str(line).startswith(_HEAP_FULL) for line in said):
         has = f" of {_heap_bytes >> 20} MB" if _heap_bytes else ""
@@ -183,7 +183,7 @@ def _autoclass() -> Any:
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Sets environment variables while the machine starts; jnius reads there which Java to take."""
+    """Sets environment variables while the machine starts. From these, jnius knows which Java to take."""
     saved = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -197,15 +197,15 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def _file_names_in_utf8() -> dict[str, str]:
-    """Makes Java encode names of files in UTF-8 as Python does, also in the locale C; Java has no option for it."""
+    """Makes Java encode file names in UTF-8, as Python does, even in the locale C. Java has no option for this."""
     differ = sys.getfilesystemencoding() == "utf-8" != locale.getencoding().lower()
     return {"LC_ALL": "C.UTF-8"} if differ else {}
 
 
 def configure_machine(jnius_config: Any) -> dict[str, str]:
-    """Gives the Java machine our jars and options before it starts, beside those that others have given it.
+    """Passes our jars and options to the Java machine before it starts, in addition to options set by other code.
 
-    It returns the environment variables that the machine must be started with; they say which Java to take.
+    Returns the environment variables with which the machine must be started. They say which Java to take.
     """
     global _heap_bytes
     java = find_java()
@@ -214,7 +214,7 @@ def configure_machine(jnius_config: Any) -> dict[str, str]:
     options = [*_OPTIONS, f"-Djava.util.logging.config.file={_resource('logging.properties')}"]
     chosen = [*jnius_config.get_options(), *(os.environ.get(name, "") for name in _OPTION_VARIABLES)]
     if not any("-Xlog" in option for option in chosen):
-        options.append("-Xlog:disable")  # which would be on standard output
+        options.append("-Xlog:disable")  # the log would go to standard output
     if not any("GC" in option for option in chosen):
         options.append(_COLLECTOR)
     if java.major >= 23:
@@ -230,7 +230,7 @@ def configure_machine(jnius_config: Any) -> dict[str, str]:
 
 
 def _join_running_machine(autoclass: Any) -> None:
-    """Adds our jar to a machine that something else started, by the method that Java has for its agents."""
+    """Adds our jar to a machine that other code started, by the method that Java has for its agents."""
     try:
         autoclass("io.compneg.SignedSearcher")
         return

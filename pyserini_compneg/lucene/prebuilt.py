@@ -1,6 +1,6 @@
-"""Prebuilt indexes by name: Pyserini's list of impact indexes, downloaded into Pyserini's own cache.
+"""Prebuilt indexes, which are opened by name: Pyserini's list of impact indexes, downloaded into Pyserini's cache.
 
-This module is imported only if an index is given by such a name.
+This module is imported only if the name of a prebuilt index is given.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pyserini_compneg.support.staging import locked
 
 @dataclass(frozen=True, slots=True)
 class PrebuiltIndex:
-    """An index that can be downloaded; ``md5`` and ``size`` are those of the archive."""
+    """An index that can be downloaded. ``md5`` and ``size`` describe the archive."""
 
     name: str
     urls: tuple[str, ...]
@@ -41,7 +41,7 @@ def prebuilt_folder(name: str) -> Path:
         index = _look_up(name)
     except IndexFormatError:
         raise
-    except Exception as cause:  # whatever Pyserini raises where there is no network
+    except Exception as cause:  # without a network, Pyserini raises various errors
         if len(cached := _in_cache(name, cache)) == 1:
             return cached[0]
         raise IndexFormatError(
@@ -61,7 +61,7 @@ def prebuilt_folder(name: str) -> Path:
 
 
 def cache_home() -> Path:
-    """Pyserini's cache, in the folder where the installed version of Pyserini has it."""
+    """Pyserini's cache, in the folder that the installed version of Pyserini uses."""
     if home := os.environ.get("PYSERINI_CACHE"):
         return Path(home)
     local = Path(".cache")
@@ -71,8 +71,8 @@ def cache_home() -> Path:
 
 
 def registry() -> Mapping[str, Mapping[str, Any]]:
-    """Pyserini's list of prebuilt impact indexes; with Pyserini 2 it comes from the network."""
-    java_class("io.anserini.search.SimpleImpactSearcher")  # or Pyserini 1 would start a Java of its own choice
+    """Pyserini's list of prebuilt impact indexes. Pyserini 2 reads it from the network."""
+    java_class("io.anserini.search.SimpleImpactSearcher")  # otherwise Pyserini 1 would start another Java
     from pyserini.prebuilt_index_info import IMPACT_INDEX_INFO
 
     return IMPACT_INDEX_INFO
@@ -94,7 +94,7 @@ def _look_up(name: str) -> PrebuiltIndex:
 
 
 def _in_cache(name: str, cache: Path) -> list[Path]:
-    """The folders whose own names say that they hold an index of that name."""
+    """The folders in the cache whose names contain the name of the index."""
     return [
         folder
         for folder in cache.glob(f"*.{glob.escape(name)}.*")
@@ -108,7 +108,7 @@ def _installed(index: PrebuiltIndex, cache: Path) -> Path:
         return folder
     cache.mkdir(parents=True, exist_ok=True)
     with locked(folder, "another process downloads it", waits=True):
-        if not folder.is_dir():  # another process may have been faster
+        if not folder.is_dir():  # another process may have downloaded the index
             _install(index, folder)
     return folder
 
@@ -119,7 +119,7 @@ def _install(index: PrebuiltIndex, folder: Path) -> None:
     try:
         unpack(archive, unpacking).rename(folder)
     except OSError:
-        if not folder.is_dir():  # Pyserini may have been faster
+        if not folder.is_dir():  # Pyserini may have downloaded the index
             raise
     finally:
         shutil.rmtree(unpacking, ignore_errors=True)

@@ -20,25 +20,25 @@ from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, IndexReadError, InputError
 
 CONTENTS = "contents"
-"""The field in which Anserini and we keep impacts."""
+"""The field in which Anserini and this package keep impacts."""
 
 _INT_BYTES = 4
 
 KEPT_FILTERS = 64
-"""So many filters are looked up once only; each takes a bit a document."""
+"""The number of filters in the cache. Each takes one bit for each document."""
 
 _SLICE_MS = 100
 """How long Java searches before Python can hear a signal."""
 
 _MOST_THREADS = 4 * (os.cpu_count() or 1)
-"""More do not help, and each takes memory."""
+"""The most threads of a search. More threads do not help, and each takes memory."""
 
 _SMALLEST_PART = 1 << 16
-"""The least documents of a part; the terms of the query are looked up in each, which takes time."""
+"""The fewest documents of a part. Each part looks up the terms of the query, which takes time."""
 
 
 class Ranking(NamedTuple):
-    """The hits of one query, best first; two parallel sequences, because there may be millions."""
+    """The hits of one query, best first, as two parallel sequences, because there may be millions."""
 
     docids: list[str]
     scores: array[float]
@@ -54,19 +54,19 @@ class WorkDone(NamedTuple):
 class Filtered(NamedTuple):
     """The documents that a filter allows in an index.
 
-    A shard does not refuse a range of a field without numbers, because another shard may have numbers there:
-    ``faults`` has what to say of each such field if none has.
+    If a filter asks for a range of a field without numbers, a shard does not refuse it, because another shard may have
+    numbers there. ``faults`` has the message for each of these fields; it applies if no shard has numbers.
     """
 
     allowed: int  # documents that are not deleted
     unknown: int  # ids of the filter that the index does not have
-    first: str | None  # of these ids
+    first: str | None  # the first of these ids
     java: Any  # the filter, for the companion
     faults: Mapping[str, str]
 
 
 class QueryFailure(IndexFormatError):
-    """A query that an index cannot answer; ``position`` is its place among the queries, from 0."""
+    """A query that an index cannot answer; ``position`` is the query's position in the list of queries, from 0."""
 
     def __init__(self, what: str, *, position: int = 0, **fields: Any) -> None:
         super().__init__(what, **fields)
@@ -74,14 +74,14 @@ class QueryFailure(IndexFormatError):
 
 
 class ImpactReader:
-    """Reads an impact index, made by this package or by stock Anserini. Close it, or use it as a context manager.
+    """Reads an impact index of this package or of stock Anserini. Close the reader, or use it as a context manager.
 
     Args:
         index: The folder, or the name of a prebuilt index, which is downloaded on first use.
 
     Attributes:
-        folder: The folder.
-        manifest: What the index was made with; None for an index of stock Anserini.
+        folder: The folder of the index.
+        manifest: How the index was made; None for an index of stock Anserini.
         lost: The paths of the shards that cannot be searched; see :class:`ShardedReader`.
 
     Raises:
@@ -96,20 +96,20 @@ class ImpactReader:
         self.folder = resolve_index(index)
         try:
             self._open()
-        except IndexFormatError:  # it may have been replaced at this moment
+        except IndexFormatError:  # the index may just have been replaced
             self._open()
 
     def reopen(self) -> bool:
-        """Turns to the index that is in the folder now, if another one is there than the one that was opened.
+        """Opens the index that is now in the folder, if it is not the one that is open.
 
-        An open reader goes on with the index that it opened, whatever takes its place. No other thread may use the
-        reader during this call.
+        Until then, an open reader continues with the index that it opened, even if another index replaces it. No other
+        thread may use the reader during this call.
 
         Returns:
-            Whether another one was there.
+            Whether another index was opened.
 
         Raises:
-            IndexFormatError: What is there now is no index; the reader keeps the one that it has.
+            IndexFormatError: The folder no longer holds an index. The reader keeps the index that is open.
         """
         if not self.is_replaced():
             return False
@@ -120,11 +120,11 @@ class ImpactReader:
         return True
 
     def is_replaced(self) -> bool:
-        """Whether another index is in the folder now than the one that was opened."""
+        """Whether the folder now holds another index than the open one."""
         return self._commit() != self._opened
 
     def _commit(self) -> list[tuple[str, int, int]]:
-        """Identifies a commit of an index: its segments files and when they were made."""
+        """Identifies a commit of an index by its segments files and their times."""
         found = sorted(self.folder.glob(self._commit_files))
         return [(path.name, status.st_ino, status.st_mtime_ns) for path in found for status in [path.stat()]]
 
@@ -185,7 +185,7 @@ class ImpactReader:
 
     @property
     def field_document_count(self) -> int:
-        """The number of documents with a term. Deleted ones count until they are merged away, as in frequencies."""
+        """The number of documents with a term, including deleted documents until they are merged away."""
         return int(self._call(lambda java: java.fieldDocumentCount()))
 
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
@@ -220,18 +220,19 @@ class ImpactReader:
 
         Args:
             queries: JSON objects with a ``vector`` or a ``score``, without line feeds.
-            hits: The most documents to return for each.
-            threads: Queries searched at once. With fewer queries, the threads search parts of a large index; the
-                rankings are the same, to the last bit.
-            filters: The documents that each query may find, None for all; nothing where all of them may find all.
-            thresholds: For each query, the score below which documents may be left out; nothing to leave out none.
+            hits: The most documents to return for each query.
+            threads: How many queries are searched at once. With fewer queries, the threads search parts of a large
+                index; the rankings are identical to the last bit.
+            filters: For each query, a filter of the documents that it may find, or None. Empty means no filters.
+            thresholds: For each query, a score; documents below it may be left out. Empty means no thresholds.
 
         Returns:
-            A ranking a query, in their order: higher scores first, equal ones by ascending docid.
+            A ranking for each query, in the order of the queries: higher scores first, equal scores by ascending docid.
 
         Raises:
-            QueryFailure: A query that the index cannot answer.
-            SearchCancelled: The :class:`~pyserini_compneg.lucene.cancellation.Cancellation` of this thread says so.
+            QueryFailure: The index cannot answer a query.
+            SearchCancelled: The :class:`~pyserini_compneg.lucene.cancellation.Cancellation` of this thread ends the
+                search.
             IndexFormatError: As :meth:`filtered`.
         """
         queries = checked_list("queries", queries)
@@ -248,7 +249,7 @@ class ImpactReader:
         )
         answer = None
         while answer is None:
-            check_cancelled()  # and Python handles signals here, so that Ctrl-C ends a long search
+            check_cancelled()  # Python also handles signals here, so Ctrl-C ends a long search
             answer = self._call(lambda _: batch.proceed(_SLICE_MS))
         packed = bytes(answer.tostring())
         if (failed := array("i", packed[:_INT_BYTES])[0]) < 0:
@@ -262,22 +263,22 @@ class ImpactReader:
     def score(
         self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1
     ) -> list[list[float | None]]:
-        """Scores given documents, to the last bit as :meth:`search` does.
+        """Scores given documents. The scores equal the scores of :meth:`search` to the last bit.
 
         Args:
             queries: As for :meth:`search`.
             docids: The documents of each query, in any order.
-            threads: Queries at once.
+            threads: How many queries are scored at once.
 
         Returns:
-            The scores of each query's documents, in their order; None for a document that the query does not match, and
-            infinity for one that the index does not have.
+            The scores of each query's documents, in the order of the docids. None if the query does not match the
+            document, infinity if the index does not have it.
         """
         queries, docids = checked_list("queries", queries), [checked_list("docids", one) for one in docids]
         if not queries:
             return []
         counts = array("i", map(len, docids))
-        # No id has a NUL, which ends an id here, or half a surrogate pair, and none is empty.
+        # A NUL ends each id here. Ids in an index are not empty and contain no NUL and no half of a surrogate pair.
         joined = "".join("\0" if "\0" in docid else f"{docid}\0" for docid in itertools.chain.from_iterable(docids))
         lines, ids = "\n".join(queries).encode(), counts.tobytes() + joined.encode(errors="surrogatepass")
         packed = self._call(lambda java: java.score(lines, ids, min(threads, _MOST_THREADS)), lines, ids)
@@ -285,7 +286,7 @@ class ImpactReader:
         return [[None if math.isnan(score) else score for score in itertools.islice(scores, n)] for n in counts]
 
     def unknown_document(self, docid: str) -> InputError:
-        """The error to raise if the index has no document of that id."""
+        """The error to raise if the index has no document with this id."""
         return InputError(f"{self.folder} has no document {docid!r}")
 
     def explain(self, query: str, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
@@ -296,7 +297,7 @@ class ImpactReader:
         return None if packed is None else json.loads(bytes(packed.tostring()))
 
     def has(self, docid: str) -> bool:
-        """Whether there is a document of that id."""
+        """Whether the index has a document with this id."""
         external_id = docid.encode(errors="surrogatepass")
         return bool(self._call(lambda java: java.has(external_id)))
 
@@ -310,7 +311,7 @@ class ImpactReader:
             raise self._damaged("sources") from None
 
     def raws(self, docids: Sequence[str]) -> list[str | None]:
-        """The same of several documents, in their order."""
+        """The stored sources of several documents, in the order of the ids; see :meth:`raw`."""
         return [self.raw(docid) for docid in checked_list("docids", docids)]
 
     def _damaged(self, what: str) -> IndexReadError:
@@ -326,10 +327,10 @@ def resolve_index(index: str | Path) -> Path:
     """The folder of an index.
 
     Args:
-        index: The folder itself, or the name of a prebuilt index. A folder of that name comes first.
+        index: The folder itself, or the name of a prebuilt index. A folder with this name takes precedence.
 
     Raises:
-        IndexFormatError: There is neither.
+        IndexFormatError: There is no such folder and no such prebuilt index.
         DownloadError: A prebuilt index cannot be downloaded.
     """
     folder = Path(index)
@@ -338,15 +339,17 @@ def resolve_index(index: str | Path) -> Path:
     if isinstance(index, Path) or folder.name != index or folder.exists():
         remedy = "build one with python -m pyserini_compneg.index"
         raise IndexFormatError("no such index folder", where=index, remedy=remedy)
-    from pyserini_compneg.lucene.prebuilt import prebuilt_folder  # its imports take time, and only names need them
+    from pyserini_compneg.lucene.prebuilt import (
+        prebuilt_folder,
+    )  # its imports take time, and only prebuilt indexes need them
 
     return prebuilt_folder(index)
 
 
 def _unpack_rankings(packed: bytes, queries: int) -> list[Ranking]:
-    """The rankings that ``WireFormat.rankings`` packed: all counts, then all scores, then all ids, each with a NUL.
+    """Unpacks rankings of ``WireFormat.rankings``: all counts, all scores, then all ids, each followed by a NUL.
 
-    Ids that are not text, or too many, are a ValueError.
+    Raises ValueError if the ids are not text or if their number is wrong.
     """
     counts = array("i", packed[: _INT_BYTES * queries])
     total = sum(counts)

@@ -1,7 +1,7 @@
-"""An index in shards, read as one: each question goes to all shards, and their answers become the answer of one index.
+"""Reads an index in shards as one index: each request goes to all shards, and their answers are merged.
 
 Impacts need no statistics of a collection, so a document has the same score in a shard as in the whole index, to the
-last bit. Rankings of shards are merged by score and docid. Document frequencies add up.
+last bit. Rankings of shards are merged by score and docid. Document frequencies are added up.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _logger = logging.getLogger(__name__)
 
 
 class ShardedReader(ImpactReader):
-    """Reads an index in shards as :class:`ImpactReader` reads one index, with the same answers to the last bit.
+    """Reads an index in shards with the interface of :class:`ImpactReader`. The answers are identical to the last bit.
 
     Args:
-        index: The folder with the list of the shards.
-        open_shard: Opens the shard in a folder.
-        at_once: How many shards search at the same time; None for all. The others are told the scores that a document
-            must reach, so they have less to do.
-        allow_partial: Go on without the shards that cannot be opened or do not answer any more, with a warning.
+        index: The folder that holds the list of the shards.
+        open_shard: A function that opens the shard in a folder.
+        at_once: How many shards search at the same time; None for all. Later shards get the score that a document must
+            reach, so they have less work.
+        allow_partial: Continue, with a warning, without shards that cannot be opened or no longer answer.
 
     Raises:
-        IndexReadError: The list or a shard is damaged, shards do not belong together, or one cannot be opened.
+        IndexReadError: The list or a shard is damaged, shards do not belong together, or a shard cannot be opened.
     """
 
     _commit_files = SHARDS_NAME
@@ -73,10 +73,12 @@ class ShardedReader(ImpactReader):
                     shards[path], manifests[path] = self._open_shard(self.folder / path, entry), manifest
                 except IndexReadError as error:
                     self._lose(path, error, len(entries))
-            whole_manifest(self.folder, manifests)  # before any is searched
+            whole_manifest(self.folder, manifests)  # before any shard is searched
             self._shards, self._manifests, self._opened, self._count = shards, manifests, opened, len(entries)
             self._field_counts: dict[str, int] = {}
-            self._field_counts = self._answers(shards, _field_document_count)  # and each has shown that it answers
+            self._field_counts = self._answers(
+                shards, _field_document_count
+            )  # this also checks that each shard answers
         except BaseException:
             for shard in shards.values():
                 shard.close()
@@ -85,7 +87,7 @@ class ShardedReader(ImpactReader):
         self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
 
     def _count_documents(self) -> None:
-        """Counts the documents of the shards that are there."""
+        """Counts the documents of the available shards."""
         there = {path: self._manifests[path] for path in self._shards}
         self.manifest = whole_manifest(self.folder, there)
 
@@ -127,7 +129,7 @@ class ShardedReader(ImpactReader):
         *args: Asked.args,
         **kwargs: Asked.kwargs,
     ) -> dict[str, Answer]:
-        """The answers of some shards. All of them are asked before the first answer is waited for."""
+        """The answers of some shards. All shards are asked before the first answer is awaited."""
         shards = {path: self._shards[path] for path in paths if path in self._shards}
         waiting = {path: shard.ask(question, *args, **kwargs) for path, shard in shards.items()}
         answers = {}
@@ -137,13 +139,13 @@ class ShardedReader(ImpactReader):
             except IndexReadError as error:
                 self._leave_out(path, error)
             except IndexFormatError as error:
-                error.where = str(self.folder)  # the question is wrong for all shards alike
+                error.where = str(self.folder)  # the request is wrong for all shards
                 raise
         return answers
 
     def _leave_out(self, path: str, error: IndexReadError) -> None:
         with self._lock:
-            if path in self._shards:  # another thread may have been first
+            if path in self._shards:  # another thread may have dropped it
                 self._lose(path, error, self._count)
                 self._shards = {other: shard for other, shard in self._shards.items() if other != path}
                 self._count_documents()
@@ -190,7 +192,7 @@ class ShardedReader(ImpactReader):
                 for merged, ranking in zip(best, rankings, strict=True):
                     merged += ((-score, docid) for docid, score in zip(ranking.docids, ranking.scores, strict=True))
             for merged in best:
-                merged.sort()  # by docid where scores are equal; it knows that the rankings are sorted
+                merged.sort()  # equal scores by docid; fast, because the rankings are sorted
                 del merged[hits:]
             if hits:
                 full = ((-merged[-1][0] if len(merged) == hits else -math.inf) for merged in best)
@@ -208,7 +210,7 @@ class ShardedReader(ImpactReader):
 
     def explain(self, query: str, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
         if filter is not None:
-            self.filtered(filter)  # which may refuse it
+            self.filtered(filter)  # raises if the filter is refused
         answers = self._ask(ImpactReader.explain, query, docid, filter)
         return next((answer for answer in answers if answer is not None), None)
 
@@ -231,14 +233,14 @@ IndexReader: TypeAlias = ImpactReader
 
 
 def open_reader(index: str | Path, allow_partial: bool = False) -> IndexReader:
-    """Opens an index, whole or in shards; those are searched in this process, one after the other.
+    """Opens an index, whole or in shards. Shards are searched in this process, one after another.
 
     Args:
         index: The folder, or the name of a prebuilt index.
-        allow_partial: As for :class:`ShardedReader`.
+        allow_partial: See :class:`ShardedReader`.
 
     Raises:
-        IndexFormatError: As :class:`ImpactReader` and :class:`ShardedReader`.
+        IndexFormatError: See :class:`ImpactReader` and :class:`ShardedReader`.
         DownloadError: A prebuilt index cannot be downloaded.
     """
     folder = resolve_index(index)

@@ -32,7 +32,7 @@ _REMEDY = "build the index again"
 
 @dataclass(frozen=True, slots=True)
 class ShardEntry:
-    """A shard in the list: its folder, relative or absolute, its documents, and its :func:`shard_checksum`."""
+    """A shard in the list: its folder (relative or absolute), number of documents, and :func:`shard_checksum`."""
 
     path: str = entry(lambda path: path.isprintable() and bool(path))
     documents: int = entry(lambda count: count >= 1)
@@ -41,7 +41,7 @@ class ShardEntry:
 
 @dataclass(frozen=True, slots=True)
 class _ShardList:
-    """The file."""
+    """The content of ``compneg-shards.json``."""
 
     documents: int
     shards: tuple[Mapping[str, Any], ...] = entry(bool)
@@ -49,7 +49,7 @@ class _ShardList:
 
 
 class Shard:
-    """A shard in this process. A subclass may open it elsewhere; then it needs ``folder``, ``ask`` and ``close``."""
+    """A shard in this process. A subclass may open it elsewhere; it must have ``folder``, ``ask`` and ``close``."""
 
     def __init__(self, folder: Path, entry: ShardEntry) -> None:
         self.folder = folder
@@ -62,9 +62,9 @@ class Shard:
     def ask(
         self, question: Callable[Concatenate[ImpactReader, Asked], Answer], *args: Asked.args, **kwargs: Asked.kwargs
     ) -> Callable[[], Answer]:
-        """Begins to answer a question: a function of a module, or a method, whose first argument is an ImpactReader.
+        """Starts a request: a function of a module, or a method, whose first argument is an ImpactReader.
 
-        What is returned waits for the answer. Either may raise IndexReadError if the shard is gone.
+        Returns a function that waits for the answer. Both may raise IndexReadError if the shard is gone.
         """
         return partial(question, self.reader, *args, **kwargs)
 
@@ -74,7 +74,7 @@ class Shard:
 
 
 def shard_name(number: int, count: int) -> str:
-    """The folder of a shard, as a build calls it.
+    """The name that a build gives to the folder of a shard.
 
     >>> shard_name(2, 7)
     'shard-00002-of-00007'
@@ -83,10 +83,10 @@ def shard_name(number: int, count: int) -> str:
 
 
 def shard_checksum(folder: Path) -> str:
-    """A checksum of an index: of its manifest and of its commit.
+    """A checksum of an index, computed from its manifest and its commit.
 
-    Lucene's commit names each file of the index with an id that no other index has, and each file has a checksum of its
-    own, which ``index --verify`` reads. So this checksum is quick to compute, and no other index has it.
+    Lucene's commit names each file of the index with a unique id, and each file has its own checksum, which ``index
+    --verify`` reads. So this checksum is quick to compute and unique to the index.
     """
     try:
         files = [folder / MANIFEST_NAME, *sorted(folder.glob("segments_*"))]
@@ -97,14 +97,14 @@ def shard_checksum(folder: Path) -> str:
 
 
 def write_shards(index: Path, entries: Sequence[ShardEntry]) -> None:
-    """Writes the list into the folder of the whole index."""
+    """Writes the list of shards into the folder of the whole index."""
     documents = sum(entry.documents for entry in entries)
     shards = [asdict(entry) for entry in entries]
     write_json(index / SHARDS_NAME, {"format_version": FORMAT_VERSION, "documents": documents, "shards": shards})
 
 
 def read_shards(index: Path) -> list[ShardEntry]:
-    """Reads the list. A list that names a shard twice, or lacks shards, is refused."""
+    """Reads the list of shards. Refuses a list that names a shard twice or lacks shards."""
     path = index / SHARDS_NAME
     try:
         listed = read_schema(_ShardList, path, FORMAT_VERSION, IndexReadError, _REMEDY)
@@ -126,7 +126,7 @@ def read_shards(index: Path) -> list[ShardEntry]:
 
 
 def checked_shard(folder: Path, entry: ShardEntry) -> Manifest:
-    """The manifest of a shard. Another index than the listed one is refused."""
+    """The manifest of a shard. Refuses an index that is not the listed shard."""
     if shard_checksum(folder) != entry.checksum:
         said = f"the shard is not the one that {SHARDS_NAME} names"
         raise IndexReadError(said, where=folder, remedy=_REMEDY)
@@ -138,7 +138,7 @@ def checked_shard(folder: Path, entry: ShardEntry) -> Manifest:
 
 
 def whole_manifest(index: Path, manifests: Mapping[str, Manifest]) -> Manifest:
-    """The manifest of the whole index, from those of its shards by path. They must agree on all but their counts."""
+    """The manifest of the whole index, made from the manifests of its shards. They may differ only in their counts."""
     (path, first), *others = manifests.items()
     for other, manifest in others:
         ours, theirs = (one.to_json() | {"documents": 0, "empty_documents": 0} for one in (first, manifest))
@@ -154,7 +154,7 @@ def whole_manifest(index: Path, manifests: Mapping[str, Manifest]) -> Manifest:
 
 
 def common_content(folders: Sequence[str | Path], fields: Sequence[str] = ()) -> tuple[str | None, set[str]]:
-    """The first id that two documents have, in whichever shards, and the filter fields that any document has."""
+    """The first id that two documents share, in any shards, and the filter fields that at least one document has."""
     paths = "\n".join(map(os.path.abspath, folders)).encode()
     union = java_class("io.compneg.ShardUnion")
     with java_errors(IndexReadError, "the shards cannot be read together"):

@@ -18,7 +18,7 @@ from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import OutputError
 
 LONGEST_TERM_BYTES = 32766
-"""Lucene's limit for a term, and so for an id, in UTF-8."""
+"""Lucene's limit for a term, and therefore for an id, in bytes of UTF-8."""
 
 _MEMORY_BUFFER_MB = 64.0
 _MILLISECONDS = 100
@@ -26,7 +26,7 @@ _MILLISECONDS = 100
 
 
 class _Exchange:
-    """A file in which bytes are passed to Java: in memory, or on the disk where the system has no such files."""
+    """A file for passing bytes to Java: in memory, or on disk if the system has no files in memory."""
 
     def __init__(self) -> None:
         self._on_disk = not hasattr(os, "memfd_create")
@@ -38,13 +38,12 @@ class _Exchange:
         self._file = open(number, "wb")  # noqa: SIM115
 
     def write(self, *parts: bytes) -> None:
-        """Writes from the start."""
+        """Writes from the start of the file."""
         self._file.seek(0)
         self._file.writelines(parts)
         self._file.flush()
 
     def close(self) -> None:
-        """Removes the file."""
         self._file.close()
         if self._on_disk:
             with suppress(OSError):
@@ -52,21 +51,21 @@ class _Exchange:
 
 
 class ImpactWriter:
-    """Writes an index from blocks of JSON lines. Use it as a context manager; what is not committed is lost.
+    """Writes an index from blocks of JSON lines. Use it as a context manager. Uncommitted documents are lost.
 
-    A line is ``{"id", "vector": {term: weight}}``; other fields do not matter. ``io.compneg.DocumentReader`` checks it
-    and makes impacts of the weights. The methods that write return the problems of the documents that could not be
-    indexed, each as ``file:line: what is wrong``, in the order of the lines. Because threads do the work, a problem may
-    be returned by a later call.
+    A line is ``{"id", "vector": {term: weight}}``; other fields are ignored. ``io.compneg.DocumentReader`` checks the
+    line and turns weights into impacts. The writing methods return the problems of documents that could not be indexed,
+    each as ``file:line: problem``, in the order of the lines. Threads do the work, so a later call may return a problem
+    of an earlier block.
 
     Args:
-        folder: An empty folder, or one with a commit to continue from.
-        settings: How the index is made. None for an impact scale is 1, and for threads 1.
-        name: The index's name in messages, by default the folder.
-        **changes: Fields of the settings, instead of such an object or to change it.
+        folder: An empty folder, or a folder with a commit from which to continue.
+        settings: The settings of the index. None means 1 for the impact scale and 1 for the threads.
+        name: The name of the index in messages; the default is the folder.
+        **changes: Fields of the settings. They replace ``settings``, or change it.
 
     Raises:
-        OutputError: The folder cannot be written, or the disk is full, here and in every method.
+        OutputError: The folder cannot be written, or the disk is full. Every method may raise this.
     """
 
     def __init__(
@@ -102,7 +101,6 @@ class ImpactWriter:
             raise
 
     def __enter__(self) -> ImpactWriter:
-        """Returns the writer itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -115,24 +113,24 @@ class ImpactWriter:
 
     @property
     def state(self) -> str | None:
-        """The state in the commit that is continued; None for a new index."""
+        """The state that the continued commit stored; None for a new index."""
         state: str | None = self._call(lambda java: java.state())
         return state
 
     @property
     def counts(self) -> tuple[int, int]:
-        """The documents written, and how many of them have no term; without the blocks that threads still work on."""
+        """The numbers of documents and of documents without a term, excluding blocks that threads still work on."""
         documents, empty = self._call(lambda java: java.counts())
         return documents, empty
 
     def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> list[str]:
-        """Adds documents; waits only while threads have too many blocks to work on.
+        """Adds documents. Waits only while too many blocks are in work.
 
         Args:
-            lines: JSON lines in UTF-8; blank ones count as lines.
-            file: Their file, for messages.
+            lines: JSON lines in UTF-8. Blank lines count as lines.
+            file: The file of the lines, for messages.
             first_line: The number of the first line in the file.
-            sources: What to store for each document, a line for each of ``lines``; by default the lines themselves.
+            sources: The sources to store, one line for each of ``lines``; the default is the lines themselves.
         """
         name = file.encode(errors="replace")
         self._exchange.write(name, lines, sources or b"")
@@ -145,15 +143,15 @@ class ImpactWriter:
         return self._collected(True)
 
     def commit(self, state: str | None = None) -> None:
-        """Makes durable what is in the index.
+        """Makes the current content of the index durable.
 
         Args:
-            state: For :attr:`state`, if a later process continues from this commit; None for a complete index.
+            state: The :attr:`state` for a later process that continues from this commit; None for a complete index.
         """
         self._call(lambda java: java.commit(state))
 
     def missing_field(self) -> str | None:
-        """The first of the filter fields that no document has; None if there is none."""
+        """The first filter field that no document has, or None."""
         field: str | None = self._call(lambda java: java.missingField())
         return field
 
@@ -167,14 +165,14 @@ class ImpactWriter:
         self._until(lambda java: java.optimized(_MILLISECONDS))
 
     def duplicate_ids(self, most: int = 2**31 - 1) -> list[str]:
-        """The first ids that several documents have, read from the index, so that memory holds no list of all ids."""
+        """The first ids that several documents share, read from the index, so no list of all ids is held in memory."""
         return _texts(self._call(lambda java: java.duplicateIds(most)))
 
     def find(self, lines: bytes, ids: Iterable[str]) -> list[tuple[int, str]]:
-        """Finds the good documents of these ids in a block of JSON lines.
+        """Finds valid documents with these ids in a block of JSON lines.
 
         Returns:
-            For each of them the number of its line, from 0, and its id.
+            The line number, from 0, and the id of each document found.
         """
         joined = "\n".join(checked_list("ids", ids)).encode()
         check_heap(len(lines) + len(joined))
@@ -182,22 +180,23 @@ class ImpactWriter:
         return [(int(number), docid) for number, _, docid in (line.partition(" ") for line in matches)]
 
     def delete(self, ids: Iterable[str], merge: bool = True) -> None:
-        """Removes all documents of these ids.
+        """Removes all documents with these ids.
 
         Args:
             ids: The ids.
-            merge: Rewrite what holds them; otherwise :meth:`optimize` does, and until then they are counted.
+            merge: Rewrite the affected segments now. Otherwise :meth:`optimize` does, and deleted documents are counted
+                until then.
         """
         joined = "\n".join(checked_list("ids", ids)).encode()
         check_heap(len(joined))
         self._call(lambda java: java.delete(joined, merge))
 
     def _collected(self, every: bool) -> list[str]:
-        """The problems of the documents that are done, when all are, or when there is room for more."""
+        """The problems of finished documents: of all documents, or until there is room for more."""
         return _texts(self._until(lambda java: java.collect(every, _MILLISECONDS)))
 
     def _until(self, done: Callable[[Any], Any]) -> Any:
-        """Calls a method that waits for a moment, until it has an answer, so that Python hears Ctrl-C between calls."""
+        """Repeats a call that waits for a short time until it returns an answer, so Python hears Ctrl-C in between."""
         while (answer := self._call(done)) is None or answer is False:
             pass
         return answer
@@ -206,7 +205,7 @@ class ImpactWriter:
         return java_errors(OutputError, "the index cannot be written", self._name)
 
     def _call(self, call: Callable[[Any], Any]) -> Any:
-        """Calls a method of the Java indexer, as :func:`~pyserini_compneg.lucene.gate.java_errors` asks for."""
+        """Calls a method of the Java indexer, as :func:`~pyserini_compneg.lucene.gate.java_errors` requires."""
         with self._java_errors():
             return call(self._indexer)
 
