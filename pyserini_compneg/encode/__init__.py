@@ -1,4 +1,4 @@
-"""Encoders: texts in, sparse vectors out. :mod:`.neural`, the encoders of models, is imported only when one is used."""
+"""Encoders turn texts into sparse vectors. :mod:`.neural`, with encoders that run models, is imported on first use."""
 
 from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder

@@ -1,9 +1,9 @@
 """BM25 as sparse vectors: impacts of documents and weights of queries whose dot product is BM25's score.
 
 score = Σ idf(t) · tf / (tf + k1 · (1 − b + b · length / average length)). The fraction, in (0, 1), is the document's
-weight for t; idf is the query's. With Anserini's English analysis and parameters (k1 0.9, b 0.4) an impact index of
-these weights ranks as Anserini's own BM25 does, but for one thing: Lucene rounds document lengths to one byte, and here
-they are exact. The rounding of impacts and of query weights changes next to nothing.
+weight for t; idf is the query's weight. With Anserini's English analysis and parameters (k1 0.9, b 0.4) an impact index
+of these weights ranks like Anserini's BM25, except that Lucene rounds document lengths to one byte and this package
+does not. Rounding impacts and query weights has almost no effect.
 
 Source: Robertson and Zaragoza 2009, with Lucene's idf, which is never negative.
 """
@@ -30,15 +30,16 @@ class Bm25DocumentEncoder:
     """The document side of BM25.
 
     Args:
-        average_length: Terms a document, on average over the documents that have any; see :func:`term_counts`.
+        average_length: The mean number of terms in a document, over documents with at least one term; see
+            :func:`term_counts`.
         k1: Saturation of the term frequency.
         b: Strength of the length normalisation, 0 to 1.
 
     Attributes:
-        settings: These, for the index's manifest.
+        settings: The parameters, for the index's manifest.
 
     Raises:
-        EncodingError: A parameter out of range.
+        EncodingError: A parameter is out of range.
     """
 
     impact_scale = IMPACT_SCALE
@@ -59,7 +60,7 @@ class Bm25DocumentEncoder:
         return map(self.encode_batch, batches)
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """The weights, in (0, 1), of the terms of each text; an empty vector for a text without terms."""
+        """The weights, in (0, 1), of the terms of each text. A text without terms has an empty vector."""
         return [self._weights(Counter(terms), len(terms)) for terms in analyze(texts)]
 
     def _weights(self, frequencies: Counter[str], length: int) -> dict[str, float]:
@@ -68,14 +69,14 @@ class Bm25DocumentEncoder:
 
 
 class Bm25QueryEncoder:
-    """The query side of BM25: idf times the term's frequency in the query. Terms that no document has are left out.
+    """The query side of BM25: idf times the term's frequency in the query. Terms without documents are left out.
 
     Args:
-        reader: The index; its document frequencies are the statistics.
-        ablation: One of ``ABLATIONS``. BM25 expands no query, so an ablation can only remove the weights.
+        reader: The index whose document frequencies give the idf.
+        ablation: One of ``ABLATIONS``. BM25 does not expand queries, so an ablation can only remove the weights.
 
     Raises:
-        EncodingError: An unknown ablation.
+        EncodingError: The ablation is unknown.
     """
 
     def __init__(self, reader: IndexReader, ablation: str | None = None) -> None:
@@ -83,7 +84,7 @@ class Bm25QueryEncoder:
         self._weighs = checked_ablation(ablation) in ("none", "no-expansion")
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """The weights, above 0, of the terms of each text; an empty vector where no term is known."""
+        """The weights, above 0, of the terms of each text. A text without known terms has an empty vector."""
         analysed = [Counter(terms) for terms in analyze(texts)]
         vocabulary = sorted(set().union(*analysed))
         documents = self._reader.field_document_count
@@ -107,12 +108,12 @@ def lucene_idf(document_frequency: int, documents: int) -> float:
 
 
 def average_length(files: Sequence[CollectionFile], fields: Sequence[str] | None = None, skip: bool = False) -> float:
-    """The mean number of terms of the documents that have any; 1 where none has."""
+    """The mean number of terms in a document, over documents with at least one term; 1 if there are none."""
     return mean_length([count_terms(Part(files), fields, skip)])
 
 
 def mean_length(counts: Iterable[tuple[int, int]]) -> float:
-    """The mean length of documents from the counts of the parts of a collection, whatever its parts are.
+    """The mean document length of a collection, from (terms, documents) of its parts, however it is divided.
 
     >>> mean_length([(10, 2), (5, 1)])
     5.0
@@ -122,7 +123,7 @@ def mean_length(counts: Iterable[tuple[int, int]]) -> float:
 
 
 def count_terms(part: Part, fields: Sequence[str] | None = None, skip: bool = False) -> tuple[int, int]:
-    """The number of terms in a part, and of documents that have any. ``skip`` leaves out bad documents."""
+    """The numbers of terms and of documents with terms in a part. ``skip`` leaves out bad documents."""
     terms = documents = 0
     with progress(None, None, " docs", "counting terms") as bar:
         for block in iter_collection_blocks(part):
@@ -137,5 +138,5 @@ def count_terms(part: Part, fields: Sequence[str] | None = None, skip: bool = Fa
 
 
 def term_counts(texts: Sequence[str]) -> list[int]:
-    """How many terms each text has after analysis, for the average length."""
+    """The number of terms in each text after analysis, for the average length."""
     return [len(terms) for terms in analyze(texts)]

@@ -1,4 +1,4 @@
-"""Vectors of queries that are encoded already: in a file that the user names, or in the cache."""
+"""Encoded queries: vectors that are looked up in a file that the user names, or in the cache."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _logger = logging.getLogger(__name__)
 
 
 class CachedQueryEncoder:
-    """Looks atoms up in JSON Lines of ``{"text", "vector"}``. ``contents`` or ``query`` may stand for ``text``.
+    """Looks up atoms in JSON Lines of ``{"text", "vector"}``. The key ``contents`` or ``query`` may replace ``text``.
 
     Args:
         path: The file, plain or gzip.
 
     Attributes:
-        name: The model that made the vectors, where the file says it.
+        name: The model that made the vectors, if the file names it.
 
     Raises:
-        InputError: A missing file, one without atoms, or a line that is no JSON object.
-        EncodingError: A line without text or vector, a bad weight, a text with two vectors, or two models in one file.
+        InputError: The file is missing or has no atoms, or a line is not a JSON object.
+        EncodingError: A line lacks a text or a vector, a weight is bad, a text has two vectors, or there are two models.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -61,7 +61,7 @@ class CachedQueryEncoder:
         """The vector of each text.
 
         Raises:
-            EncodingError: A text that the file does not have.
+            EncodingError: The file does not contain a text.
         """
         texts = checked_list("texts", texts)
         missing = next((text for text in texts if text.strip() not in self._vectors), None)
@@ -78,9 +78,9 @@ class CachedQueryEncoder:
 
 
 class VectorCache:
-    """Vectors by text, in a file that several processes may use at once.
+    """A cache of vectors by text, in a file that several processes may use at once.
 
-    Where the file cannot be read or written, a warning says so once, and all texts are encoded.
+    If the file cannot be read or written, one warning is logged, and all texts are encoded.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Encodes a collection to files of vectors, which ``index`` takes. Several machines can each encode a shard."""
+"""Encodes a collection into files of vectors for ``index``. Several machines can each encode a shard."""
 
 from __future__ import annotations
 
@@ -47,22 +47,22 @@ Existing = Literal["refuse", "resume", "overwrite", "resume or overwrite"]
 
 @dataclass(frozen=True, slots=True)
 class EncodeSettings:
-    """How a collection is encoded.
+    """The settings of encoding a collection.
 
     Attributes:
-        shard_id: Which shard is encoded: every ``shard_num``-th line of the collection, from line ``shard_id`` on.
+        shard_id: The number of the shard: every ``shard_num``-th line of the collection, from line ``shard_id`` on.
         shard_num: The number of shards.
-        existing: What to do if the file, or unfinished work on it, is there already. ``refuse`` raises an OutputError.
-            ``resume`` continues unfinished work; if something has changed since, it raises an OutputError.
-            ``overwrite`` replaces the file, and discards unfinished work. ``resume or overwrite`` replaces the file,
-            and continues unfinished work.
-        fields: The fields that make a document's text; None for ``contents``, or ``title`` and ``text``.
-        collection_format: ``jsonl``, ``json``, ``csv`` or ``tsv``; None to tell by the names of the files, and by how
-            they begin.
+        existing: How to treat an existing file or unfinished work. ``refuse`` raises an OutputError. ``resume``
+            continues unfinished work, and raises an OutputError if something has changed since. ``overwrite`` replaces
+            the file and discards unfinished work. ``resume or overwrite`` replaces the file and continues unfinished
+            work.
+        fields: The fields that make up a document's text; None for ``contents``, or ``title`` and ``text``.
+        collection_format: ``jsonl``, ``json``, ``csv`` or ``tsv``; None to detect the format from the names and first
+            bytes of the files.
         model_options: How the model is run; None for the defaults.
 
     Raises:
-        ArgumentError: A number out of its range, or a single field that is not a list.
+        ArgumentError: A number is out of its range, or ``fields`` is a single text instead of a list.
     """
 
     shard_id: int = option(0, "which shard, from 0 (default 0)", WHOLE, metavar="I")
@@ -84,12 +84,11 @@ class EncodeSettings:
 
     @property
     def may_overwrite(self) -> bool:
-        """Whether a file that is there may be replaced, and unfinished work discarded."""
+        """Whether an existing file may be replaced, and unfinished work discarded."""
         return self.existing in ("overwrite", "resume or overwrite")
 
     @property
     def may_resume(self) -> bool:
-        """Whether unfinished work may be continued."""
         return self.existing in ("resume", "resume or overwrite")
 
     def path(self, output: str | Path) -> Path:
@@ -106,29 +105,29 @@ def encode_collection(
     model: DocumentEncoder | None = None,
     **options: Any,
 ) -> Path:
-    """Encodes the texts of a collection. The file of their vectors is written atomically.
+    """Encodes the texts of a collection. The file of vectors is written atomically.
 
-    Its lines are JSON, ``{"id", "contents", "vector", "encoder"}``, in the order of the collection. Vectors are saved
-    every few hundred documents, so that a killed run can be resumed.
+    The lines of the file are JSON, ``{"id", "contents", "vector", "encoder"}``, in the order of the collection. Vectors
+    are saved every few hundred documents, so that a killed run can be resumed.
 
     Args:
         collection: A file of JSON Lines, of a JSON list, of CSV or of TSV, plain or gzip, or a folder of such files.
-        output: The folder for the file; made if there is none.
+        output: The folder for the file. It is created if necessary.
         encoder: A model, as a folder or as a name of the Hugging Face hub, or ``bm25+MODEL``.
-        settings: How the collection is encoded; None for what the other arguments say.
-        model: The model if it is loaded already; ``encoder`` is only its name then.
+        settings: The settings; None if the other arguments give them.
+        model: A loaded model. Then ``encoder`` only names it.
         **options: The fields of :class:`EncodeSettings`, such as ``existing="overwrite"``.
 
     Returns:
         The file.
 
     Raises:
-        ArgumentError: As :class:`EncodeSettings`.
-        InputError: A bad document, or none at all.
-        EncodingError: A model that cannot be used.
-        DownloadError: A model that cannot be downloaded from the hub.
-        OutputError: The file exists; there is unfinished work, and ``existing`` is ``refuse``, or the work has other
-            settings; or the folder cannot be written.
+        ArgumentError: See :class:`EncodeSettings`.
+        InputError: A document is bad, or there are no documents.
+        EncodingError: The model cannot be used.
+        DownloadError: The model cannot be downloaded from the hub.
+        OutputError: The file exists, unfinished work exists and ``existing`` is ``refuse``, unfinished work has other
+            settings, or the folder cannot be written.
     """
     return encode_shard(collection, output, encoder, settings or EncodeSettings(**options), model)
 
@@ -141,10 +140,10 @@ def encode_shard(
     model: DocumentEncoder | None = None,
     counted: Mapping[str, Any] | None = None,
 ) -> Path:
-    """See :func:`encode_collection`.
+    """Encodes one shard; see :func:`encode_collection`.
 
-    ``counted`` is what is known of the whole collection already: its ``sources``, how many ``documents`` each shard
-    has, and the average ``length`` of a document for BM25.
+    ``counted`` contains known counts of the whole collection: its ``sources``, the number of ``documents`` of each
+    shard, and the average ``length`` of a document for BM25.
     """
     path, fields = settings.path(output), settings.fields
     check_output(path, settings.may_overwrite)  # these errors come before a model is loaded
@@ -184,7 +183,7 @@ def _document_encoder(encoder: str, settings: EncodeSettings, part: Part, length
     model = ModelDocumentEncoder(load_checkpoint(name, settings.model_options), settings.model_options)
     if not hybrid:
         return model
-    # The average length is that of all shards, so that they make one index.
+    # The average length is computed over all shards, so that they can make one index.
     return HybridDocumentEncoder(Bm25DocumentEncoder(length or average_length(part.files, settings.fields)), model)
 
 
@@ -204,10 +203,10 @@ def count_documents(part: Part, fields: Sequence[str] | None = None, shards: int
 
 
 def _check_other_shards(path: Path, about: Mapping[str, Any], overwrite: bool) -> None:
-    """Refuses a folder with vectors of another model, or of one with other settings."""
+    """Refuses a folder with vectors of another model, or of the same model with other settings."""
     others = [file for file in path.parent.glob("vectors-*.jsonl.gz") if file != path]
     there = read_about(path.with_name(VECTORS_FILE)) if others or not overwrite else None
-    if there and about["settings"].get("model"):  # each machine may have the model in a folder of its own
+    if there and about["settings"].get("model"):  # the folder of the model may differ between machines
         there["encoder"] = about["encoder"]
     if there and there != about:
         raise OutputError(

@@ -20,10 +20,10 @@ from pyserini_compneg.support.staging import locked, output_errors, parent_folde
 from pyserini_compneg.support.vectors import dot, norm
 
 TOLERANCE = 1e-4
-"""How much a weight of an fp32 export may differ from torch's, relative to the larger of 1 and the weight."""
+"""How much a weight of an fp32 export may differ from torch, relative to the larger of 1 and the weight."""
 
 LEAST_COSINE = {"int8": 0.95, "fp16": 0.999}
-"""How alike the vectors of a lower precision must be to torch's, on average over the samples."""
+"""The smallest mean cosine between vectors of a lower precision and torch's vectors, over the samples."""
 
 _LEAD = (
     "The film follows a retired spy who is called back to Vienna, where an old friend has vanished with a list of "
@@ -40,19 +40,19 @@ SAMPLES = (
     _LEAD,
     _LEAD * 20,
 )
-"""Texts of one token and of more than any model reads, so that padding and cutting are part of the comparison."""
+"""Texts from one token to more than any model reads, so that the comparison covers padding and truncation."""
 
 _logger = logging.getLogger(__name__)
 
 
 def exported_folder(side: NeuralSide, precision: str = "fp32") -> Path:
     """The folder for the export of a model. It may not exist yet."""
-    graph = replace(side, prompt="", lowercase=False, own_terms=None)  # none of these is part of the network
+    graph = replace(side, prompt="", lowercase=False, own_terms=None)  # these are not part of the network
     return cache_home() / "models" / f"{model_hash(graph)}-{precision}"
 
 
 def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False) -> Path:
-    """The folder of the export of a model, which is made if it is missing or has to be ``fresh``."""
+    """The folder of the export of a model. The export is made if it is missing or must be ``fresh``."""
     if has := side.exported_in:
         if fresh or precision != has:
             raise EncodingError(
@@ -71,9 +71,9 @@ def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False)
 
 
 def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: Path) -> None:
-    """Writes a folder like the checkpoint's, with exports in place of weights. It is used as a checkpoint is.
+    """Writes a folder like the checkpoint's, with exports in place of weights. It can be used as a checkpoint.
 
-    Weights of other formats, and hidden files, are left out, too.
+    Weights of other formats, and hidden files, are left out.
     """
     if output.exists():
         raise OutputError("exists already", where=output, remedy="name another folder")
@@ -94,12 +94,12 @@ def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: 
         for place, export in zip(places, exports, strict=True):
             for name in (MODEL_FILE, TOKENIZER_FILE):
                 shutil.copyfile(export / name, made / place / name)
-            report = {key: value for key, value in read_report(export).items() if key != "model"}  # a path
+            report = {key: value for key, value in read_report(export).items() if key != "model"}  # the model is a path
             (made / place / REPORT_FILE).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 
 def read_report(folder: Path) -> dict[str, Any]:
-    """The report of an export: ``width``, the columns of its vectors, and its differences from torch."""
+    """The report of an export: ``width``, the number of its columns, and its differences from torch."""
     try:
         report: dict[str, Any] = json.loads((folder / REPORT_FILE).read_text(encoding="utf-8"))
         whole = type(report["width"]) is int and report["hash"] == _graph_hash(folder)
@@ -120,7 +120,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _make(side: NeuralSide, precision: str, folder: Path) -> None:
-    """Exports a model into a temporary folder, which takes its final name if the vectors are those of torch."""
+    """Exports a model into a temporary folder, which is renamed to its final name if the vectors match torch's."""
     from pyserini_compneg.encode.networks import TorchModel, write_graph
 
     _logger.info("exporting %s to ONNX (%s), once; it is kept in %s", side.folder, precision, folder.parent)
@@ -148,7 +148,7 @@ def _make(side: NeuralSide, precision: str, folder: Path) -> None:
 
 
 def check_likeness(precision: str, largest_difference: float, mean_cosine: float) -> None:
-    """Refuses an export whose vectors differ too much from torch's."""
+    """Refuses an export whose vectors differ too much from torch's vectors."""
     if precision == "fp32" and not largest_difference <= TOLERANCE:
         said = f"the export's weights differ from torch's by {largest_difference:.2g}, more than {TOLERANCE:g}"
         raise EncodingError(said, remedy="choose --backend torch")
@@ -158,7 +158,7 @@ def check_likeness(precision: str, largest_difference: float, mean_cosine: float
 
 
 def compare(original: SparseModel, export: SparseModel, tokenizer: TextTokenizer) -> tuple[float, float]:
-    """The largest difference of a weight, relative to the larger of 1 and the weight; and the mean cosine of a text."""
+    """The largest difference of a weight, relative to the larger of 1 and the weight, and the mean cosine of texts."""
     ids, terms = tokenizer(SAMPLES).ids, tokenizer.terms
     pairs = list(zip(encode_tokens(original, ids, terms), encode_tokens(export, ids, terms), strict=True))
     weights = [weight for pair in pairs for vector in pair for weight in vector.values()]

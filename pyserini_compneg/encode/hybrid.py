@@ -1,9 +1,9 @@
-"""BM25 and a model in one vector, ``bm25+MODEL``: the terms of the two spaces stay apart, and their scores are added.
+"""Hybrid encoders, ``bm25+MODEL``: BM25 and a model in one vector. Their terms stay separate; their scores are added.
 
-A term of the model stands in the vector with ``PREFIX`` before it. All weights of a document have BM25's impact scale.
-The query's weights of the model are multiplied by the *model weight*, so that the share of each space is chosen by the
-one who searches, and no document is encoded again. The composed query is one vector for every operator. Operators that
-compare weights of terms, as CPT does for the heaviest, so compare what a document's weight of 1 would add to its score.
+In the vector, the model's terms have the prefix ``PREFIX``. All weights of a document have BM25's impact scale. The
+query's model weights are multiplied by the *model weight*, so the balance is chosen at search time, without encoding
+documents again. Every operator sees a composed query as one vector. Operators that compare weights of terms, as CPT
+does to find the heaviest, therefore compare how much a document weight of 1 would add to the score.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from pyserini_compneg.support.vectors import COMPLEMENT_SIGN, PAIR_SIGN, is_numb
 
 BM25 = "bm25"
 HYBRID = f"{BM25}+"
-"""How the name of a hybrid encoder begins; the model's name follows."""
+"""The prefix of the name of a hybrid encoder. The model's name follows."""
 
 PREFIX = "@"
-"""Before each term of the model. Lucene's English analysis ends a word at this sign, so no term of BM25 has it."""
+"""The prefix of each term of the model. Lucene's English analysis splits words at this sign, so no BM25 term has it."""
 
 MODEL_WEIGHT = 0.2
 
@@ -33,10 +33,10 @@ class DocumentEncoder(Protocol):
     """Makes vectors of documents' texts.
 
     Attributes:
-        impact_scale: Impact = round(weight * impact_scale), unless the user says otherwise.
-        settings: What the vectors depend on, for the index's manifest.
+        impact_scale: Impact = round(weight * impact_scale), unless the user gives another scale.
+        settings: All settings that the vectors depend on, for the index's manifest.
         signed: Whether weights may be negative.
-        most_lines: The number of documents that are best encoded together; None for all that are read together.
+        most_lines: The number of documents to encode together; None for all that are read together.
     """
 
     impact_scale: float
@@ -45,11 +45,11 @@ class DocumentEncoder(Protocol):
     most_lines: int | None
 
     def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
-        """The vectors of batches of texts, in their order."""
+        """The vectors of batches of texts, in the order of the texts."""
 
 
 class HybridDocumentEncoder:
-    """The document side of BM25 and a model. The impact scale is that of BM25."""
+    """The document side of BM25 and a model. The impact scale is BM25's."""
 
     def __init__(self, bm25: Bm25DocumentEncoder, model: DocumentEncoder) -> None:
         self._bm25, self._model = bm25, model
@@ -64,7 +64,7 @@ class HybridDocumentEncoder:
 
 
 class HybridQueryEncoder:
-    """The query side of BM25 and a model, whose weights are multiplied by ``model_weight``; 0 means BM25 alone."""
+    """The query side of BM25 and a model. The model's weights are multiplied by ``model_weight``; 0 is BM25 alone."""
 
     def __init__(self, bm25: QueryEncoder, model: QueryEncoder, model_weight: float) -> None:
         self._bm25, self._model, self._weight = bm25, model, model_weight
@@ -75,7 +75,7 @@ class HybridQueryEncoder:
 
 
 def joined(bm25: Mapping[str, float], model: Mapping[str, float], factor: float = 1.0) -> dict[str, float]:
-    """One vector of two: the second times a factor, with its terms after ``PREFIX``.
+    """Joins two vectors. The second is multiplied by a factor, and its terms get the prefix ``PREFIX``.
 
     >>> joined({"comedi": 2.0}, {"comedy": 3.0, "##s": 1.0}, 0.5)
     {'comedi': 2.0, '@comedy': 1.5, '@##s': 0.5}
@@ -86,7 +86,7 @@ def joined(bm25: Mapping[str, float], model: Mapping[str, float], factor: float 
 
 
 def side(term: str) -> str:
-    """The space of a term, ``bm25`` or ``model``; ``both`` for a pair of terms from both, and for many pairs in one.
+    """The space of a term, ``bm25`` or ``model``. Pairs of terms from both, and many pairs in one, give ``both``.
 
     >>> side("comedi"), side("@comedy"), side("@comedy∩spi")
     ('bm25', 'model', 'both')
@@ -97,13 +97,13 @@ def side(term: str) -> str:
 
 
 def split_name(name: str) -> tuple[bool, str]:
-    """Whether an encoder's name is that of a hybrid, and the name of its model, or else the whole name.
+    """Whether an encoder's name is a hybrid's, and the name of the model. Other names are returned whole.
 
     >>> split_name("bm25+naver/splade-v3"), split_name("naver/splade-v3")
     ((True, 'naver/splade-v3'), (False, 'naver/splade-v3'))
 
     Raises:
-        EncodingError: A hybrid without a model.
+        EncodingError: The hybrid's name lacks a model.
     """
     if not name.startswith(HYBRID):
         return False, name
@@ -113,10 +113,10 @@ def split_name(name: str) -> tuple[bool, str]:
 
 
 def checked_weight(weight: object) -> float:
-    """The model weight, the default for None.
+    """The model weight, or the default weight for None.
 
     Raises:
-        EncodingError: Not a finite number, or negative.
+        EncodingError: The weight is negative or not a finite number.
     """
     if weight is None:
         return MODEL_WEIGHT

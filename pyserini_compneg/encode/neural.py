@@ -26,7 +26,7 @@ _logger = logging.getLogger(__name__)
 
 
 def checkpoint_hash(checkpoint: Checkpoint) -> str:
-    """The hash of the side that encodes documents, by which an index knows its model."""
+    """The hash of the side that encodes documents. An index identifies its model by this hash."""
     side = checkpoint.document
     if isinstance(side, StaticSide):
         raise EncodingError("has no network for documents, so it cannot index them", where=checkpoint.name)
@@ -47,7 +47,7 @@ def document_settings(checkpoint: Checkpoint, options: ModelOptions | None) -> M
 
 
 class ModelQueryEncoder:
-    """Encodes queries. Each text is encoded once; its vector is kept in a cache that processes share."""
+    """Encodes queries. Each text is encoded once; its vector is cached in a file that processes share."""
 
     def __init__(
         self, checkpoint: Checkpoint, options: ModelOptions | None = None, ablation: str | None = None
@@ -84,7 +84,7 @@ class ModelQueryEncoder:
         return vectors
 
     def _full(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """The vectors of the model. Texts that are not cached are encoded in one call."""
+        """The complete vectors of the model. Texts that are not cached are encoded in one call."""
         known = self._cache.get(texts) if self._cache else {}
         unknown = [text for text in texts if text not in known]
         if unknown:
@@ -119,7 +119,7 @@ class ModelQueryEncoder:
 
 
 class ModelDocumentEncoder:
-    """Encodes documents; a text of white space has an empty vector. ``most_lines`` are sorted by length together."""
+    """Encodes documents. A blank text has an empty vector. ``most_lines`` documents are sorted by length together."""
 
     impact_scale = IMPACT_SCALE
     most_lines: int | None = 512
@@ -136,9 +136,9 @@ class ModelDocumentEncoder:
         return next(self.stream([texts]))
 
     def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
-        """The vectors of batches of texts, in their order; the next batch is tokenised while one is encoded.
+        """The vectors of batches of texts, in the order of the texts. While a batch is encoded, the next is tokenised.
 
-        A batch of some hundreds is best: its texts are sorted by length, so that little is computed for padding.
+        Batches of some hundreds are best: the texts of a batch are sorted by length, so little padding is computed.
         """
         cut = 0
         waiting: deque[Future[TokenIds]] = deque()
@@ -155,7 +155,7 @@ class ModelDocumentEncoder:
             _logger.warning("%d documents have more than %s tokens, and are cut off there", cut, length)
 
     def _tokenize(self, texts: Sequence[str]) -> TokenIds:
-        """The tokens of texts; a blank text has none."""
+        """The tokens of texts; a blank text has no tokens."""
         texts = checked_list("texts", texts)
         tokens = self._encoder.tokenize(texts)
         ids = [ids if text and not text.isspace() else [] for text, ids in zip(texts, tokens.ids, strict=True)]

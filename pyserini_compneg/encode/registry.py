@@ -1,4 +1,4 @@
-"""Chooses the query encoder from ``--encoder`` and an index's manifest, and refuses an encoder of another index."""
+"""Chooses the query encoder from ``--encoder`` and the index's manifest. Refuses the encoder of another index."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from pyserini_compneg.support.vectors import without_terms
 
 _TELLING_DOCUMENTS = 100
 _FOREIGN = ("the", "of", "and", "##s", "##ing", "##er", "[CLS]")
-"""Stop words, and word pieces of BERT: terms that Lucene's English analysis never gives."""
+"""Stop words, and BERT's word pieces: terms that Lucene's English analysis never gives."""
 
 _ENGLISH = ("time", "year", "result", "show", "state", "work", "group", "person", "studi", "world", "film", "call")
-"""Terms that it gives of most English collections."""
+"""Terms that Lucene's English analysis gives for most English collections."""
 
 _logger = logging.getLogger(__name__)
 
@@ -42,22 +42,22 @@ def query_encoder(
 
     Args:
         name: ``bm25``; a JSON Lines file of encoded atoms; a model, as a folder or as a name of the Hugging Face hub;
-            ``bm25+MODEL``; or None, for the one that the manifest names.
-        reader: The index; None where there is none. The encoder is not checked then.
-        model_options: How a model is run; None for the defaults.
+            ``bm25+MODEL``; or None, for the encoder that the manifest names.
+        reader: The index. Without an index, None, the encoder is not checked.
+        model_options: The options for running a model; None for the defaults.
         ablation: The part of query vectors that is left out, one of ``ABLATIONS``; None for nothing.
-        model_weight: What the weights of the model of ``bm25+MODEL`` are multiplied by; None for the default.
+        model_weight: Multiplies the weights of the model of ``bm25+MODEL``; None for the default.
 
     Raises:
-        IndexFormatError: The encoder is not that of the index or needs one, or none is named anywhere.
+        IndexFormatError: The encoder is not the index's encoder, the encoder needs an index, or no encoder is named.
         EncodingError: The encoder is unknown, or cannot be used.
-        DownloadError: A model that cannot be downloaded from the hub.
+        DownloadError: The model cannot be downloaded from the hub.
     """
     manifest = reader.manifest if reader else None
     if name is None and reader is not None and manifest is not None:
         name = manifest.encoder
         model = Path(split_name(name)[1])
-        if model.is_file() or ".." in model.parts:  # a build writes whole paths, and only those of models
+        if model.is_file() or ".." in model.parts:  # a build writes absolute paths, and only of models
             raise IndexFormatError(f"its encoder {name!r} is no model, so name the --encoder", where=reader.folder)
     if name is None:
         reason = f"{reader.folder}: has no compneg.json (stock Anserini built it)" if reader else "there is no index"
@@ -85,7 +85,7 @@ def query_encoder(
 
 
 class RareTerms:
-    """An encoder without the terms whose ln(documents / documents with it) is ``min_idf`` or lower, as in Pyserini."""
+    """An encoder without the terms whose ln(documents / document frequency) is ``min_idf`` or lower, as in Pyserini."""
 
     def __init__(self, encoder: QueryEncoder, reader: IndexReader, min_idf: float) -> None:
         self._encoder, self._reader, self._min_idf = encoder, reader, min_idf
@@ -105,7 +105,7 @@ def _cached(name: str, reader: IndexReader | None) -> CachedQueryEncoder:
     if encoder.name is None and manifest is not None and manifest.encoder != BM25:
         _logger.warning('%s does not say its "encoder"; taking it for %s, as the index is', name, manifest.encoder)
     elif reader is not None:
-        path = Path(name)  # the file that says more of the vectors stands beside those that encode made
+        path = Path(name)  # `encode` writes a file with the settings beside its vectors
         about = read_about(path.with_name(VECTORS_FILE)) if SHARD_NAME.fullmatch(path.name) else {}
         _check(encoder.name or name, manifest, reader.folder, about.get("settings", {}).get("model"))
     if encoder.name is None and reader and manifest and split_name(manifest.encoder)[0]:
@@ -142,13 +142,13 @@ def _model(
     encoder = ModelQueryEncoder(checkpoint, options, ablation)
     if not hybrid or reader is None:
         return encoder
-    if model is None:  # nothing says what the index was made with
+    if model is None:  # the encoder of the index is unknown
         _check_spaces(name, reader, encoder)
     return HybridQueryEncoder(Bm25QueryEncoder(reader, ablation), encoder, weight)
 
 
 def _check_spaces(name: str, reader: IndexReader, model: QueryEncoder) -> None:
-    """Refuses an index of unknown origin that lacks one of the two spaces. A small index is not checked."""
+    """Refuses an index of unknown origin that lacks terms of one of the two spaces. Small indexes are not checked."""
     if reader.field_document_count < _TELLING_DOCUMENTS:
         return
     (vector,) = model.encode_batch([" ".join((*_ENGLISH, "study"))])
@@ -160,7 +160,7 @@ def _check_spaces(name: str, reader: IndexReader, model: QueryEncoder) -> None:
 
 
 def made_by(encoder: str, settings: Mapping[str, object], name: str, model: object = None) -> bool:
-    """Whether ``name`` is the encoder of a manifest: by its name, by its path, or by the content of its files."""
+    """Whether ``name`` is the encoder of a manifest: by its name, its path, or the content of its files."""
     (hybrid, made), (is_hybrid, own) = split_name(encoder), split_name(name)
     if hybrid != is_hybrid:
         return False
@@ -186,7 +186,7 @@ def _check(name: str, manifest: Manifest | None, folder: Path, model: object = N
 
 
 def _warn_of_looks(reader: IndexReader) -> None:
-    """Warns of an index without a manifest that does not look like one of BM25. A small index is not checked."""
+    """Warns if an index without a manifest does not look like a BM25 index. Small indexes are not checked."""
     if reader.manifest is not None or reader.field_document_count < _TELLING_DOCUMENTS:
         return
     foreign, english = (
@@ -194,7 +194,7 @@ def _warn_of_looks(reader: IndexReader) -> None:
         for terms in (_FOREIGN, _ENGLISH)
     )
     remedy = "name the model that made it as --encoder"
-    # A few documents may have one: the stem of "ands" is a stop word.
+    # A few documents may have such a term: the stem of "ands" is a stop word.
     if foreign := [pair for pair in foreign if pair[1] > reader.field_document_count / 20]:
         said = f"it has the term {foreign[0][0]!r}, which Lucene's English analysis never gives; {remedy}"
     elif not english:

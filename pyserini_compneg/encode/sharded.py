@@ -29,7 +29,7 @@ from pyserini_compneg.support.progress import Runner, in_turn
 from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
 PLAN_FILE = ".vectors.plan"
-"""The file beside the shards that says what all of them are made of. It stays, so that another run can tell."""
+"""The file beside the shards that records their origin. It stays after the run, so another run can check it."""
 
 _REMEDY = "give --overwrite to start anew, or another --output"
 
@@ -44,12 +44,11 @@ def encode_in_shards(
     settings: EncodeSettings | None = None,
     **options: Any,
 ) -> list[Path]:
-    """Encodes a collection in shards, each into the file that ``encode_collection`` makes of it, byte for byte.
+    """Encodes a collection in shards. Each file equals the file that ``encode_collection`` writes for the shard.
 
-    All documents are read and checked before the first is encoded. With ``existing="overwrite"`` the shards that are
-    there are deleted when all that can be checked is good. With ``"resume"`` shards of the same plan are kept, and
-    unfinished ones are continued. All processes of ``run`` must reach the collection, the folder and the model by their
-    paths.
+    All documents are read and checked before the first is encoded. With ``existing="overwrite"`` the existing shards
+    are deleted after all checks have passed. With ``"resume"`` shards of the same plan are kept, and unfinished shards
+    are continued. All processes of ``run`` must reach the collection, the folder and the model by the same paths.
     """
     check_number_of_shards(shards)
     settings, folder = settings or EncodeSettings(**options), Path(output)
@@ -97,7 +96,7 @@ def _check_folder(paths: Sequence[Path], settings: EncodeSettings) -> None:
 
 
 def _continued(folder: Path, plan: Mapping[str, Any], paths: Sequence[Path], overwrite: bool) -> Any:
-    """The record of an earlier run of the same plan; None without such a run, or if it is to be overwritten."""
+    """The record of an earlier run of the same plan; None if there is no such run, or if it is to be overwritten."""
     record: Any = None
     with suppress(OSError, ValueError, RecursionError):
         record = json.loads((folder / PLAN_FILE).read_text(encoding="utf-8"))
@@ -106,7 +105,7 @@ def _continued(folder: Path, plan: Mapping[str, Any], paths: Sequence[Path], ove
             return None
         raise OutputError("nothing says what its shards are made of", where=folder, remedy=_REMEDY)
     before = record["plan"]
-    # A model is known by its hash, wherever its folder is now.
+    # A model is identified by its hash, so its folder may change.
     if changed := ", ".join(name for name in plan if name != "encoder" and plan[name] != before.get(name)):
         if overwrite:
             return None
@@ -125,8 +124,8 @@ def _is_plan(record: Any) -> bool:
 
 
 def _begin(folder: Path, record: Mapping[str, Any], replaced: Sequence[Path]) -> None:
-    """Removes the shards that are replaced and writes the record, by which the run can be continued."""
-    (folder / PLAN_FILE).unlink(missing_ok=True)  # first: no shard may ever stand beside a plan that is not its own
+    """Removes the replaced shards and writes the record from which the run can be continued."""
+    (folder / PLAN_FILE).unlink(missing_ok=True)  # first: a shard must never be beside another plan
     for path in [*replaced, folder / VECTORS_FILE] if replaced else ():
         path.unlink(missing_ok=True)
         clear_unfinished(path)
@@ -135,7 +134,7 @@ def _begin(folder: Path, record: Mapping[str, Any], replaced: Sequence[Path]) ->
 
 
 def model_settings(name: str, options: ModelOptions | None) -> dict[str, Any]:
-    """The settings that determine the vectors of a model; a runner can call this anywhere."""
+    """The settings that determine the vectors of a model. A runner can call this function on any machine."""
     from pyserini_compneg.encode.neural import document_settings
 
     return dict(document_settings(load_checkpoint(name, options), options))
@@ -150,6 +149,6 @@ def _encode_missing(
         try:
             encode_shard(collection, output, encoder, settings, counted=counted)
         except OutputError:
-            if not path.exists():  # a process that was taken for lost may just have finished it
+            if not path.exists():  # a process that seemed lost may just have finished the shard
                 raise
     return socket.gethostname()

@@ -1,4 +1,4 @@
-"""Encodes texts with one side of a model, that of documents or that of queries."""
+"""Encodes texts with one side of a model, for documents or for queries."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pyserini_compneg.support.errors import EncodingError
 
 
 class SideEncoder:
-    """Texts in, vectors out, for one side of a model.
+    """Turns texts into vectors, with one side of a model.
 
-    Without a network, each token of a text has the weight of its term, however often it occurs. With a network and
+    Without a network, each token of a text has the weight of its term, regardless of its frequency. With a network and
     weights, a vector has only terms of the text, times these weights.
     """
 
@@ -33,7 +33,7 @@ class SideEncoder:
         self._batch_size = batch_size
 
     def tokenize(self, texts: Sequence[str]) -> TokenIds:
-        """The tokens of texts, for :meth:`encode_tokens`. It may run in another thread while the model runs."""
+        """The tokens of texts, for :meth:`encode_tokens`. Another thread may tokenize while the model runs."""
         return self._tokenizer(texts)
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
@@ -53,14 +53,14 @@ class SideEncoder:
         ]
 
     def own_terms(self, texts: Sequence[str]) -> list[list[str]]:
-        """The terms of each text's own tokens, each once, without special tokens and the prompt."""
+        """The distinct terms of each text's own tokens, without special tokens and the prompt."""
         terms, special = self._tokenizer.terms, self._tokenizer.special
         tokens = self._tokenizer(texts, prompted=False).ids
         return [[terms[number] for number in dict.fromkeys(ids) if number not in special] for ids in tokens]
 
 
 def load_side(side: Side, options: ModelOptions) -> SideEncoder:
-    """Loads one side of a model. The onnx backend exports it first if that was not done before."""
+    """Loads one side of a model. The onnx backend exports it first if necessary."""
     if options.max_length is not None and options.max_length > side.longest:
         said = f"can read {side.longest} tokens of a text, not --max-length {options.max_length}"
         raise EncodingError(said, where=side.folder)

@@ -1,4 +1,4 @@
-"""Models of the Hugging Face hub: their files, their tokenizers, and how they are run."""
+"""Models of the Hugging Face hub: reads their files, tokenizes texts and runs the models."""
 
 from pyserini_compneg.encode.models.cache import cache_home, model_hash
 from pyserini_compneg.encode.models.checkpoint import (

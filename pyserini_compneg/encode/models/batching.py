@@ -1,4 +1,4 @@
-"""Batches of texts of like length, so that little of what a model computes is padding."""
+"""Batches of texts of similar length, to compute little padding."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Entries: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
-    """The weights of a batch that are not 0: the number of the text, ascending, the id of the term, and the weight."""
+    """The nonzero weights of a batch: the numbers of the texts, ascending, the ids of the terms, and the weights."""
 
 MOST_TOKENS = {"cpu": 1024, "cuda": 16384}
-"""Tokens in a batch, padding included. They bound the memory, whatever the texts are. The limit of a processor is
-small, so that the data of a batch stay in its cache."""
+"""The largest number of tokens in a batch, including padding. It bounds the memory. The limit for a processor is small,
+so that the data of a batch stay in the processor's cache.
+"""
 
 DECIMALS = 5
-"""Decimals of a weight. They are finer than any impact scale, and files of vectors stay small."""
+"""The decimals of a weight. They are finer than any impact scale, and keep files of vectors small."""
 
 
 class SparseModel(Protocol):
-    """A network on one of the backends, with its head."""
+    """A network and its head, on one of the backends."""
 
     device: str
     """``cpu`` or ``cuda``."""
 
     def __call__(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Entries:
-        """The vectors of token ids and their mask, 1 for tokens and 0 for padding, both (batch, tokens)."""
+        """The vectors for token ids and their mask, 1 for tokens and 0 for padding, both (batch, tokens)."""
 
 
 def encode_tokens(
     model: SparseModel, ids: Sequence[Sequence[int]], terms: Sequence[str], batch_size: int = BATCH_SIZE
 ) -> list[dict[str, float]]:
-    """The vectors of texts, which are given as token ids. ``terms`` names the columns of the model."""
+    """The vectors of texts that are given as token ids. ``terms`` names the columns of the model."""
     vectors: list[dict[str, float]] = [{}] * len(ids)
     numbers = [number for number, text in enumerate(ids) if text]
     for chosen in batches([len(ids[number]) for number in numbers], batch_size, MOST_TOKENS[model.device]):
@@ -53,7 +54,7 @@ def encode_tokens(
 
 
 def batches(lengths: Sequence[int], batch_size: int, most_tokens: int) -> Iterator[list[int]]:
-    """The positions of texts in batches. Long texts come first, so that a lack of memory shows at once.
+    """Groups positions of texts into batches. Long texts come first, so that a lack of memory shows at once.
 
     >>> list(batches([3, 9, 4, 4], 2, 1024)), list(batches([3, 9, 4, 4], 2, 8))
     ([[1, 2], [3, 0]], [[1], [2, 3], [0]])

@@ -14,8 +14,9 @@ from pyserini_compneg.encode.models.checkpoint import NeuralSide
 from pyserini_compneg.support.staging import atomic_writer
 
 _FORMAT = 4
-"""The version of exports and of vectors. It is increased when a change of ``encode`` makes other vectors of the
-same files, so that older results in the cache are not used."""
+"""The version of exports and of vectors. It is increased when a change in ``encode`` changes the vectors of unchanged
+files, so that older results in the cache are not used.
+"""
 
 
 def cache_home() -> Path:
@@ -26,9 +27,9 @@ def cache_home() -> Path:
 
 
 def content_hash(files: Iterable[Path], settings: Mapping[str, object]) -> str:
-    """A hash of files' names and contents, and of settings, 16 hexadecimal digits.
+    """A hash of files' names and contents, and of settings, as 16 hexadecimal digits.
 
-    The hash of a file is remembered by its path, size and times, because hashing a large model takes seconds.
+    The hash of a file is cached under its path, size and times, because hashing a large model takes seconds.
     """
     memory = cache_home() / "hashes.json"
     known = _remembered(memory)
@@ -42,7 +43,7 @@ def content_hash(files: Iterable[Path], settings: Mapping[str, object]) -> str:
                 known[key] = hashlib.file_digest(data, "sha256").hexdigest()
         total.update(f"{file.name}:{known[key]}".encode())
     if len(known) > count:
-        with suppress(OSError):  # a cache folder that cannot be written only costs time
+        with suppress(OSError):  # without a writable cache folder, hashing only takes longer
             memory.parent.mkdir(parents=True, exist_ok=True)
             with atomic_writer(memory) as handle:
                 json.dump(known, handle)
@@ -50,13 +51,13 @@ def content_hash(files: Iterable[Path], settings: Mapping[str, object]) -> str:
 
 
 def model_hash(side: NeuralSide) -> str:
-    """A hash of the files of a model, its head and its prompt. The names of the model and its folder do not count."""
+    """A hash of the files of a model, its head and its prompt. The names of the model and its folder are ignored."""
     settings = asdict(side.head) | {"prompt": side.prompt, "own_terms": side.own_terms is not None, "format": _FORMAT}
     return content_hash(side.files, settings | {"lowercase": side.lowercase})
 
 
 def _remembered(memory: Path) -> dict[str, str]:
-    """The known hashes; none if the file is missing or damaged, so that all files are hashed again."""
+    """The cached hashes. A missing or damaged file gives an empty result, so all files are hashed again."""
     try:
         known = json.loads(memory.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

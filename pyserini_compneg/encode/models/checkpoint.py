@@ -1,7 +1,7 @@
 """Finds the parts of a checkpoint that encode documents and queries, and their settings.
 
-Three layouts of the Hugging Face hub are read, from their JSON files alone: a masked language model, one with
-OpenSearch's ``idf.json`` for its queries, and a folder of sentence-transformers' SparseEncoder.
+Three layouts of the Hugging Face hub are supported, and read from JSON files only: a masked language model, a masked
+language model with OpenSearch's ``idf.json`` for queries, and a folder of sentence-transformers' SparseEncoder.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from pyserini_compneg.support.errors import EncodingError
 
 _WEIGHT_FILES = ("model*.safetensors", "pytorch_model*.bin")
 WEIGHTS = ("*.safetensors", "*.bin", "*.h5", "*.msgpack", "*.index.json")
-"""The files of weights in all formats, and their lists of parts."""
+"""The files of weights in all formats, and the index files of split weights."""
 
 MODEL_FILE = "model.onnx"
 """An export."""
 
 REPORT_FILE = "export.json"
-"""Beside an export: its precision, the columns of its vectors, and how it compares with torch."""
+"""The report beside an export: precision, columns of the vectors, and comparison with torch."""
 
 OWN_LOGITS_FILE = "own_logits.safetensors"
-"""Beside SpladePooling's configuration, which then says ``"own_logits": true``."""
+"""Beside SpladePooling's configuration, which then has ``"own_logits": true``."""
 
 _TEXT_FILES = (
     "config.json",
@@ -47,7 +47,7 @@ _TEXT_FILES = (
     "sentencepiece.bpe.model",
     "spiece.model",
 )
-"""The files of a configuration and of a tokenizer, in their several formats."""
+"""The files of a configuration and of a tokenizer, in all formats."""
 
 _IDF_FILE = "idf.json"
 _ROUTER_FILES = ("router_config.json", "config.json")
@@ -55,14 +55,14 @@ _ROUTER_FILES = ("router_config.json", "config.json")
 
 @dataclass(frozen=True, slots=True)
 class StaticSide:
-    """Vectors without a network: each token of a text has a weight of its own.
+    """Vectors without a network: each token of a text has a fixed weight.
 
     Attributes:
-        folder: Where its tokenizer is.
-        weights: A safetensors file with a tensor ``weight``, or JSON of ``{token: weight}``; None for ones.
-        max_length: Tokens that are read of a text, unless the user says otherwise.
-        longest: Tokens that the tokenizer allows.
-        prompt: What is put before each text.
+        folder: The folder of the tokenizer.
+        weights: A safetensors file with a tensor ``weight``, or JSON of ``{token: weight}``; None if all weights are 1.
+        max_length: The default number of tokens that are read of a text.
+        longest: The largest number of tokens that the tokenizer allows.
+        prompt: The prompt before each text.
     """
 
     folder: Path
@@ -77,15 +77,16 @@ class NeuralSide:
     """Vectors of a masked language model.
 
     Attributes:
-        folder: Where its configuration, weights and tokenizer are.
-        head: What makes vectors of its logits.
-        max_length: Tokens that are read of a text, with those that the tokenizer adds, unless the user says otherwise.
-        longest: Tokens that the model can read.
-        prompt: What is put before each text.
-        lowercase: Whether sentence-transformers puts texts into lower case before the tokenizer sees them.
-        own_terms: Weights of tokens. If given, a vector has only terms of the text's own tokens, times these weights.
-        own_logits: A safetensors file with a tensor ``logits``, which is added to the logits that tokens have for their
-            own terms, in place of the decoder's bias. None if these logits are computed as all others.
+        folder: The folder of the configuration, the weights and the tokenizer.
+        head: The head that turns logits into vectors.
+        max_length: The default number of tokens that are read of a text, including tokens that the tokenizer adds.
+        longest: The largest number of tokens that the model can read.
+        prompt: The prompt before each text.
+        lowercase: Whether sentence-transformers lowercases texts before the tokenizer reads them.
+        own_terms: Weights of tokens. If given, a vector contains only terms of the text's own tokens, times these
+            weights.
+        own_logits: A safetensors file with a tensor ``logits``. It replaces the decoder's bias in the logits that
+            tokens have for their own terms. None means that these logits are computed like all others.
     """
 
     folder: Path
@@ -108,16 +109,16 @@ class NeuralSide:
 
     @property
     def weights(self) -> list[Path]:
-        """The files of weights, in the safe format if there are any; transformers reads the same ones.
+        """The files of weights, in the safe format if there are any, as transformers reads them.
 
-        A folder without them may have an export in their place.
+        A folder without weights may have an export instead.
         """
         export = [self.folder / MODEL_FILE] if self._has_export else []
         return next(filter(None, (sorted(self.folder.glob(pattern)) for pattern in _WEIGHT_FILES)), export)
 
     @property
     def exported_in(self) -> str | None:
-        """The precision of the export that the folder has in place of weights; None if it has weights."""
+        """The precision of the export that a folder has instead of weights; None if the folder has weights."""
         if self.weights != [self.folder / MODEL_FILE]:
             return None
         precision = required_json(self.folder / REPORT_FILE, dict, str(self.folder)).get("precision")
@@ -137,7 +138,7 @@ class Checkpoint(NamedTuple):
     """A model for documents and queries.
 
     Attributes:
-        name: As the user named it.
+        name: The name that the user gave.
         document: How documents are encoded.
         query: How queries are encoded; equal to ``document`` for a shared encoder.
     """
@@ -148,15 +149,15 @@ class Checkpoint(NamedTuple):
 
 
 def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = None) -> Checkpoint:
-    """Reads the configuration of a checkpoint; no weights are loaded.
+    """Reads the configuration of a checkpoint without loading weights.
 
     Args:
         folder: A local folder in one of the hub's layouts.
-        name: The model's name, for messages and manifests; by default the folder's.
-        head: Activation and pooling, instead of those of the checkpoint. A checkpoint without any has SPLADE-max.
+        name: The model's name, for messages and manifests; the default is the name of the folder.
+        head: Activation and pooling, which replace the checkpoint's. A checkpoint without a head has SPLADE-max.
 
     Raises:
-        EncodingError: No checkpoint, or one of another kind; the message says what is missing.
+        EncodingError: The folder is not a supported checkpoint; the message says what is missing.
     """
     name = name or str(folder)
     try:
@@ -168,7 +169,13 @@ def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = N
             raise EncodingError(f"no model: neither config.json nor modules.json in {folder}")
     except EncodingError as error:
         raise error.at(name) from None
-    except (TypeError, AttributeError, ValueError, KeyError, OverflowError) as cause:  # values of any wrong type
+    except (
+        TypeError,
+        AttributeError,
+        ValueError,
+        KeyError,
+        OverflowError,
+    ) as cause:  # wrong types of values raise these
         said = f"no {cause}" if isinstance(cause, KeyError) else cause
         raise EncodingError(f"one of its configuration files is damaged: {said}", where=name) from None
     if head is not None:
@@ -198,7 +205,7 @@ def _sentence_transformers(folder: Path) -> tuple[Side, Side]:
 
 
 def _routes(folder: Path, chain: Sequence[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
-    """The modules of documents and of queries, by kind and path."""
+    """The modules for documents and for queries, by kind and path."""
     routes: dict[str, list[tuple[str, str]]] = {"document": [], "query": []}
     for kind, path in chain:
         if kind not in ("Router", "Asym"):
@@ -217,7 +224,7 @@ def _routes(folder: Path, chain: Sequence[tuple[str, str]]) -> dict[str, list[tu
 
 
 def _side(modules: Sequence[tuple[str, Path]], prompt: str) -> Side:
-    """The side that consists of a chain of modules; an error if they give no weights of terms."""
+    """The side that a chain of modules makes. Raises an error if the chain gives no weights of terms."""
     kinds = [kind for kind, _ in modules]
     folders = [folder for _, folder in modules]
     if kinds == ["SparseStaticEmbedding"]:

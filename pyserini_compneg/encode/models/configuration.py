@@ -15,7 +15,7 @@ from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import is_number
 
 _LONGEST_INPUT = 512
-"""Tokens of a text, where a checkpoint has no smaller limit; the rest of the text is cut off."""
+"""The most tokens of a text, unless a checkpoint has a smaller limit. Longer texts are truncated."""
 
 _PADDED_POSITIONS = (
     "roberta",
@@ -26,16 +26,16 @@ _PADDED_POSITIONS = (
     "data2vec-text",
     "roberta-prelayernorm",
 )
-"""Models whose positions begin after that of padding, so that the first positions hold no token."""
+"""Models whose positions start after the padding position, so that the first positions hold no token."""
 
 _SIZES = (
     *("num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size", "vocab_size"),
-    *("n_layers", "n_heads", "dim", "hidden_dim"),  # the same in distilbert
+    *("n_layers", "n_heads", "dim", "hidden_dim"),  # the names in distilbert
 )
-"""Numbers of layers and the like. Of a wrong number transformers may make another network, without a word."""
+"""Sizes of the network. With a wrong size, transformers may silently build another network."""
 
 _FILES_WITH_CLASSES = re.compile(r"modules\.json|.*config.*\.json")
-"""Each kind of module of sentence-transformers has a name of its own for its configuration."""
+"""For each kind of module of sentence-transformers, the name of its configuration file."""
 
 _OWN_MODULE = re.compile(r"sentence_transformers\.(\w+\.)*[A-Z]\w*")
 _ACTIVATION = re.compile(
@@ -51,17 +51,19 @@ _NAMES_OF_CODE = {
     "attn_implementation": re.compile("(?!)"),
     "_attn_implementation": re.compile("(?!)"),
 }
-"""Values that a library imports and calls if they have a dot, or downloads if they have a slash; and which it may."""
+"""Settings whose values a library imports and calls if they contain a dot, or downloads if they contain a slash, and
+the allowed values.
+"""
 
 _SWITCHES_OF_CODE: Mapping[str, tuple[Any, ...]] = {
     "auto_map": (),
     "weights_only": (True,),
     **dict.fromkeys(("trust_remote_code", "allow_all_kernels", "use_kernels", "kernel_config"), (False, None)),
 }
-"""Arguments of loaders, which a configuration may have, and their values that run no code beside the weights."""
+"""Arguments of loaders in a configuration, and the values that run no code from the folder."""
 
 _NO_LIMIT = 1_000_000
-"""More tokens than any model reads. Tokenizers without a limit say 10^30."""
+"""More tokens than any model reads. Tokenizers without a limit report 10^30."""
 
 
 def prompt_of(folder: Path, side: str) -> str:

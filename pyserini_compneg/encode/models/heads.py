@@ -1,4 +1,4 @@
-"""Heads: from the logits of a masked language model to one sparse vector a text."""
+"""Heads turn the logits of a masked language model into one sparse vector for each text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ACTIVATIONS = tuple(_POOLINGS_OF)
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """How logits are activated and pooled over the tokens of a text; the names are those of sentence-transformers.
+    """The activation of logits and their pooling over the tokens of a text, with the names of sentence-transformers.
 
     | activation | pooling | weight of term j, of logits out_ij of the tokens i |
     |---|---|---|
@@ -23,16 +23,16 @@ class Head:
     | ``snrelu`` | ``absmax`` | the activation with the largest absolute value, Eq. 12 |
     | ``snrelu`` | ``sum`` | the largest positive plus the smallest negative one, Eq. 13 |
 
-    SNReLU, Eq. 11, is taken as the symmetrical function that the paper describes and draws in Figure 2:
-    log(1 + ReLU(out − ε)) and −log(1 + ReLU(−out − ε)). As printed, the equation has +ε in the second.
+    SNReLU, Eq. 11, is implemented as the symmetrical function that the paper describes and draws in Figure 2: log(1 +
+    ReLU(out − ε)) and −log(1 + ReLU(−out − ε)). The printed equation has +ε in the second case.
 
     Attributes:
         activation: One of ``ACTIVATIONS``.
-        pooling: One that the activation goes with.
-        epsilon: Half of the width of SNReLU's dead zone, 0 or more; logits' unit.
+        pooling: A pooling that fits the activation.
+        epsilon: Half the width of SNReLU's dead zone, 0 or more, in the unit of logits.
 
     Raises:
-        EncodingError: An unknown or impossible combination.
+        EncodingError: The combination is unknown or impossible.
     """
 
     activation: str = "relu"
@@ -52,7 +52,7 @@ class Head:
 
     @classmethod
     def parse(cls, text: str) -> Head:
-        """The head of ``activation:pooling`` or ``activation:pooling:epsilon``.
+        """Parses ``activation:pooling`` or ``activation:pooling:epsilon``.
 
         Raises:
             EncodingError: There is no such head.

@@ -1,4 +1,4 @@
-"""Finds the folder of a model: a local one, or one in the Hugging Face cache, which a download fills."""
+"""Finds the folder of a model: a local folder, or a folder in the Hugging Face cache, after a download if necessary."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyserini_compneg.encode.models.options import ModelOptions
 from pyserini_compneg.support.errors import DownloadError, EncodingError, install_hint
 
 MINI = "mini"
-"""The model that comes with the package."""
+"""The model that is part of this package."""
 
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _FILES = (".jsonl", ".json", ".gz", ".tsv", ".txt")
@@ -30,12 +30,12 @@ def model_folder(name: str) -> Path:
     """The folder of a checkpoint.
 
     Args:
-        name: A folder; a model of the Hugging Face hub, ``owner/name``; or ``mini``, that of the package.
+        name: A folder; a model of the Hugging Face hub, ``owner/name``; or ``mini``, the model of this package.
 
     Raises:
         EncodingError: The name is neither a folder nor a hub model, or the model needs custom code, which this package
             never runs.
-        DownloadError: A model that is not in the cache and cannot be downloaded.
+        DownloadError: The model is not in the cache and cannot be downloaded.
     """
     if name == MINI:
         return Path(str(resources.files("pyserini_compneg") / "resources" / MINI))
@@ -55,12 +55,12 @@ def model_folder(name: str) -> Path:
 
 
 def load_checkpoint(name: str, options: ModelOptions | None = None) -> Checkpoint:
-    """The checkpoint of a folder or a name of the hub; see :func:`model_folder` and :func:`read_checkpoint`."""
+    """The checkpoint of a folder or of a hub model; see :func:`model_folder` and :func:`read_checkpoint`."""
     return read_checkpoint(model_folder(name), name, options.head if options else None)
 
 
 def _hub_folder(name: str, unknown: EncodingError) -> Path:
-    """The folder of a model of the hub, with its weights in the safe format where there are any."""
+    """The folder of a hub model. Weights are in the safe format if the hub has it."""
     try:
         from huggingface_hub import constants, errors
     except ImportError:
@@ -85,12 +85,12 @@ def _hub_folder(name: str, unknown: EncodingError) -> Path:
 
 
 def _mark(folder: Path) -> Path:
-    """An empty file that marks a snapshot as complete. Other programs may have downloaded only some of its files."""
+    """An empty file that marks a snapshot as complete. Other programs may have downloaded only a part of it."""
     return cache_home() / "hub" / f"{folder.parent.parent.name}-{folder.name}"
 
 
 def _cached(name: str) -> Path | None:
-    """The snapshot in the cache, if it is complete. No request is sent."""
+    """The complete snapshot in the cache, or None. No request is sent."""
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     try:
@@ -127,7 +127,7 @@ def _downloaded(name: str) -> Path:
 
 
 def _snapshot(name: str, local_files_only: bool = False) -> Path:
-    """The folder of a model's files, with weights in the safe format where there are any."""
+    """The folder of a model's files. Weights are in the safe format if the hub has it."""
     from huggingface_hub import snapshot_download
 
     for pattern in _WEIGHTS:

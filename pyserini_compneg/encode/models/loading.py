@@ -1,4 +1,4 @@
-"""Loads weights: of networks by transformers, and of tokens. Code that a checkpoint brings is never run."""
+"""Loads the weights of networks, with transformers, and of tokens. Code in a checkpoint is never run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def quiet_transformers() -> Iterator[None]:
 def load_masked_lm(
     folder: Path, failed: str, error: type[CompNegError] = EncodingError, dropout: float | None = None, **options: Any
 ) -> tuple[Any, list[str]]:
-    """A masked language model with weights of 32 bits, and the names of the weights that the checkpoint lacks."""
+    """A masked language model with 32-bit weights, and the names of the weights that the checkpoint lacks."""
     try:
         from transformers import AutoConfig, AutoModelForMaskedLM
     except ImportError:
@@ -58,10 +58,10 @@ def load_masked_lm(
 def static_weights(side: StaticSide, tokenizer: TextTokenizer | None = None) -> dict[str, float]:
     """The weights of the terms of one side of a model.
 
-    They are 0 or more: a negative one would lower documents that have a word of the query.
+    They are 0 or more: a negative weight would lower documents that contain a word of the query.
 
     Args:
-        side: The side; without a file of weights, each term that is no special token weighs 1.
+        side: The side. Without a file of weights, each term weighs 1, except special tokens.
         tokenizer: The tokenizer of the side, if it is loaded already.
 
     Raises:

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 INPUTS = ("input_ids", "token_type_ids", "attention_mask")
 OUTPUTS = ("output_idx", "output_weights", "output_row")
-"""Anserini's encoders read the first two. They pass a single text, for which the third is all 0."""
+"""Anserini's encoders read the first two outputs. They pass a single text, so the third output is all 0."""
 
 _logger = logging.getLogger(__name__)
 
 
 class OnnxModel:
-    """A session of onnxruntime. It may be used by several threads."""
+    """An onnxruntime session. Several threads may use it."""
 
     def __init__(self, folder: Path, device: str = "cpu") -> None:
         path = folder / MODEL_FILE

@@ -1,4 +1,4 @@
-"""How a model is run."""
+"""The options for running a model."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ BATCH_SIZE = 32
 _LENGTH = Number("a whole number from 3", whole_number, lambda value: value >= 3)
 
 ABLATIONS = ("none", "no-expansion", "no-weighting", "doc-only")
-"""The parts left out of query vectors, Krasakis et al., Table 3: nothing; terms that are no tokens of the query; the
-weights, which are all 1 then; or both, so that no network is needed for queries."""
+"""The ablations of query vectors, Krasakis et al., Table 3: keep everything; remove terms that are not tokens of the
+query; set all weights to 1; or both, so that queries need no network.
+"""
 
 
 def checked_ablation(ablation: str | None) -> str:
@@ -32,7 +33,7 @@ def checked_ablation(ablation: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """How a model is run, and which entries of its vectors are kept. None leaves a choice to the model or the index."""
+    """Options for running a model and for pruning its vectors. None leaves a choice to the model or the index."""
 
     backend: str = option(
         "onnx", "onnx exports the model once (default), torch runs the checkpoint itself", choices=BACKENDS
@@ -68,20 +69,20 @@ class ModelOptions:
         return self.precision or PRECISIONS[0]
 
     def for_index(self, settings: Mapping[str, object]) -> ModelOptions:
-        """The options for queries of an index: head and precision are those of the index, unless they are chosen here.
+        """The options for queries of an index. They take its head and precision, unless these options set another.
 
         Args:
-            settings: Those of the index's manifest.
+            settings: The settings of the index's manifest.
         """
         head = Head.parse(str(settings["head"])) if self.head is None and "head" in settings else self.head
         as_int8 = settings.get("precision") == "int8" and (self.backend, self.device) == ("onnx", "cpu")
         return replace(self, head=head, precision=self.precision or ("int8" if as_int8 else None))
 
     def for_side(self, side: Side) -> ModelOptions:
-        """The options for one side, in the precision of its export if it comes without weights.
+        """The options for one side. A side that comes as an export without weights has the export's precision.
 
         Raises:
-            EncodingError: What is chosen here needs weights, which it does not have.
+            EncodingError: The options need weights, and the side has none.
         """
         has = side.exported_in if isinstance(side, NeuralSide) else None
         refused = {"--backend": self.backend != "onnx" and self.backend, "--head": self.head}
@@ -94,7 +95,7 @@ class ModelOptions:
         return replace(self, precision=self.precision or has)
 
     def pruned(self, vector: dict[str, float]) -> dict[str, float]:
-        """The entries of a vector that are kept; among equal weights, terms by code point."""
+        """The kept entries of a vector. Equal weights rank by the code points of their terms."""
         if self.threshold:
             vector = {term: weight for term, weight in vector.items() if abs(weight) >= self.threshold}
         if self.top_terms is None or len(vector) <= self.top_terms:

@@ -1,4 +1,4 @@
-"""From texts to token ids, by the tokenizer of a checkpoint, without transformers."""
+"""Turns texts into token ids with the tokenizer of a checkpoint, without transformers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 TOKENIZER_FILE = "tokenizer.json"
 
 _LARGEST_ID = 4_000_000
-"""Four times that of the largest vocabularies. All terms up to it have names: a wrong id would fill the memory."""
+"""Four times the largest known vocabulary. All ids up to the largest get a term, so a wrong id would fill the memory.
+"""
 _MOST_PADDING = 1024
 _TOKENIZER_FILES = (TOKENIZER_FILE, "vocab.txt", "vocab.json", "tokenizer_config.json")
 
 
 class TokenIds(NamedTuple):
-    """Tokens of texts."""
-
     ids: list[list[int]]
     cut: list[bool]
 
@@ -31,8 +30,8 @@ class TokenIds(NamedTuple):
 class TextTokenizer:
     """Splits texts into tokens as its model does.
 
-    With ``as_transformers``, transformers makes the tokenizer, so that ``tokenizer_config.json`` counts. Otherwise
-    ``tokenizer.json`` is read as it is, where there is one. ``terms`` has the term of an index for each token id.
+    With ``as_transformers``, transformers builds the tokenizer and applies ``tokenizer_config.json``. Otherwise
+    ``tokenizer.json`` is read directly, if it exists. ``terms`` has the term of an index for each token id.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class TextTokenizer:
         )
 
     def fit(self, width: int, name: str) -> None:
-        """Checks that the ids are columns of a model's vectors, and names the padding columns that a model may have."""
+        """Checks that ids are columns of a model's vectors, and names the padding columns that a model may have."""
         if not width - _MOST_PADDING <= len(self.terms) <= width:
             raise EncodingError(
                 f"the tokenizer has {len(self.terms):,} tokens, the model {width:,}; they are not of one model",
@@ -87,7 +86,7 @@ class TextTokenizer:
 
 
 def index_term(token: str) -> str:
-    r"""The term of a token. White space, and the signs of a pair or a complement, are percent-encoded.
+    r"""The term for a token. White space, and the signs of pairs and complements, are percent-encoded.
 
     >>> index_term("##ing"), index_term("a b"), index_term("\u00ac"), index_term("\u00acx")
     ('##ing', 'a%20b', '¬', '%C2%ACx')
@@ -97,7 +96,7 @@ def index_term(token: str) -> str:
 
 
 def load_tokenizer(folder: Path, failed: str, error: type[CompNegError] = EncodingError) -> Any:
-    """The tokenizer that transformers makes of a folder."""
+    """The tokenizer that transformers builds from a folder."""
     try:
         from transformers import AutoTokenizer
     except ImportError:

@@ -1,4 +1,4 @@
-"""Networks in torch, and the ONNX graphs that are made of them. Importing this package loads torch."""
+"""Networks in torch, and their export as ONNX graphs. Importing this package loads torch."""
 
 from pyserini_compneg.encode.networks.graph import dense_graph, write_graph
 from pyserini_compneg.encode.networks.pooling import own_logits, pooled_extremes

@@ -1,4 +1,4 @@
-"""Writes a network, its head and the selection of weights that are not 0 as one ONNX graph, in any precision."""
+"""Writes a network, its head and the selection of nonzero weights as one ONNX graph, in any precision."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _OPSET = 20
 def write_graph(module: SparseEncoderModule, precision: str, path: Path) -> None:
     """Writes a model as one ONNX file.
 
-    Its outputs are the columns, weights and rows of the entries that are not 0. So neither logits nor whole vectors
-    leave the graph. The names of the outputs are those that Anserini reads of a SPLADE model for queries.
+    The outputs are the columns, weights and rows of the nonzero entries, so neither logits nor whole vectors leave the
+    graph. The outputs have the names that Anserini expects of a SPLADE model for queries.
 
     Args:
         module: The model.
         precision: ``fp32``; ``int8``, see :func:`~pyserini_compneg.encode.networks.int8.quantised`; or
             ``fp16``, for GPUs.
-        path: The file to make.
+        path: The file to write.
 
     Raises:
-        EncodingError: A model that cannot be exported, or a package that is missing.
+        EncodingError: The model cannot be exported, or a package is missing.
     """
     failed = in_one_line(
         EncodingError, "the model cannot be exported", remedy="choose --backend torch", passing=(OSError,)
@@ -50,8 +50,8 @@ def dense_graph(module: torch.nn.Module, precision: str, folder: Path, output: s
 
     Args:
         module: A network with the three inputs of a BERT.
-        precision: As in :func:`write_graph`.
-        folder: Where temporary files may be.
+        precision: See :func:`write_graph`.
+        folder: A folder for temporary files.
         output: The name of the output.
 
     Raises:
@@ -70,7 +70,7 @@ def dense_graph(module: torch.nn.Module, precision: str, folder: Path, output: s
 
 
 def without_traces(model: Any) -> Any:
-    """The graph without the notes of torch, such as the line of code and the folder of each node."""
+    """The graph without torch's annotations, such as the line of code and the folder of each node."""
     graph = model.graph
     noted = (model, graph, *graph.node, *graph.initializer, *graph.input, *graph.output, *graph.value_info)
     for part in (*noted, *model.functions, *(node for function in model.functions for node in function.node)):
@@ -83,14 +83,13 @@ def without_traces(model: Any) -> Any:
 def _onnx() -> Any:
     try:
         import onnx
-        import onnxscript  # noqa: F401  # torch's exporter needs it, and says so at length
+        import onnxscript  # noqa: F401  # torch's exporter needs it and reports its absence at length
     except ImportError as cause:
         raise EncodingError(f"export needs the package {cause.name}; {install_hint('export')}") from None
     return onnx
 
 
 def _export(module: torch.nn.Module, path: Path, output: str) -> None:
-    """The network, with a dense output."""
     ids = torch.ones(2, 5, dtype=torch.int64)
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
     axes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("tokens")}
@@ -109,7 +108,7 @@ def _export(module: torch.nn.Module, path: Path, output: str) -> None:
 
 
 def _select(graph: Any) -> None:
-    """Replaces the dense output by the entries that are not 0."""
+    """Replaces the dense output by the nonzero entries."""
     from numpy import array
     from onnx import TensorProto, helper, numpy_helper
 

@@ -1,7 +1,7 @@
 """Quantises the matrix products and the input embeddings of an exported model to 8 bits.
 
-onnxruntime rounds the matrix products. Alone, it would keep the embeddings, half of a small model, in 32 bits. It would
-also store those of a tied decoder, which are the same numbers, once more in 8 bits. Here both share one table.
+onnxruntime rounds the matrix products. It would keep the embeddings, half of a small model, in 32 bits, and store the
+same numbers again in 8 bits for a tied decoder. Here both share one 8-bit table.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _LARGEST = 127
 
 
 def quantised(dense: Path, path: Path, token_ids: str) -> Any:
-    """A model in int8, from an ONNX file in fp32; ``token_ids`` is the input that picks embeddings.
+    """An int8 model, made from an ONNX file in fp32. ``token_ids`` is the input that picks embeddings.
 
-    Matrix products are of whole numbers. Each column of the weights has a scale, and the activations have one scale,
-    which is computed at run time (dynamic quantisation). Embeddings have a scale for each token. A decoder that is tied
-    to the embeddings takes them as its weights.
+    Matrix products use whole numbers. Each column of the weights has a scale. The activations share one scale, which is
+    computed at run time (dynamic quantisation). Each token's embedding has a scale. A tied decoder uses the embeddings
+    as its weights.
 
     Args:
         dense: An ONNX file in fp32.
@@ -49,7 +49,7 @@ def quantised(dense: Path, path: Path, token_ids: str) -> Any:
 
 
 def rounded(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """The rows of a table as whole numbers from −127 to 127, and the factor of each row.
+    """The rows of a table as whole numbers from −127 to 127, and the scale of each row.
 
     >>> rounded(np.array([[0.5, -1.27], [0.0, 0.0]], np.float32))[0].tolist()
     [[50, -127], [0, 0]]
@@ -60,7 +60,7 @@ def rounded(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.fl
 
 
 def _embeddings(graph: Any, token_ids: str) -> dict[str, NDArray[np.float32]]:
-    """The tables of token embeddings, by the names of the initialisers."""
+    """The tables of token embeddings, by the names of their initialisers."""
     from onnx import numpy_helper
 
     names = {node.input[0] for node in graph.node if node.op_type == "Gather" and node.input[1] == token_ids}
@@ -85,7 +85,7 @@ def _tied(graph: Any, table: NDArray[np.float32]) -> dict[str, int]:
 
 
 def _round_embeddings(graph: Any, name: str, values: NDArray[np.float32], tied: dict[str, int]) -> None:
-    """Puts one table in 8 bits in place of the embeddings and of a tied decoder. The old table may stay unused."""
+    """Replaces the embeddings and a tied decoder by one 8-bit table. The old table may remain unused."""
     from onnx import helper, numpy_helper
 
     names = f"{name}_int8", f"{name}_scales"
@@ -104,7 +104,7 @@ def _round_embeddings(graph: Any, name: str, values: NDArray[np.float32], tied: 
     graph.initializer.extend([numpy_helper.from_array(table, names[0]), numpy_helper.from_array(scales, names[1])])
 
     nodes = []
-    for weights, first in tied.items():  # of constants: onnxruntime computes these nodes once, when it loads the model
+    for weights, first in tied.items():  # onnxruntime computes these constant nodes once, on load
         bounds = [f"{weights}_first", f"{weights}_end"]
         for bound, row in zip(bounds, (first, first + sizes[weights]), strict=True):
             graph.initializer.append(numpy_helper.from_array(np.array([row]), bound))
@@ -118,7 +118,7 @@ def _round_embeddings(graph: Any, name: str, values: NDArray[np.float32], tied: 
 
 
 def _picked(gather: Any, table: str, scales: str) -> list[Any]:
-    """The embeddings of tokens, by their numbers and scales."""
+    """The embeddings of tokens, from their whole numbers and scales."""
     from onnx import TensorProto, helper
 
     ids, (picked,) = gather.input[1], gather.output

@@ -1,8 +1,8 @@
-"""Heads in torch: from the hidden states of tokens to one vector a text.
+"""Heads in torch: turn the hidden states of tokens into one vector for each text.
 
-The logits of all tokens for the whole vocabulary, gigabytes for a batch of long texts, never exist at once: the
-vocabulary is worked through in slices that stay in the processor's cache. Activations grow with the logit, so they are
-applied after the maximum, to one value a term instead of one a token and term.
+The logits of all tokens for the whole vocabulary would take gigabytes for a batch of long texts. They never exist at
+once: the vocabulary is processed in slices that stay in the processor's cache. Activations grow with the logit, so they
+are applied after the maximum, once for each term instead of once for each token and term.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch.nn import functional
 from pyserini_compneg.encode.models.heads import Head
 
 SLICE = 4096
-"""Terms whose logits are computed together."""
+"""The number of terms whose logits are computed together."""
 
 
 def pooled(
@@ -24,10 +24,10 @@ def pooled(
 ) -> Tensor:
     """The vectors of a batch, (batch, vocabulary).
 
-    ``hidden`` are the states that the decoder takes, (batch, tokens, width), where the first token of each text is a
-    real one; ``mask`` is 1 for tokens and 0 for padding, (batch, tokens); ``slices`` are the weights, (terms, width),
-    and biases, (terms,), of the decoder in parts. ``own`` are the logits of the texts' own terms, (batch, vocabulary),
-    for a pooling that takes maxima; see :func:`own_logits`.
+    ``hidden``, (batch, tokens, width), are the decoder's inputs; the first token of each text is not padding. ``mask``,
+    (batch, tokens), is 1 for tokens and 0 for padding. ``slices`` are the decoder's weights, (terms, width), and
+    biases, (terms,), in parts. ``own``, (batch, vocabulary), are the logits of the texts' own terms, for poolings by
+    maxima; see :func:`own_logits`.
     """
     if head.pooling == "sum" and not head.signed:
         counted = mask[:, :, None].to(hidden.dtype)
@@ -48,13 +48,13 @@ def pooled(
 def own_logits(ids: Tensor, mask: Tensor, hidden: Tensor, rows: Tensor, logits: Tensor) -> Tensor:
     """The logits of a text's own terms: ⟨h_i, E_t⟩ + o_t for the token t at i, and the largest of them for each term.
 
-    The learned o_t replaces the decoder's bias, which is far below 0 so that few terms are active. With it, texts match
-    by their words, whose weights depend on the context.
+    The learned o_t replaces the decoder's bias, which is far below 0 to keep few terms active. So texts match by their
+    own words, with weights that depend on the context.
 
     Args:
         ids: The tokens, (batch, tokens).
         mask: 1 for tokens, 0 for padding, (batch, tokens).
-        hidden: The states that the decoder takes, (batch, tokens, width).
+        hidden: The inputs of the decoder, (batch, tokens, width).
         rows: The decoder's weights E_t of the tokens, (batch, tokens, width).
         logits: o, (vocabulary,).
 
@@ -68,7 +68,7 @@ def own_logits(ids: Tensor, mask: Tensor, hidden: Tensor, rows: Tensor, logits: 
 
 
 def activated(logits: Tensor, head: Head) -> Tensor:
-    """The positive side of the activation: log(1 + ReLU(out − ε)), Eq. 2 and 11, or its logarithm once more."""
+    """The positive side of the activation: log(1 + ReLU(out − ε)), Eq. 2 and 11, or log(1 + that value)."""
     value = torch.log1p(torch.relu(logits - head.epsilon if head.epsilon else logits))
     return torch.log1p(value) if head.activation == "log1p_relu" else value
 
@@ -79,7 +79,7 @@ def pooled_extremes(highest: Tensor, lowest: Tensor | None, bias: Tensor, head: 
     Args:
         highest: The maxima, (batch, terms).
         lowest: The minima, for signed heads.
-        bias: The decoder's, (terms,), the same for all tokens.
+        bias: The decoder's bias, (terms,), the same for all tokens.
         head: Activation and pooling; Eq. 12 (``absmax``) or 13 (``sum``) if it is signed.
         own: See :func:`pooled`.
     """

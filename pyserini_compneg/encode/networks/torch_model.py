@@ -1,4 +1,4 @@
-"""Runs checkpoints in torch: the source of exports, and the reference that they are compared with."""
+"""Runs checkpoints in torch. Exports are made from these networks and compared with them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 
-class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told nothing of torch
-    """A masked language model whose output is one vector a text instead of one logit a token and term."""
+class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy has no types of torch
+    """A masked language model that returns one vector for each text instead of one logit for each token and term."""
 
     def __init__(self, side: NeuralSide) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told noth
         own = read_own_logits(side, self.width)
         self.register_buffer("own", own)
         tied = torch.equal(decoder.weight, model.get_input_embeddings().weight)
-        self._embeddings = model.get_input_embeddings() if tied else None  # so that an export holds this table once
+        self._embeddings = model.get_input_embeddings() if tied else None  # an export then holds this table once
         self.register_buffer("rows", None if own is None or tied else decoder.weight.detach().clone())
         self._slices = range(-(-self.width // SLICE))
         self._takes_types = "token_type_ids" in signature(model.forward).parameters
@@ -81,24 +81,24 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told noth
         return pooled(hidden, attention_mask, self._decoder(), self.head, own)
 
     def _decoder(self) -> list[tuple[Tensor, Tensor]]:
-        """The decoder's weights and biases, in slices. As buffers of their own they stay constants in an export."""
+        """The decoder's weights and biases, in slices. As separate buffers they stay constants in an export."""
         return [(getattr(self, f"weight_{i}"), getattr(self, f"bias_{i}")) for i in self._slices]
 
 
 class TorchModel:
-    """A checkpoint as a :class:`SparseModel`.
+    """A checkpoint that runs as a :class:`SparseModel`.
 
     Args:
-        side: The checkpoint's part.
-        device: ``cpu`` or ``cuda``; without CUDA the processor is used, with a warning.
-        half: Compute with 16 bits, on CUDA only.
+        side: The side of the checkpoint.
+        device: ``cpu`` or ``cuda``. Without CUDA the processor is used, with a warning.
+        half: Whether to compute with 16 bits, on CUDA only.
 
     Attributes:
-        device: Where it runs.
+        device: The device in use.
         module: The network.
 
     Raises:
-        EncodingError: A checkpoint that cannot be loaded.
+        EncodingError: The checkpoint cannot be loaded.
     """
 
     def __init__(self, side: NeuralSide, device: str = "cpu", half: bool = False) -> None:
@@ -118,19 +118,19 @@ class TorchModel:
 
 
 def load_for_training(folder: Path, name: str, dropout: float | None = None) -> tuple[Any, Any, int, list[str]]:
-    """Loads a network as transformers has it, to train it.
+    """Loads a network with transformers, to train it.
 
     Args:
         folder: The folder of a masked language model or of its trunk.
-        name: Its name, for messages.
-        dropout: The dropout, instead of the checkpoint's.
+        name: The model's name, for messages.
+        dropout: The dropout; None keeps the checkpoint's.
 
     Returns:
         The masked language model, whose decoder is a linear layer with a bias; its tokenizer; the number of tokens that
-        it can read of a text; the names of the weights that the checkpoint lacks.
+        it can read; the names of the weights that the checkpoint lacks.
 
     Raises:
-        EncodingError: The tokenizer is of another model.
+        EncodingError: The tokenizer belongs to another model.
         InputError: The network cannot be loaded, or has another kind of decoder.
     """
     failed = f"{name}: cannot be loaded as a masked language model"
@@ -144,15 +144,15 @@ def load_for_training(folder: Path, name: str, dropout: float | None = None) -> 
     if not isinstance(decoder, nn.Linear) or decoder.bias is None:
         fault = f"{type(model).__name__} has no linear decoder with a bias"
         raise InputError(fault, where=name, remedy="name a BERT-like model")
-    TextTokenizer(folder, longest).fit(decoder.out_features, name)  # the trained model will be read with it
+    TextTokenizer(folder, longest).fit(decoder.out_features, name)  # the trained model will be read with this tokenizer
     return model, tokenizer, longest, missing
 
 
 def read_own_logits(side: NeuralSide, width: int) -> Tensor | None:
-    """The values that are added to the logits of own terms, (width,), in 32 bits; None for a side without them.
+    """The values to add to the logits of own terms, (width,), in 32 bits; None for a side without such values.
 
     Raises:
-        EncodingError: They cannot be read, or are of another model.
+        EncodingError: The values cannot be read, or belong to another model.
     """
     from safetensors.torch import load_file
 
