@@ -31,7 +31,7 @@ _logger = logging.getLogger(__name__)
 _EXPECTED = "`contents`, `title` and `text`, or `vector`"
 _TEXT_NAMES = ("contents", "title", "text", "body")
 _WITHOUT_FORMAT: tuple[tuple[Format, ...], ...] = (("jsonl",), ("csv", "tsv"))
-"""Formats of a folder's files, by default. Tables are read only if there is no JSON, since they may be judgements."""
+"""The default formats of files in a folder. Tables are read only if there is no JSON, since they may be judgements."""
 
 
 Fingerprint: TypeAlias = Sequence[Sequence[str | int]]
@@ -39,7 +39,7 @@ Fingerprint: TypeAlias = Sequence[Sequence[str | int]]
 
 
 class Part(NamedTuple):
-    """Every ``shards``-th line of some files of a collection, from line ``number`` on; the numbers start at 0."""
+    """A part of a collection: every ``shards``-th line of some files, from line ``number`` on. Numbers start at 0."""
 
     files: Sequence[CollectionFile]
     number: int = 0
@@ -49,9 +49,9 @@ class Part(NamedTuple):
 class Block(NamedTuple):
     """Some documents of a file, each as a line of JSON.
 
-    ``number`` is the position of the file in the collection, from 0, and ``first_line`` the number of the first line in
-    the file, from 1; in a JSON list each document is a line. ``faults`` says what is wrong with documents that have no
-    JSON, by the number of their line, which is blank.
+    ``number`` is the position of the file in the collection, from 0. ``first_line`` is the number of the first line in
+    the file, from 1; in a JSON list each document counts as a line. ``faults`` maps the line numbers of documents that
+    could not be read to their faults. Their lines are blank.
     """
 
     file: CollectionFile
@@ -62,12 +62,12 @@ class Block(NamedTuple):
 
     @property
     def end(self) -> tuple[int, int]:
-        """Where the next block starts, if there is one. The last line of a file may lack its line feed."""
+        """The position where the next block starts. The last line of a file may lack its line feed."""
         return self.number, self.first_line + self.lines.count(b"\n") + (not self.lines.endswith(b"\n"))
 
     @property
     def name(self) -> str:
-        """The place of a document in messages, before the line number, with U+FFFD for bytes that are not text."""
+        """The file of a document in messages, before the line number. U+FFFD replaces bytes that are not text."""
         text = os.fsencode(self.file.document).decode(errors="replace")
         return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
@@ -81,9 +81,9 @@ class SourceDocument(NamedTuple):
     """A document of a collection: a text, a vector, or both.
 
     Attributes:
-        docid: Its id.
-        text: ``contents``, or ``title`` and ``text``; None if there is none of these fields.
-        vector: The vector that came with it, unchecked.
+        docid: The document's id.
+        text: ``contents``, or ``title`` and ``text``; None if the document has none of these fields.
+        vector: The document's vector, unchecked.
         source: ``path:line``, for messages.
         unread: Other fields with words that are not in ``text``.
     """
@@ -98,9 +98,9 @@ class SourceDocument(NamedTuple):
 def iter_collection_blocks(
     part: Part, start: tuple[int, int] = (0, 1), most_lines: int | None = None
 ) -> Iterator[Block]:
-    """The blocks of a part from a certain file and line on; lines of other parts are blank.
+    """The blocks of a part, from a given file and line on. Lines of other parts are blank.
 
-    A block has ``most_lines`` lines of the part at most; without that limit, about a megabyte.
+    A block has at most ``most_lines`` lines of the part. Without this limit, it has about a megabyte.
     """
     first_file, first_line = start
     for number, file in enumerate(part.files[first_file:], first_file):
@@ -125,7 +125,7 @@ def _pieces(block: Block, most_lines: int | None) -> Iterator[Block]:
 
 
 def _only(block: Block, part: Part) -> Block:
-    """The block with the lines of a part alone; the others are blank."""
+    """The block with the lines of a part. Other lines are blank."""
     if part.shards == 1:
         return block
     lines = block.lines.split(b"\n")
@@ -139,7 +139,6 @@ def _only(block: Block, part: Part) -> Block:
 def collection_files(
     path: str | Path, collection_format: Format | None = None, numbers: Sequence[str] = ()
 ) -> list[CollectionFile]:
-    """The files of a collection."""
     if collection_format not in (None, *SUFFIXES):
         raise ArgumentError(f"the format must be one of {', '.join(SUFFIXES)}, got {collection_format!r}")
     paths = _paths(path, collection_format)
@@ -184,10 +183,10 @@ def _paths(path: str | Path, collection_format: Format | None) -> list[Path]:
 
 
 def parts(files: Sequence[CollectionFile], count: int) -> list[Part]:
-    """Divides a collection into parts of about the same size.
+    """Divides a collection into parts of similar size.
 
-    Each part has files of its own where there are as many files, so that each file is read once. Of fewer files each
-    part has every ``count``-th line.
+    With at least as many files as parts, each part gets whole files, so each file is read once. With fewer files, each
+    part gets every ``count``-th line.
     """
     if len(files) < count:
         return [Part(files, number, count) for number in range(count)]
@@ -199,7 +198,7 @@ def parts(files: Sequence[CollectionFile], count: int) -> list[Part]:
 
 
 def _check_shards(path: str | Path, files: Sequence[Path]) -> None:
-    """Refuses a collection that was encoded in N shards and lacks one."""
+    """Refuses a collection that was encoded in N shards if a shard is missing."""
     shards = [match for file in files if (match := SHARD_NAME.fullmatch(file.name))]
     counts = {int(match[2]) for match in shards}
     if len(counts) > 1:
@@ -212,7 +211,7 @@ def _check_shards(path: str | Path, files: Sequence[Path]) -> None:
 
 
 def _below(root: Path) -> Iterator[Path]:
-    """All files in a folder and the folders in it; a folder that is linked twice counts once, an index not at all."""
+    """All files in a folder and its subfolders. A folder that is linked twice counts once. Indexes are skipped."""
     seen = set()
     for folder, folders, names in os.walk(root, onerror=_refuse, followlinks=True):
         seen.add(os.path.realpath(folder))
@@ -229,7 +228,7 @@ def _refuse(cause: OSError) -> None:
 
 
 def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[dict[int, SourceDocument], list[str]]:
-    """The documents with texts, by their line in the block, and the messages about all other lines."""
+    """The documents with texts, by their line in the block, and the messages for all other lines."""
     documents: dict[int, SourceDocument] = {}
     problems: list[str] = []
     for number, (source, line) in enumerate(block.numbered()):
@@ -245,7 +244,7 @@ def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[d
 
 
 def has_vectors(files: Sequence[CollectionFile]) -> bool | None:
-    """Whether documents bring vectors, by the first readable one with a vector or a text; None without one."""
+    """Whether documents contain vectors, by the first readable document with a vector or a text; None without one."""
     for block in iter_collection_blocks(Part(files)):
         for source, line in block.numbered():
             with suppress(InputError):
@@ -258,12 +257,12 @@ def has_vectors(files: Sequence[CollectionFile]) -> bool | None:
 
 
 def fields_found(part: Part, fields: Collection[str]) -> set[str]:
-    """The fields, of those given, that documents of a part have. Reading stops when all are found."""
+    """Which of the given fields occur in documents of a part. Reading stops when all are found."""
     missing = set(fields)
     with progress(None, None, DOCUMENTS, "looking for filter fields") as bar:
         for block in iter_collection_blocks(part):
             for source, line in block.numbered():
-                with suppress(InputError):  # which is said where documents are indexed
+                with suppress(InputError):  # reported when documents are indexed
                     record = parse_json_object(decoded_line(line, source), source, repeated_keys=True) if line else {}
                     missing -= {field for field in missing if record.get(field) not in (None, "", [])}
                 if not missing:
@@ -273,7 +272,7 @@ def fields_found(part: Part, fields: Collection[str]) -> set[str]:
 
 
 def fingerprint(files: Sequence[CollectionFile]) -> list[list[str | int]]:
-    """The names, sizes, times of change and formats of the files: if one differs, the collection has changed."""
+    """The names, sizes, modification times and formats of the files. If one differs, the collection has changed."""
     return [
         [str(path.resolve()), status.st_size, status.st_mtime_ns, *([format] if format != "jsonl" else [])]
         for path, format, _ in files
@@ -282,14 +281,14 @@ def fingerprint(files: Sequence[CollectionFile]) -> list[list[str | int]]:
 
 
 def check_same(files: Sequence[CollectionFile], sources: Fingerprint) -> None:
-    """Refuses files that differ from the fingerprint of another process, which may run on another machine."""
+    """Refuses files that differ from another process's fingerprint. The other process may run on another machine."""
     try:
         here = fingerprint(files)
     except OSError as cause:
         raise ClusterError(f"cannot be read: {reason_of(cause)}", where=cause.filename) from cause
     ours, theirs = ([row[1:] for row in rows] for rows in (here, sources))
     if ours != theirs:
-        pairs = zip(files, ours, theirs, strict=False)  # there may be more of them on one machine
+        pairs = zip(files, ours, theirs, strict=False)  # one machine may have more files
         changed = next((file for file, mine, other in pairs if mine != other), files[-1])
         raise ClusterError(
             f"{changed.path}: is on {socket.gethostname()} not the file that the command has read, by its size or time "
@@ -307,7 +306,7 @@ def _text_document(line: str, source: str, fields: Sequence[str] | None) -> Sour
 
 
 def source_document(line: str, source: str, fields: Sequence[str] | None = None) -> SourceDocument:
-    """The document on a line.
+    """Reads the document on a line.
 
     Args:
         line: The JSON object.
@@ -315,9 +314,9 @@ def source_document(line: str, source: str, fields: Sequence[str] | None = None)
         fields: See :func:`text_documents`.
 
     Raises:
-        InputError: There is none.
+        InputError: The line does not hold a document.
     """
-    record = parse_json_object(line, source, repeated_keys=True)  # as documents with vectors are read
+    record = parse_json_object(line, source, repeated_keys=True)  # like documents with vectors
     vector = record.get("vector")
     if vector is not None and not isinstance(vector, dict):
         raise InputError(f"`vector` must be a JSON object, got {json_kind(vector)}", where=source)
@@ -343,7 +342,7 @@ def _docid(record: Mapping[str, Any], source: str) -> str:
 
 
 def text_of(record: Mapping[str, Any], source: str, fields: Sequence[str] | None = None) -> str | None:
-    """The text of a document's JSON object; None if it has none of the fields."""
+    """The text of a document's JSON object; None if the object has none of the fields."""
     fields = fields or (("contents",) if "contents" in record else ("title", "text"))
     parts = {field: record[field] for field in fields if record.get(field) is not None}
     for field, part in parts.items():
@@ -353,7 +352,7 @@ def text_of(record: Mapping[str, Any], source: str, fields: Sequence[str] | None
 
 
 def unread_fields(record: Mapping[str, Any], text: str) -> tuple[str, ...]:
-    """The fields of a document with words that its text lacks. Ids, links and other single words do not count.
+    """The fields of a document with words that its text lacks. Ids, links and other single words are ignored.
 
     >>> unread_fields({"id": "d 1", "title": "On soup", "body": "broth", "url": "soup.org"}, "On soup")
     ('body',)
@@ -371,7 +370,7 @@ def unread_fields(record: Mapping[str, Any], text: str) -> tuple[str, ...]:
 
 
 class UnreadFields:
-    """Counts the documents of a collection that have texts in fields that are not read."""
+    """Counts documents that have text in fields that are not read."""
 
     def __init__(self, remedy: str) -> None:
         self._remedy = remedy

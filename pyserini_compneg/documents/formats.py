@@ -1,4 +1,4 @@
-"""The formats of a collection's files. Each is read as JSON Lines: an object on the line where its document begins."""
+"""The formats of a collection's files. Each is read as JSON Lines, with a document on the line where it begins."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SUFFIXES: Mapping[Format, tuple[str, ...]] = {
     "csv": (".csv",),
     "tsv": (".tsv",),
 }
-"""How files of a folder are called, where a format is asked for; each also with ``.gz``."""
+"""The suffixes of files in a folder, for each format; also with ``.gz``."""
 
 _TEXT_FIELDS = ("contents", "title", "text")
 _BLOCK_BYTES = 1 << 20
@@ -33,12 +33,14 @@ _LONGEST_CELL = 1 << 26
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")
 _BLANK = re.compile(r"[ \t\r\n]*")
 _LITERAL = 10
-"""A syntax error so near to the end of what was read may come from what was not: ``-Infinity`` has 9 characters."""
+"""A syntax error this close to the end of the read text may be caused by missing text: ``-Infinity`` has 9 characters.
+"""
 
 
 Lines: TypeAlias = tuple[int, bytes, Mapping[int, str]]
-"""Some documents as lines of JSON, UTF-8, blank where none begins: the number of the first line; the lines; and what is
-wrong with a document, by the number of its line, which is blank."""
+"""Some documents as lines of JSON in UTF-8: the number of the first line; the lines, which are blank where no document
+begins; and the faults of documents, by the numbers of their lines, which are blank.
+"""
 
 
 class CollectionFile(NamedTuple):
@@ -50,11 +52,11 @@ class CollectionFile(NamedTuple):
 
     @property
     def document(self) -> str:
-        """The place of a document in messages, before its number: its line, or in a JSON list its position."""
+        """The place of a document in messages, without its number: "line", or "position" in a JSON list."""
         return f"{self.path}: document" if self.format == "json" else str(self.path)
 
     def iter_lines(self) -> Iterator[Lines]:
-        """The documents in blocks of about a megabyte."""
+        """The documents, in blocks of about a megabyte."""
         if self.format == "jsonl":
             return ((first, lines, {}) for first, lines in iter_blocks(self.path))
         if self.format == "json":
@@ -62,7 +64,7 @@ class CollectionFile(NamedTuple):
         return _in_blocks(_rows(self))
 
     def fields(self) -> list[str]:
-        """The names of the fields, of a header or of the first document."""
+        """The names of the fields, from a header or from the first document."""
         if self.format in ("csv", "tsv"):
             return _header(self, csv.reader(_decoded(self.path), **_dialect(self.format)))
         for _, lines, _ in self.iter_lines():
@@ -73,14 +75,14 @@ class CollectionFile(NamedTuple):
 
 
 def guessed_format(path: Path) -> Format:
-    """The format of a file by its name, and by its beginning where the name leaves it open."""
+    """The format of a file, from its name or, if the name does not tell, from its first bytes."""
     name = path.name.lower().removesuffix(".gz")
     by_name: tuple[Format, ...] = ("csv", "tsv", "jsonl")
     if found := next((format for format in by_name if name.endswith(f".{format}")), None):
         return found
     try:
         start = next(iter_chunks(path), b"").decode("utf-8", "replace").lstrip()
-    except InputError:  # which is said where it is read
+    except InputError:  # reported when the file is read
         return "jsonl"
     if start.startswith("["):
         return "json"
@@ -97,7 +99,7 @@ def _has_id(names: Sequence[str]) -> bool:
 
 
 def _in_blocks(documents: Iterable[tuple[int, bytes, str | None]]) -> Iterator[Lines]:
-    """Blocks of documents, each with the number of lines that it takes, its JSON, and what is wrong with it."""
+    """Blocks of documents. Each document has its number of lines, its JSON and its fault."""
     lines, faults, first, number = bytearray(), {}, 1, 1
     for count, text, fault in documents:
         if fault is not None:
@@ -112,7 +114,7 @@ def _in_blocks(documents: Iterable[tuple[int, bytes, str | None]]) -> Iterator[L
 
 
 def _decoded(path: Path) -> Iterator[str]:
-    """The lines of a file; bytes that are no UTF-8 become halves of surrogate pairs."""
+    """The lines of a file. Bytes that are not UTF-8 become halves of surrogate pairs."""
     for _, block in iter_blocks(path):
         for line in io.BytesIO(block):
             yield line.decode("utf-8", "surrogateescape")
@@ -124,7 +126,7 @@ def _dialect(format: Format) -> dict[str, Any]:
 
 
 def _rows(file: CollectionFile) -> Iterator[tuple[int, bytes, str | None]]:
-    """The rows below the header, for :func:`_in_blocks`."""
+    """The rows below the header, in the form that :func:`_in_blocks` takes."""
     rows = csv.reader(_decoded(file.path), **_dialect(file.format))
     header = _header(file, rows)
     yield rows.line_num, b"", None
@@ -179,7 +181,7 @@ def _fault(row: Sequence[str], header: Sequence[str]) -> str | None:
 
 
 def _json_of(row: Sequence[str], header: Sequence[str], numbers: Sequence[str]) -> bytes:
-    """A row as an object, without the fields of empty cells."""
+    """A row as a JSON object. Empty cells are left out."""
     record: dict[str, Any] = {}
     for name, cell in zip(header, row, strict=True):
         if name == "vector" or (name in numbers and name not in _TEXT_FIELDS and _NUMBER.fullmatch(cell)):
@@ -194,7 +196,7 @@ def _json_of(row: Sequence[str], header: Sequence[str], numbers: Sequence[str]) 
 
 
 def _objects(path: Path) -> Iterator[bytes]:
-    """The values of a JSON list, or of a sequence of JSON values. Each is one line and otherwise unchanged."""
+    """The values of a JSON list, or of a sequence of JSON values, each on one line and otherwise unchanged."""
     source = _Source(path)
     listed = source.peek() == "["
     if listed:
@@ -216,7 +218,7 @@ def _objects(path: Path) -> Iterator[bytes]:
 
 
 class _Source:
-    """The characters of a file that are not parsed yet. Few of them are in memory at a time."""
+    """The characters of a file that are not yet parsed. Only few are in memory at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -226,7 +228,7 @@ class _Source:
         self._text, self._at, self._line, self._ended = "", 0, 1, False
 
     def peek(self) -> str:
-        """The next character that is not white space; an empty text at the end."""
+        """The next character that is not white space; empty at the end."""
         while True:
             match = _BLANK.match(self._text, self._at)
             self._move(match.end() if match else self._at)
@@ -239,7 +241,7 @@ class _Source:
         self._move(self._at + count)
 
     def value(self) -> bytes:
-        """The next JSON value. Line ends between its parts become blanks."""
+        """The next JSON value. Line ends inside the value become blanks."""
         while True:
             try:
                 _, end = self._scan(self._text, self._at)
@@ -265,7 +267,7 @@ class _Source:
         self._at = to
 
     def _more(self) -> bool:
-        """Reads as much again as is in memory. False at the end of the file."""
+        """Doubles the text in memory by reading on. False at the end of the file."""
         if self._ended:
             return False
         parts = [self._text[self._at :]]

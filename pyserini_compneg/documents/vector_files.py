@@ -27,7 +27,7 @@ from pyserini_compneg.support.staging import (
 )
 
 VECTORS_FILE = "vectors.about"
-"""The file beside the vectors that says which encoder made them, with its settings and the impact scale."""
+"""The file beside the vectors that names their encoder, its settings and the impact scale."""
 
 SHARD_NAME = re.compile(r"vectors-([0-9]{5})-of-([0-9]{5})\.jsonl\.gz")
 
@@ -40,18 +40,18 @@ _logger = logging.getLogger(__name__)
 
 
 def shard_path(folder: str | Path, number: int = 0, count: int = 1) -> Path:
-    """The file of one of ``count`` shards; the numbers start at 0."""
+    """The file of a shard. Numbers start at 0."""
     return Path(folder) / f"vectors-{number:05d}-of-{count:05d}.jsonl.gz"
 
 
 def check_number_of_shards(count: int) -> None:
-    """Refuses a number of shards out of range."""
+    """Refuses a number of shards that is out of range."""
     if not 1 <= count <= MOST_SHARDS:
         raise ArgumentError(f"the number of shards must be from 1 to {MOST_SHARDS:,}, got {count}")
 
 
 def check_same_division(path: Path) -> None:
-    """Refuses a folder with shards of another number."""
+    """Refuses a folder that holds shards of another division."""
     ours = SHARD_NAME.fullmatch(path.name)
     for file in sorted(path.parent.glob("vectors-*")):
         theirs = SHARD_NAME.fullmatch(file.name)
@@ -63,8 +63,8 @@ def check_same_division(path: Path) -> None:
 def shard_file(path: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool) -> Iterator[ShardFile]:
     """Opens the file of a shard for writing. On a clean exit it takes its final name.
 
-    On an exception, the blocks that are complete are kept for ``resume``, which needs an equal ``plan``: the source and
-    the settings of the vectors, in JSON. ``overwrite`` replaces an existing file, and discards unfinished work.
+    On an exception, complete blocks are kept. ``resume`` continues them if ``plan`` is equal: the source and the
+    settings of the vectors, in JSON. ``overwrite`` replaces an existing file and discards unfinished work.
     """
     with output_errors(path, _REMEDY), parent_folders(path), locked(path, "another process is writing it"):
         check_output(path, overwrite)
@@ -78,10 +78,10 @@ def shard_file(path: Path, plan: Mapping[str, Any], overwrite: bool, resume: boo
 
 
 class ShardFile:
-    """A gzip file that grows block by block. Made by :func:`shard_file`.
+    """A gzip file that grows block by block, opened by :func:`shard_file`.
 
-    Each block is a gzip member of its own, so that the file can be cut back to the end of any block. A second file, the
-    state, says how many blocks are complete. Both files are hidden.
+    Each block is a separate gzip member, so the file can be cut back to the end of any block. A second file, the state,
+    counts the complete blocks. Both files are hidden.
     """
 
     def __init__(self, path: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool) -> None:
@@ -98,7 +98,7 @@ class ShardFile:
         self._state.unlink(missing_ok=True)
 
     def interrupt(self) -> None:
-        with suppress(OSError):  # the blocks that count are on disk; the buffer may hold one that did not fit
+        with suppress(OSError):  # counted blocks are on disk; the buffer may hold a block that did not fit
             self._data.close()
         if self.documents and self._state.exists():
             _logger.warning("%s: the encoded documents are kept; continue with --resume", self._path)
@@ -107,7 +107,7 @@ class ShardFile:
             self._state.unlink(missing_ok=True)
 
     def add(self, position: tuple[int, int], lines: Sequence[str]) -> None:
-        """Writes the lines of a block to disk, and then the position after it."""
+        """Writes the lines of a block to disk, then the position after the block."""
         packed = io.BytesIO()
         with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=_LEVEL, mtime=0) as member:
             member.write("".join(f"{line}\n" for line in lines).encode(errors="replace"))
@@ -142,7 +142,7 @@ class ShardFile:
         self.position, self.documents = tuple(state["position"]), state["documents"]
 
     def _unfinished(self) -> dict[str, Any] | None:
-        """The state of unfinished work, if all its data are there."""
+        """The state of unfinished work, if all its data exist."""
         with suppress(OSError, ValueError, RecursionError):
             state: dict[str, Any] = json.loads(self._state.read_text(encoding="utf-8"))
             match state:
@@ -179,7 +179,7 @@ def _unfinished_work(path: Path) -> OutputError:
 
 
 def check_output(path: Path, overwrite: bool) -> None:
-    """Refuses an output that exists. Callers check it before they load a model."""
+    """Refuses an existing output. Callers check this before they load a model."""
     if path.is_dir():
         raise OutputError("a folder", where=path, remedy="move it, or give another --output")
     if path.exists() and not overwrite:
@@ -187,7 +187,7 @@ def check_output(path: Path, overwrite: bool) -> None:
 
 
 def read_about(path: Path) -> dict[str, Any]:
-    """The ``encoder``, its ``settings``, whether it is ``signed``, its ``impact_scale``; empty if there is no file."""
+    """The vectors' ``encoder``, ``settings``, ``signed`` and ``impact_scale``; empty if there is no such file."""
     try:
         about = parse_json_object(path.read_text(encoding="utf-8"), str(path))
     except (FileNotFoundError, NotADirectoryError):

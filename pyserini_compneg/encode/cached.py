@@ -33,7 +33,7 @@ class CachedQueryEncoder:
 
     Raises:
         InputError: The file is missing or has no atoms, or a line is not a JSON object.
-        EncodingError: A line lacks a text or a vector, a weight is bad, a text has two vectors, or there are two models.
+        EncodingError: A line lacks a text or vector, a weight is bad, a text has two vectors, or there are two models.
     """
 
     def __init__(self, path: str | Path) -> None:

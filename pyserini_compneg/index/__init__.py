@@ -1,4 +1,4 @@
-"""Collections in, impact indexes out."""
+"""Builds impact indexes from collections."""
 
 from pyserini_compneg.index.build import build_index
 from pyserini_compneg.index.indexer import ImpactIndexer

@@ -1,4 +1,4 @@
-"""From the files of a collection to an index: reads them, encodes texts, and continues a build that was killed."""
+"""Builds an index from the files of a collection: reads them, encodes texts, and continues a build that was killed."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from pyserini_compneg.support.progress import progress
 _logger = logging.getLogger(__name__)
 
 CHECKPOINT_SECONDS = 30.0
-"""A kill costs at most this much work. A checkpoint itself takes well below a second."""
+"""A killed build loses at most this much work, in seconds. A checkpoint takes well below a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """The settings of a build besides the collection. They travel to the processes of a cluster.
+    """The settings of a build, without the collection. They are sent to the processes of a cluster.
 
-    The average length of a document, in terms, is that of the whole collection where a shard is built.
+    The average length is the mean number of terms in a document of the whole collection, also when a shard is built.
     """
 
     encoder: str
@@ -63,29 +63,29 @@ def build_index(
     bm25: Mapping[str, float] | None = None,
     **settings: Any,
 ) -> Manifest:
-    """Builds an impact index of a collection. The index appears atomically under its name when it is complete.
+    """Builds an impact index of a collection. The complete index appears atomically under its name.
 
     Args:
         collection: A file of JSON Lines, of a JSON list, of CSV or of TSV, plain or gzip, or a folder of such files,
             read in the order of their names.
-        index: The folder to make.
-        encoder: What encodes the documents' texts: ``bm25``, a model (a folder, or a name of the Hugging Face hub), or
-            both, ``bm25+MODEL``. If documents bring vectors, it is the name of what made them, and only goes into the
-            manifest.
-        collection_format: The format of the files, ``jsonl``, ``json``, ``csv`` or ``tsv``; None to tell by their names
-            and by how they begin.
-        model_options: How the model is run; None for the defaults.
-        bm25: BM25's ``k1`` and ``b``, where they are not 0.9 and 0.4.
+        index: The folder to create.
+        encoder: The encoder of the documents' texts: ``bm25``, a model (a folder, or a name of the Hugging Face hub),
+            or both, ``bm25+MODEL``. If documents contain vectors, this is the name of the model that made them, for the
+            manifest only.
+        collection_format: The format of the files, ``jsonl``, ``json``, ``csv`` or ``tsv``; None to detect the format
+            from their names and first bytes.
+        model_options: The options for running a model; None for the defaults.
+        bm25: BM25's ``k1`` and ``b``, if they are not 0.9 and 0.4.
         **settings: Fields of :class:`IndexSettings`, such as ``impact_scale`` and ``existing``.
 
     Returns:
         The manifest of the index.
 
     Raises:
-        ArgumentError: ``k1`` or ``b`` outside of ``bm25``, or a setting out of range.
-        InputError: A bad document, an id given twice, or no document with a term at all.
-        EncodingError: A model that cannot be used, or an option that the encoder has no use for.
-        DownloadError: A model that cannot be downloaded from the hub.
+        ArgumentError: ``k1`` or ``b`` is given outside of ``bm25``, or a setting is out of range.
+        InputError: A document is bad, an id is given twice, or no document has a term.
+        EncodingError: A model cannot be used, or an option does not apply to the encoder.
+        DownloadError: A model cannot be downloaded from the hub.
         OutputError: The folder exists and must not be replaced, or cannot be written.
     """
     build = Build(encoder, model_options, bm25 or {}, checked_settings(settings))
@@ -95,22 +95,22 @@ def build_index(
 
 
 def checked_settings(settings: Mapping[str, Any]) -> IndexSettings:
-    """The settings of keyword arguments."""
+    """The settings given by keyword arguments."""
     for name in sorted({"k1", "b"} & settings.keys()):
         raise ArgumentError(f"{name} is no argument of its own", remedy='give both as bm25={"k1": 0.9, "b": 0.4}')
     return IndexSettings(**settings)
 
 
 def build_part(collection: str | Path, part: Part, index: str | Path, build: Build) -> Manifest:
-    """Builds an index of a part of a collection, which may be all of it."""
+    """Builds an index of a part of a collection. The part may be the whole collection."""
     encoder, bm25, settings = build.encoder, build.bm25, build.settings
     lines = [[part.number, part.shards]] if settings.shard else []
     sources = [*fingerprint(part.files), *lines]
     target = check_place(index, part.files, settings)
     hybrid, model = split_name(encoder)
-    folder = os.path.expanduser(model)  # the shell leaves ~ alone behind bm25+
+    folder = os.path.expanduser(model)  # the shell does not expand ~ after bm25+
     if model not in (BM25, MINI) and os.path.isdir(folder):
-        # The whole path, so that searches find it from other folders.
+        # The absolute path, so that searches from other folders find the model.
         encoder = HYBRID * hybrid + os.path.realpath(folder)
     if bm25 and encoder != BM25 and not hybrid:
         raise EncodingError("k1 and b are parameters of bm25, not of this encoder", where=encoder)
@@ -131,12 +131,12 @@ def build_part(collection: str | Path, part: Part, index: str | Path, build: Bui
 
 
 def check_place(index: str | Path, files: Sequence[CollectionFile], settings: IndexSettings) -> Path:
-    """The folder of an index without symbolic links, after a check that a build may write it."""
+    """The folder of an index without symbolic links, after a check that a build may write the folder."""
     target = Path(os.path.realpath(index))
     if inside := next((path for path, *_ in files if path.resolve().is_relative_to(target)), None):
         raise InputError(f"is in the folder of the index, {index}", where=inside, remedy="give another folder")
     clear_stale(target)
-    check_target(target, settings.may_overwrite)  # before the collection is read
+    check_target(target, settings.may_overwrite)  # check before reading the collection
     return target
 
 
@@ -164,7 +164,7 @@ def _source(
 
 
 class _CollectionIndexer(ImpactIndexer):
-    """An indexer of files, which knows the file and the line of every document."""
+    """An indexer of files. It knows the file and the line of every document."""
 
     def __init__(
         self,
@@ -182,7 +182,7 @@ class _CollectionIndexer(ImpactIndexer):
         self._source = source
 
     def add_collection(self, bar: Any) -> None:
-        """Adds all documents, from the last checkpoint on, and moves the progress bar."""
+        """Adds all documents after the last checkpoint, and moves the progress bar."""
         saved = time.monotonic()
         bar.initial = bar.n = self.manifest.documents
         start = tuple(self.position or (0, 1))
@@ -195,17 +195,17 @@ class _CollectionIndexer(ImpactIndexer):
         self.drain()
         bar.update(self.manifest.documents - bar.n)
         if self.position:
-            self.checkpoint((len(self._part.files), 1))  # the search for duplicates can take long
+            self.checkpoint((len(self._part.files), 1))  # the search for duplicates can take a long time
 
     def _add(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, int]]:
-        """Encodes and adds blocks; yields each when the indexer has it, with its documents."""
+        """Encodes and adds blocks. Yields each block that the indexer has taken, with its number of documents."""
         for block, lines, problems in self._source.encoded(blocks):
             self._report(problems)
             self.add_lines(lines, block.name, block.first_line, block.lines)
             yield block, sum(map(bool, map(bytes.strip, lines.split(b"\n"))))
 
     def _check_duplicates(self) -> None:
-        """Refuses an id given twice, or keeps its first document; reads the collection again to find the lines."""
+        """Refuses a repeated id, or keeps its first document. Reads the collection again to find the lines."""
         duplicates = self._writer.duplicate_ids() if self._skip else self._writer.duplicate_ids(1)
         if not duplicates:
             return
@@ -239,12 +239,12 @@ def _model_encoder(name: str, options: ModelOptions | None) -> DocumentEncoder:
 
     checkpoint = load_checkpoint(name, options)
     if isinstance(checkpoint.query, StaticSide):
-        load_side(checkpoint.query, ModelOptions())  # what cannot be read for queries is no use to index
+        load_side(checkpoint.query, ModelOptions())  # an index is useless if its queries cannot be encoded
     return ModelDocumentEncoder(checkpoint, options)
 
 
 def unfinished_length(index: str | Path, encoder: str, sources: Any) -> float | None:
-    """The average length of documents, if an unfinished build of these sources has found it; else None."""
+    """The average length of documents that an unfinished build of these sources has computed, or None."""
     plan = unfinished_plan(index)
     if plan and plan["encoder"] == encoder and plan["sources"] == sources:
         return float(plan["settings"]["average_length"])
@@ -252,5 +252,5 @@ def unfinished_length(index: str | Path, encoder: str, sources: Any) -> float | 
 
 
 def _bm25_encoder(parameters: Mapping[str, float], average_length: Callable[[], float]) -> Bm25DocumentEncoder:
-    Bm25DocumentEncoder(1.0, **parameters)  # what is out of range is said before the collection is read
+    Bm25DocumentEncoder(1.0, **parameters)  # check the range before reading the collection
     return Bm25DocumentEncoder(average_length(), **parameters)

@@ -1,7 +1,7 @@
-"""The folder of an index that is being built: hidden, beside the index whose name it takes when all is done.
+"""The folder in which an index is built: hidden, beside the final folder, and renamed when the index is complete.
 
-However a build ends, the index that was there before stays as it was. A build that was committed to disk on the way
-leaves its folder behind, so that a later build can continue it. Only one process at a time may build an index.
+An existing index stays unchanged until the new index is complete. A build that was committed to disk leaves its folder
+behind, so that a later build can continue it. Only one process at a time may build an index.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from pyserini_compneg.support.staging import (
 )
 
 SKIPPED_LOG = "skipped-documents.txt"
-"""A file in the index, with a line for each document that was left out: where it was, and why."""
+"""A file in the index with a line for each skipped document: its place and its fault."""
 
 _PLAN = "build.json"
 _PLAN_KEYS = {"encoder", "settings", "sources"}
 _LUCENE_FILES = r"(pending_)?segments_[0-9a-z]+|_[0-9a-z]+(_[\w-]+)?\.\w+|write\.lock"
 _ARTIFACT = "pt_meta.json"
-"""By this file PyTerrier knows what an index is."""
+"""PyTerrier recognises an index by this file."""
 
 _BLOCK_MAXIMA = "compneg.maxima"
 """The file that the Java companion writes for a reordered index."""
@@ -53,10 +53,10 @@ _logger = logging.getLogger(__name__)
 
 @contextmanager
 def new_index_folder(target: Path, plan: Mapping[str, Any], settings: IndexSettings) -> Iterator[Path]:
-    """A folder to build an index in; on a clean exit it becomes ``target``, which has no symbolic links.
+    """A folder in which to build an index. On a clean exit it becomes ``target``, which has no symbolic links.
 
-    On an exception the folder is deleted. If :func:`keep_unfinished` was called, it stays to be continued instead, by a
-    build with an equal plan, which says in JSON what is built, and from what.
+    On an exception the folder is deleted, unless :func:`keep_unfinished` was called. Then it stays, and a build with an
+    equal plan can continue it. The plan describes in JSON what is built, and from which sources.
     """
     check_target(target, settings.may_overwrite)
     folder = _building(target)
@@ -66,7 +66,7 @@ def new_index_folder(target: Path, plan: Mapping[str, Any], settings: IndexSetti
             stack.enter_context(_building_alone(target))
             if is_index(former_folder(target)):
                 undo_half_an_exchange(target)
-            check_target(target, settings.may_overwrite)  # another build may just have ended
+            check_target(target, settings.may_overwrite)  # another build may have finished meanwhile
             if not (settings.may_resume and _can_be_continued(target, plan, settings.existing == "replace")):
                 _empty(target, folder, settings.may_overwrite)
         try:
@@ -86,7 +86,7 @@ def new_index_folder(target: Path, plan: Mapping[str, Any], settings: IndexSetti
 
 
 def check_target(target: Path, may_overwrite: bool) -> None:
-    """Makes sure that an index can be built there, and that a build replaces nothing but an index."""
+    """Checks that an index can be built at a path, and that the build replaces nothing but an index."""
     if os.path.ismount(target):
         said, remedy = "is a mount point, which no folder can replace", "give a folder in it"
         raise OutputError(said, where=target, remedy=remedy)
@@ -116,7 +116,7 @@ def _foreign(folder: Path) -> list[str]:
 
 
 def _has_manifest(folder: Path) -> bool:
-    """Whether a folder was an index of ours; damage may have taken the file by which Lucene knows one."""
+    """Whether a folder was an index of this package, even if the file by which Lucene recognises an index is lost."""
     try:
         return Manifest.read(folder) is not None
     except IndexReadError:
@@ -124,7 +124,7 @@ def _has_manifest(folder: Path) -> bool:
 
 
 def unfinished_plan(index: str | Path) -> Mapping[str, Any] | None:
-    """The plan of an unfinished build of an index; None if there is no such build."""
+    """The plan of an unfinished build of an index, or None."""
     target = Path(os.path.realpath(index))
     try:
         plan = json.loads((_building(target) / _PLAN).read_text("utf-8")) if target.name else None
@@ -134,14 +134,14 @@ def unfinished_plan(index: str | Path) -> Mapping[str, Any] | None:
 
 
 def keep_unfinished(folder: Path, plan: Mapping[str, Any]) -> None:
-    """Marks a folder of :func:`new_index_folder`, whose content is committed, as one that can be continued."""
+    """Marks a folder of :func:`new_index_folder` as a build that can be continued. Its content must be committed."""
     if not (folder / _PLAN).exists():
         with atomic_writer(folder / _PLAN, "make room, or give another folder") as handle:
             json.dump(plan, handle)
 
 
 def drop_unfinished(folder: Path) -> None:
-    """Takes the mark away again: the build cannot be continued, and its folder goes when it ends."""
+    """Removes the mark: the build cannot be continued, and its folder is deleted at the end."""
     (folder / _PLAN).unlink(missing_ok=True)
 
 
@@ -154,11 +154,11 @@ def _building_alone(target: Path) -> AbstractContextManager[None]:
 
 
 def _can_be_continued(target: Path, plan: Mapping[str, Any], replace: bool) -> bool:
-    """Whether there is an unfinished build with this plan. Another plan is an error, but not with ``replace``."""
+    """Whether there is an unfinished build with this plan. Another plan is an error, unless ``replace`` is set."""
     before, now = unfinished_plan(target), json.loads(json.dumps(plan))
     if before is None:
         return False
-    # A model is known by its hash, wherever its folder is now.
+    # A model is identified by its hash, so its folder may change.
     same_model = {"encoder"} if "model" in now["settings"] else set()
     changed = ", ".join(name for name in changed_settings(before, now) if name not in same_model)
     if changed and not replace:
@@ -170,7 +170,7 @@ def _can_be_continued(target: Path, plan: Mapping[str, Any], replace: bool) -> b
 
 
 def _empty(target: Path, folder: Path, may_overwrite: bool) -> None:
-    """Makes a new folder to build in, and throws away what is there."""
+    """Creates an empty folder for a build, and deletes an unfinished build."""
     if unfinished_plan(target) is not None and not may_overwrite:
         remedy = f"give {_RESUME} to continue it, or {_OVERWRITE} to discard it"
         raise OutputError("there is an unfinished build of it", where=target, remedy=remedy)
@@ -180,7 +180,7 @@ def _empty(target: Path, folder: Path, may_overwrite: bool) -> None:
 
 
 def clear_stale(target: Path) -> None:
-    """Removes what a killed build left beside an index, if nobody can continue it and no process still builds."""
+    """Removes the remains of a killed build beside an index, if they cannot be continued and no process is building."""
     if unfinished_plan(target) is None and (_building(target).exists() or lock_file(target).exists()):
         with suppress(OSError), _building_alone(target):
             shutil.rmtree(_building(target), ignore_errors=True)

@@ -1,4 +1,4 @@
-"""An indexer for programs: it takes the vectors of documents, and makes an index of them atomically."""
+"""An indexer for programs, which takes vectors of documents and writes their index atomically."""
 
 from __future__ import annotations
 
@@ -19,35 +19,36 @@ from pyserini_compneg.support.errors import EncodingError, InputError
 _PROCESSORS = os.cpu_count() or 1
 _BATCH = 512
 _PLANNED = ("store_raw", "store_docvectors", "shard")
-"""Settings that are not in the manifest, and without which a build cannot be continued."""
+"""Settings that are not in the manifest, but must be equal to continue a build."""
 
 _logger = logging.getLogger(__name__)
 
 
 class ImpactIndexer:
-    """Builds an impact index that stock Anserini and Pyserini can read, too. Use it as a context manager.
+    """Builds an impact index, which stock Anserini and Pyserini can also read. Use it as a context manager.
 
-    When the context is left without an exception, the index appears atomically under its name. Until then an older
-    index stays as it is. The impacts are written as term frequencies directly, where Anserini repeats tokens.
+    The index appears atomically under its name when the context ends without an exception. Until then an existing index
+    stays unchanged. Impacts are written directly as term frequencies; Anserini repeats tokens instead.
 
     Args:
-        index: The folder of the index to make.
+        index: The folder of the new index.
         encoder: The name of the model that makes the vectors, for the manifest.
-        options: How the index is made; None for the defaults. No impact scale is 1.
-        settings: What else the encoder depends on, for the manifest.
-        sources: What the vectors are made of, in JSON; a build can only be continued with the same.
-        **changes: Fields of :class:`IndexSettings`, instead of such an object or to change it. With
-            ``existing="resume"`` or ``"replace"`` a build that was killed goes on from its last :meth:`checkpoint`.
+        options: The settings of the index; None for the defaults. An impact scale of None means 1.
+        settings: Further settings of the encoder, for the manifest.
+        sources: The sources of the vectors, in JSON. A build can only be continued with equal sources.
+        **changes: Fields of :class:`IndexSettings`. They replace ``options``, or change it. With ``existing="resume"``
+            or ``"replace"`` a killed build continues from its last :meth:`checkpoint`.
 
     Attributes:
-        position: What the last checkpoint was given, also that of a build that is continued; None before any.
+        position: The position of the last checkpoint, including a checkpoint of the continued build; None before the
+            first.
         skipped: The number of documents that were skipped.
 
     Raises:
         OutputError: The folder exists and must not be replaced (on entry), or it cannot be written.
         InputError: Two documents have the same id, or no document has a term (on a clean exit).
-        EncodingError: An encoder without a name.
-        ArgumentError: A setting out of range.
+        EncodingError: The encoder has no name.
+        ArgumentError: A setting is out of range.
 
     Example:
         >>> with ImpactIndexer("indexes/mine", "splade", impact_scale=51.2) as indexer:  # doctest: +SKIP
@@ -69,7 +70,7 @@ class ImpactIndexer:
         options = replace(options or IndexSettings(), **changes)
         scale, threads = options.impact_scale or 1.0, min(options.threads or _PROCESSORS, 4 * _PROCESSORS)
         self._options = replace(options, impact_scale=scale, threads=threads)
-        java_class("io.compneg.ImpactIndexer")  # if there is no Java, say so before anything is made
+        java_class("io.compneg.ImpactIndexer")  # without Java, fail before creating a file
         self._target = Path(os.path.realpath(index))
         made = {
             name: getattr(self._options, name) for name in ("impact_scale", "signed", "pair_terms", "filter_fields")
@@ -110,7 +111,7 @@ class ImpactIndexer:
 
     @property
     def manifest(self) -> Manifest:
-        """The manifest, with the documents that are in so far."""
+        """The manifest, with the counts of the documents added so far."""
         documents, empty = self._writer.counts
         return replace(self._manifest, documents=documents, empty_documents=empty)
 
@@ -118,13 +119,14 @@ class ImpactIndexer:
         """Adds a document.
 
         Args:
-            docid: Its id, without white space.
-            vector: Its terms, without white space, and their weights; numbers of numpy will do.
-            raw: Its source, which ``store_raw`` keeps and ``filter_fields`` are read from; by default the id and the
-                vector.
+            docid: The document's id, without white space.
+            vector: The document's terms, without white space, and their weights, which may be numpy scalars.
+            raw: The document's source, which ``store_raw`` stores and ``filter_fields`` are read from; the default is
+                the id and the vector.
 
         Raises:
-            InputError: A bad document, here or in a later call; with ``on_error="skip"`` it is listed instead.
+            InputError: A document is bad: this one, or one of an earlier call. With ``on_error="skip"`` it is listed
+                instead.
         """
         line = json.dumps({"id": docid, "vector": vector}, ensure_ascii=False, default=_number)
         self._added.append((line, line if raw is None else json.dumps(raw, ensure_ascii=False)))
@@ -132,18 +134,19 @@ class ImpactIndexer:
             self._flush()
 
     def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> None:
-        """Adds a block of JSON lines, as :meth:`ImpactWriter.add_lines` has it.
+        """Adds a block of JSON lines; see :meth:`ImpactWriter.add_lines`.
 
         Raises:
-            InputError: As with :meth:`add`.
+            InputError: See :meth:`add`.
         """
         self._report(self._writer.add_lines(lines, file, first_line, sources))
 
     def checkpoint(self, position: Any) -> None:
-        """Makes durable what was added so far, so that the build can be continued after a kill.
+        """Makes the documents added so far durable, so that the build can be continued after a kill.
 
         Args:
-            position: Where to continue, in JSON; it comes back as the attribute of this name.
+            position: The position from which to continue, in JSON. A continued build has it in the attribute
+                ``position``.
         """
         self.drain()
         self._log.flush()
@@ -154,16 +157,16 @@ class ImpactIndexer:
         self.position = position
 
     def drain(self) -> None:
-        """Waits until everything that was added is in.
+        """Waits until all added documents are in the index.
 
         Raises:
-            InputError: As with :meth:`add`.
+            InputError: See :meth:`add`.
         """
         self._flush()
         self._report(self._writer.drain())
 
     def _flush(self) -> None:
-        """Hands the documents that :meth:`add` has collected to the threads."""
+        """Passes the documents that :meth:`add` has collected to the threads."""
         if self._added:
             lines, sources = ("\n".join(texts).encode(errors="replace") for texts in zip(*self._added, strict=True))
             first, self._added_before = self._added_before + 1, self._added_before + len(self._added)
@@ -171,20 +174,20 @@ class ImpactIndexer:
             self.add_lines(lines, f"{self._target}: document", first, sources)
 
     def _restore(self) -> int:
-        """Takes up the state of the last checkpoint; returns the length of the log at that time."""
+        """Restores the state of the last checkpoint. Returns the length of the log at that time."""
         state = json.loads(self._writer.state or "{}")
         self.position, self.skipped = state.get("position"), state.get("skipped", 0)
         return int(state.get("log_bytes", 0))
 
     def _report(self, problems: Sequence[str]) -> None:
-        """Takes the problems of documents, each as ``file:line: what is wrong``: raises the first, or logs them all."""
+        """Handles problems of documents, each as ``file:line: problem``: raises the first, or logs all."""
         if problems and not self._skip:
             raise InputError(problems[0])
         self._log.writelines(f"{problem}\n" for problem in problems)
         self.skipped += len(problems)
 
     def _check_duplicates(self) -> None:
-        """Refuses an id that several documents have."""
+        """Refuses an id that several documents share."""
         for docid in self._writer.duplicate_ids(1):
             raise InputError(f"document id {docid!r} is given twice", where=self._target)
 
@@ -194,7 +197,7 @@ class ImpactIndexer:
         self._check_content()
         if self._options.optimize or self._options.reorder:
             self._writer.optimize(self._options.reorder)
-            self._check_content()  # documents whose id was given twice are gone only now
+            self._check_content()  # documents with repeated ids have now been removed
         if self.position is None:
             self._writer.commit()
         else:
@@ -205,7 +208,7 @@ class ImpactIndexer:
             (self._folder / SKIPPED_LOG).unlink()
 
     def _check_content(self) -> None:
-        """Refuses an index in which no search would find anything, or no filter by one of its fields would."""
+        """Refuses an index if no search can find anything, or if no document has one of the filter fields."""
         documents, empty = self._writer.counts
         if documents == empty:
             without = f"none of {documents} documents has a term at impact scale {self._manifest.impact_scale:g}"
@@ -225,7 +228,7 @@ class ImpactIndexer:
 
 
 def _number(value: Any) -> Any:
-    """A number of numpy as one of Python, for JSON."""
+    """A numpy scalar as a number of Python, for JSON."""
     if hasattr(value, "item"):
         return value.item()
     raise InputError(f"a weight must be a number, got {value!r}")

@@ -1,4 +1,4 @@
-"""From a collection to an index in shards, each of which is an index of a part of the documents."""
+"""Builds an index in shards from a collection. Each shard is an index of a part of the documents."""
 
 from __future__ import annotations
 
@@ -61,32 +61,32 @@ def build_sharded_index(
     bm25: Mapping[str, float] | None = None,
     **settings: Any,
 ) -> Manifest:
-    """Builds an index in shards. It finds what one index of the collection finds, with the same scores to the last bit.
+    """Builds an index in shards. Searches give the same results as on one index, with the same scores to the last bit.
 
-    A collection of as many files as shards, or more, is divided by files, another one by lines. Complete shards are
-    kept when the build is killed, as are the checkpoints of the others.
+    If there are at least as many files as shards, each shard gets whole files; otherwise the lines are divided.
+    Complete shards, and checkpoints of incomplete shards, are kept when the build is killed.
 
-    Args:
-        collection: As for :func:`build_index`.
-        index: The folder to make.
-        shards: How many.
-        encoder: As for :func:`build_index`.
-        run: Runs the builds of the shards. All of them must reach the collection and the folder by their paths.
-        collection_format: As for :func:`build_index`.
-        model_options: As for :func:`build_index`.
-        bm25: As for :func:`build_index`.
-        **settings: As for :func:`build_index`.
+    collection: See :func:`build_index`.
+        collection: See :func:`build_index`.
+        index: The folder to create.
+        shards: The number of shards.
+        encoder: See :func:`build_index`.
+        run: Runs the builds of the shards. All processes must reach the collection and the folder by the same paths.
+        collection_format: See :func:`build_index`.
+        model_options: See :func:`build_index`.
+        bm25: See :func:`build_index`.
+        **settings: See :func:`build_index`.
 
     Returns:
         The manifest of the whole index.
 
     Raises:
-        ArgumentError: A number of shards below 1 or above ``MOST_SHARDS``.
-        InputError: A bad document, an id given twice, a shard without a document that has a term, or a filter
-            field that no document has.
-        ClusterError: A part of the work has met other files than this process.
+        ArgumentError: The number of shards is below 1 or above ``MOST_SHARDS``.
+        InputError: A document is bad, an id is given twice, a shard has no document with a term, or no document has a
+            filter field.
+        ClusterError: Another process has read different files.
         IndexReadError: A shard is not where it was built.
-        OutputError: As for :func:`build_index`.
+        OutputError: See :func:`build_index`.
     """
     check_number_of_shards(shards)
     build = Build(encoder, model_options, bm25 or {}, checked_settings(settings))
@@ -94,7 +94,7 @@ def build_sharded_index(
     files = collection_files(collection, collection_format, fields)
     target = check_place(index, files, whole)
     say_formats(files)
-    if len(files) < shards:  # each shard gets some of the lines
+    if len(files) < shards:  # each shard gets a part of the lines
         _check_lines(collection, files, shards)
     collection, chosen = os.path.realpath(collection), parts(files, shards)
     prints = dict(zip(files, fingerprint(files), strict=True))
@@ -117,7 +117,7 @@ def build_sharded_index(
         try:
             seen = [(part, [prints[file] for file in part.files]) for part in chosen]
             return _fill(folder, (collection, files), seen, run, replace(build, settings=shard_settings, length=length))
-        except InputError:  # another collection is another build
+        except InputError:  # a changed collection is a new build
             drop_unfinished(folder)
             raise
 
@@ -132,7 +132,7 @@ def _check_lines(collection: str | Path, files: Sequence[CollectionFile], shards
 def _model_settings(
     files: Sequence[CollectionFile], encoder: str, options: ModelOptions | None, run: Runner
 ) -> Mapping[str, float | int | str]:
-    """The settings that decide a model's vectors; empty if no model is run."""
+    """The settings that determine a model's vectors; empty if no model is run."""
     if encoder == BM25 or has_vectors(files) is not False:
         return {}
     return run(model_settings, [(split_name(encoder)[1], options)], "reading the model")[0]
@@ -145,14 +145,14 @@ def _fill(
     run: Runner,
     build: Build,
 ) -> Manifest:
-    """Builds the shards in a folder, checks them together and lists them."""
+    """Builds the shards in a folder, checks them together and writes their list."""
     names = [shard_name(number, len(chosen)) for number in range(len(chosen))]
     tasks = [(source[0], str(folder / name), *seen, build) for name, seen in zip(names, chosen, strict=True)]
     built = run(_build_shard, tasks, "indexing")
     manifests = {entry.path: _shared(folder, entry, host) for entry, host in built}
     checked = (*source, [str(folder / name) for name in names], build.settings.filter_fields)
     run(_check_together, [checked], "checking")
-    for left in folder.glob(".*"):  # by a part that was killed when its shard was whole
+    for left in folder.glob(".*"):  # left by a process that was killed after its shard was complete
         shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
     whole = whole_manifest(folder, manifests)
     write_shards(folder, [entry for entry, _ in built])
@@ -160,7 +160,7 @@ def _fill(
 
 
 def _shared(folder: Path, entry: ShardEntry, host: str) -> Manifest:
-    """The manifest of a shard that this process sees as the node sees it that has built it."""
+    """The manifest of a shard. Checks that this process sees the same shard as the node that built it."""
     try:
         return checked_shard(folder / entry.path, entry)
     except IndexReadError as error:
@@ -170,14 +170,14 @@ def _shared(folder: Path, entry: ShardEntry, host: str) -> Manifest:
 def _build_shard(
     collection: str, folder: str, part: Part, sources: Fingerprint, build: Build
 ) -> tuple[ShardEntry, str]:
-    """Builds a shard, if it is not there already; returns it with the name of this machine."""
+    """Builds a shard unless it exists. Returns it with the name of this machine."""
     target = Path(folder)
     if not is_index(target):
         check_same(part.files, sources)
         try:
             build_part(collection, part, target, build)
         except OutputError:
-            if not is_index(target):  # a process that was taken for lost may just have finished it
+            if not is_index(target):  # a process that seemed lost may just have finished the shard
                 raise
     manifest = Manifest.read(target)
     return ShardEntry(target.name, manifest.documents if manifest else 0, shard_checksum(target)), socket.gethostname()
@@ -186,7 +186,7 @@ def _build_shard(
 def _check_together(
     collection: str, files: Sequence[CollectionFile], folders: Sequence[str], fields: Sequence[str]
 ) -> None:
-    """Refuses an id that two shards have, and a filter field that no document has."""
+    """Refuses an id that two shards share, and a filter field that no document has."""
     twice, found = common_content(folders, fields)
     _check_fields(collection, fields, found)
     if twice is not None:

@@ -15,10 +15,10 @@ from pyserini_compneg.support.errors import InputError
 
 
 class VectorSource:
-    """Lines that bring their vectors; they are checked where they are indexed.
+    """Lines that contain vectors. The vectors are checked when they are indexed.
 
-    The files of a folder that ``encode`` made say what made them; another encoder is refused. ``impact_scale`` holds
-    unless the user gives another one.
+    In a folder that ``encode`` made, a file names the encoder of the vectors; another encoder is refused. The user may
+    override ``impact_scale``.
     """
 
     most_lines: int | None = None
@@ -33,17 +33,17 @@ class VectorSource:
         self.signed: bool = about.get("signed", False)
 
     def encoded(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, bytes, list[str]]]:
-        """Each block, its lines with an id and a vector each, and the problems of the lines that are left blank."""
+        """For each block, lines with an id and a vector each, and the problems of bad lines, which are left blank."""
         for block in blocks:
             yield block, block.lines, list(block.faults.values())
 
     def identified(self, block: Block) -> bytes:
-        """The lines of one block with their ids, as ``encoded`` has them; the vectors may be empty."""
+        """The lines of one block with the ids that ``encoded`` gives them. The vectors may be empty."""
         return block.lines
 
 
 class TextSource:
-    """Lines with texts; the fields in ``read`` are read for something else. See also :class:`VectorSource`."""
+    """Lines with texts. The fields in ``read`` are not reported as unread. See also :class:`VectorSource`."""
 
     def __init__(self, encoder: DocumentEncoder, read: Sequence[str] = ()) -> None:
         self._encoder = encoder
@@ -54,7 +54,7 @@ class TextSource:
         self.most_lines = encoder.most_lines
 
     def encoded(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, bytes, list[str]]]:
-        """An encoder may ask for a block's texts while it works on the block before."""
+        """Encodes the texts of the blocks. While it works on a block, an encoder may ask for the next block."""
         read: deque[tuple[Block, dict[int, SourceDocument], list[str]]] = deque()
         unread = UnreadFields("join them in `contents`, or rename them to `title` and `text`")
 

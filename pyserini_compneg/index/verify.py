@@ -1,4 +1,4 @@
-"""Checks a finished index from end to end, for damage that no search notices."""
+"""Checks a finished index completely, for damage that searches do not detect."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
 
 
 def verify_index(index: str | Path, threads: int | None = None) -> int:
-    """Reads all of an index: its checksums, its structure, each document's id, and whether the manifest fits.
+    """Reads the complete index: checks its checksums, its structure, each document's id, and the manifest.
 
-    Of the manifest it compares the documents without a term, ``signed``, ``pair_terms`` and the names of the filter
-    fields, and for BM25 the impact scale with the largest impact, which it cannot be below, because BM25's weights are
+    In the manifest, it checks the number of documents without a term, ``signed``, ``pair_terms``, the names of the
+    filter fields, and BM25's impact scale. The largest impact cannot exceed that scale, because BM25's weights are
     below 1.
 
-    Nothing is written, and the index may be searched meanwhile.
+    Writes nothing. The index may be searched at the same time.
 
     Args:
         index: The folder, or the name of a prebuilt index.
-        threads: Threads; None for one a processor.
+        threads: The number of threads; None for the number of processors.
 
     Returns:
         The number of documents.
 
     Raises:
-        IndexReadError: The first damage that was found, or there is no index.
+        IndexReadError: The index is damaged, or there is no index. The error describes the first damage.
     """
     whole = resolve_index(index)
     if (whole / SHARDS_NAME).is_file():
@@ -61,7 +61,7 @@ def verify_index(index: str | Path, threads: int | None = None) -> int:
 
 
 def _verify_shards(index: Path, threads: int | None) -> int:
-    """Reads all shards of an index, and looks whether they belong together."""
+    """Reads all shards of an index, and checks that they belong together."""
     ShardedReader(index).close()
     folders = [index / entry.path for entry in read_shards(index)]
     documents = sum(verify_index(folder, threads) for folder in folders)
@@ -74,7 +74,7 @@ def _verify_shards(index: Path, threads: int | None) -> int:
 def _contradiction(
     manifest: Manifest, documents: int, with_terms: int, complements: int, terms: int, pairs: int, impact: int
 ) -> str:
-    """How an index contradicts its manifest, by the numbers of ``IndexCheck``; empty if it does not."""
+    """How an index contradicts its manifest, by the numbers of ``IndexCheck``; empty if they agree."""
     if manifest.empty_documents != (empty := documents - with_terms):
         return f"{empty} documents have no term, and the manifest counts {manifest.empty_documents}"
     if complements and not manifest.signed:
