@@ -1,4 +1,4 @@
-"""Baselines of the operators: score fusion, filtering, two-step search, reranking, dense retrieval."""
+"""Baselines that operators are compared with: score fusion, filtering, two-step search, reranking, dense retrieval."""
 
 from pyserini_compneg.baselines.fusion import ScoreFusion
 from pyserini_compneg.baselines.methods import METHODS, ComposingMethod, Filtering, Makers, TwoStep, make_method

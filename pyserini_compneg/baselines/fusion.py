@@ -69,7 +69,7 @@ class ScoreFusion:
         expressions, reader = as_expressions(request.queries), searcher.reader
         if reader.manifest is not None and reader.manifest.signed:
             what = "holds negative weights of documents, for which score fusion is not defined"
-            raise IndexFormatError(f"{reader.folder} {what}")  # no score has 0 as its lower end there
+            raise IndexFormatError(f"{reader.folder} {what}")  # scores there have no lower bound of 0
         texts = list(dict.fromkeys(text for expression in expressions for text in atoms(expression)))
         vectors = atom_vectors(texts, searcher.encoder)
         if self.depth is None:
@@ -125,7 +125,7 @@ def _impact_scale(searcher: SignedImpactSearcher) -> float | None:
 
 
 def _min_max(hits: Sequence[Hit]) -> dict[str, float]:
-    """The scores of a list, the first one scaled to 1 and the last one to 0. All are 1 where all are equal."""
+    """The scores of a list, scaled so that the first is 1 and the last is 0. If all scores are equal, all become 1."""
     if not hits:
         return {}
     high, low = hits[0].score, hits[-1].score
@@ -247,7 +247,7 @@ def _terms(expression: Expression) -> list[_Term]:
 
 
 def _multiplied(sums: Sequence[Sequence[tuple[str, ...]]]) -> list[tuple[str, ...]]:
-    """A product of sums as a sum of products."""
+    """Expands a product of sums into a sum of products."""
     if (count := math.prod(map(len, sums))) > MOST_PRODUCTS:
         raise _refusal(f"add up {count} products (the limit is {MOST_PRODUCTS})")
     products = [tuple(itertools.chain.from_iterable(choice)) for choice in itertools.product(*sums)]

@@ -27,7 +27,7 @@ DEPTH = 1000
 
 
 class ComposingMethod:
-    """A method that ranks by one scoring tree a query, so that its scores can be explained."""
+    """A method that ranks by one scoring tree for each query, so that its scores can be explained."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ class ComposingMethod:
         raise NotImplementedError
 
     def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
-        """The hits of the composed queries, as :meth:`Method.answer`."""
+        """The hits of the composed queries; see :meth:`Method.answer`."""
         nodes = self.compose(searcher, request.queries)
         return searcher.batch_search(nodes, request.qids, request.k, request.threads, filter=request.filters)
 
@@ -59,7 +59,7 @@ class Filtering(ComposingMethod):
         operators: ``union`` and ``intersection``, with their settings, apply to the wanted part. ``cpt_terms`` is the
             number of heaviest terms of each negated atom that remove documents. ``exclusion`` must be ``any``.
 
-    Source: Widdows 2003, Sections 3.1 and 4.1, where each negated term is a word of its own.
+    Source: Widdows 2003, Sections 3.1 and 4.1, where each negated term is a separate word.
     """
 
     operators: Operators = Operators(exclusion="any")
@@ -141,8 +141,8 @@ def make_method(makers: Makers[M], name: str, settings: Mapping[str, Any]) -> M:
         settings: Its settings.
 
     Raises:
-        ArgumentError: No such method, a setting that it does not have, or a wrong number.
-        QueryError: An unknown operator, or an operator's setting out of range.
+        ArgumentError: There is no such method, it does not have a setting, or a number is wrong.
+        QueryError: An operator is unknown, or a setting of an operator is out of range.
 
     >>> make_method(METHODS, "score-fusion", {"depth": 1000})
     ScoreFusion(scaled=False, depth=1000)

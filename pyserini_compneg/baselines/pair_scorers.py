@@ -23,11 +23,11 @@ COSINE, DOT = "cosine", "dot"
 
 _MODEL_FILES = ("*.json", "*.txt", "*.model", "*.safetensors", "*.bin")
 _FORMAT = 2
-"""Counted up when a change makes other vectors of the same model, or other files of them."""
+"""The version of vectors. It is increased when a change alters the vectors of unchanged models, or their files."""
 
 _BATCH_SIZE = 32
 _KEPT_DOCUMENTS = 20_000
-"""So many documents' vectors are kept. BM25's first 100 for 528 queries of ExcluIR are 52,717 hits, 1,976 documents."""
+"""The number of documents' vectors to keep. BM25's first 100 hits for 528 queries of ExcluIR have 1,976 documents."""
 
 _ENTAILMENT = "entailment"
 _WHOLE = "get a whole model"
@@ -45,29 +45,30 @@ class PairScorer(Protocol):
     model_hash: str
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-        """How well each query's text and document's text go together: higher is better."""
+        """How well each query's text and document's text match: higher is better."""
         ...
 
 
 def pair_scorer(name: str) -> PairScorer:
-    """The model of a folder or of the hub. Its own files say whether it is a bi-encoder or a cross-encoder.
+    """Loads a model from a folder or from the hub. Its files say whether it is a bi-encoder or a cross-encoder.
 
-    A folder of sentence-transformers names its kind. Any other is a cross-encoder if its network classifies sequences,
-    and a bi-encoder, whose vector is the mean of the tokens' vectors, if its network has no head at all.
+    A folder of sentence-transformers names the kind of the model. Another model is a cross-encoder if its network
+    classifies sequences. It is a bi-encoder, whose vector is the mean of the tokens' vectors, if its network has no
+    head.
 
     Raises:
-        EncodingError: No model, one of another kind, one without a score, or one that cannot be loaded.
-        DownloadError: A model that cannot be had from the hub.
+        EncodingError: There is no model, it is of another kind, it gives no score, or it cannot be loaded.
+        DownloadError: The model cannot be downloaded from the hub.
     """
     return _CrossEncoder(name) if check_pair_scorer(name) else DenseEncoder(name)
 
 
 def check_pair_scorer(name: str) -> bool:
-    """Makes sure, without loading it, that a model is there and is a cross-encoder (True) or a bi-encoder (False).
+    """Checks, without loading it, that a model exists and is a cross-encoder (True) or a bi-encoder (False).
 
     Raises:
-        EncodingError: No model, or one of another kind.
-        DownloadError: A model that cannot be had from the hub.
+        EncodingError: There is no model, or it is of another kind.
+        DownloadError: The model cannot be downloaded from the hub.
     """
     check_dense_model(name)
     folder = _folder(name)
@@ -85,23 +86,23 @@ def check_pair_scorer(name: str) -> bool:
 
 
 class DenseEncoder:
-    """Runs a model of sentence-transformers that makes one vector of a text. It is a :class:`PairScorer`, too.
+    """Runs a model of sentence-transformers that makes one vector for each text. It is also a :class:`PairScorer`.
 
-    The model has its own pooling, prompts and longest text. Vectors have length 1, but for models whose configuration
-    says that they are compared by the dot product. Longer texts are cut off. sentence-transformers averages the vectors
-    of the tokens where the model's folder has no ``modules.json``, and uses a GPU where there is one.
+    The model's files give its pooling, prompts and longest text; longer texts are truncated. Vectors have length 1,
+    unless the model's configuration compares vectors by the dot product. If the folder has no ``modules.json``,
+    sentence-transformers averages the vectors of the tokens. A GPU is used if there is one.
 
     Args:
         name: A folder, or a model of the Hugging Face hub.
 
     Attributes:
-        name: As given.
+        name: The name that was given.
         model_hash: A hash of the model's files.
         similarity: How vectors are compared: ``dot`` if ``similarity_fn_name`` says so, else ``cosine``.
 
     Raises:
-        EncodingError: No model, or one that cannot be loaded.
-        DownloadError: A model that cannot be had from the hub.
+        EncodingError: There is no model, or it cannot be loaded.
+        DownloadError: The model cannot be downloaded from the hub.
     """
 
     def __init__(self, name: str) -> None:
@@ -122,7 +123,7 @@ class DenseEncoder:
         return self._encoded(self._model.encode_document, texts)
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-        """(1 + cosine) / 2, or the dot product where the model is for that; the last documents' vectors are kept."""
+        """(1 + cosine) / 2, or the dot product for models that use it. The last documents' vectors are kept."""
         import numpy as np
 
         texts = list(dict.fromkeys(query for query, _ in pairs))
@@ -150,10 +151,10 @@ class DenseEncoder:
 
 
 class _CrossEncoder:
-    """Reads both texts at once: the probability that the model gives to their label.
+    """A model that reads both texts at once. Its score is the probability of their label.
 
-    That is the logistic function of the one logit. A model of inference, with several labels, gives the probability
-    that the document entails the query.
+    With one label, this is the logistic function of the logit. A model of inference, with several labels, gives the
+    probability that the document entails the query.
     """
 
     def __init__(self, name: str) -> None:
@@ -175,7 +176,7 @@ class _CrossEncoder:
 
         readable = [tuple(map(_readable, pair)) for pair in pairs]
         if self._label is not None:
-            readable = [pair[::-1] for pair in readable]  # models of inference read first the text that entails
+            readable = [pair[::-1] for pair in readable]  # models of inference expect the entailing text first
         with in_one_line(EncodingError, "the model fails on these texts", where=self.name):
             found = self._model.predict(readable, batch_size=_BATCH_SIZE, show_progress_bar=False)
         logits = np.asarray(found, np.float64).reshape(len(pairs), -1)
@@ -188,7 +189,7 @@ class _CrossEncoder:
 
 
 def _readable(text: str) -> str:
-    """The text with a question mark for each half of a surrogate pair, which no tokenizer takes."""
+    """The text with a question mark for each half of a surrogate pair, which tokenizers refuse."""
     return text.encode(errors="replace").decode()
 
 
@@ -201,15 +202,14 @@ def _loaded(kind: Callable[..., Any], name: str, unused: str = "", **settings: A
 
 
 def _check_network(model: Any, folder: Path, name: str, unused: str) -> None:
-    """Refuses a model that lacks weights, unless they are ``unused``, or words.
+    """Refuses a model that lacks words, or weights other than ``unused``.
 
-    transformers draws weights that the files lack at random, and makes a tokenizer of almost no words where there is
-    none.
+    transformers initialises missing weights at random, and replaces a missing tokenizer by one of almost no words.
     """
     network = model.transformers_model
     modules = json.loads((folder / "modules.json").read_bytes()) if (folder / "modules.json").is_file() else []
     place = folder / modules[0]["path"] if modules else folder
-    if network is None or not (place / "config.json").is_file():  # several networks, each in a folder of its own
+    if network is None or not (place / "config.json").is_file():  # several networks, each in its own folder
         return
     _, found = type(network).from_pretrained(
         str(place), local_files_only=True, trust_remote_code=False, output_loading_info=True
@@ -226,11 +226,11 @@ def _check_network(model: Any, folder: Path, name: str, unused: str) -> None:
 
 
 def check_dense_model(name: str) -> None:
-    """Makes sure, without loading it, that a model is there and that sentence-transformers can run it.
+    """Checks, without loading it, that a model exists and that sentence-transformers can run it.
 
     Raises:
-        EncodingError: No model, or no sentence-transformers.
-        DownloadError: A model that cannot be had from the hub.
+        EncodingError: There is no model, or sentence-transformers is missing.
+        DownloadError: The model cannot be downloaded from the hub.
     """
     if not find_spec("sentence_transformers"):
         raise EncodingError("dense models need sentence-transformers", remedy=install_hint("dense"))
@@ -238,11 +238,11 @@ def check_dense_model(name: str) -> None:
 
 
 def dense_model_hash(name: str) -> str:
-    """A hash of the files of a model, which is not loaded.
+    """A hash of the files of a model. The model is not loaded.
 
     Raises:
-        EncodingError: No model.
-        DownloadError: A model that cannot be had from the hub.
+        EncodingError: There is no model.
+        DownloadError: The model cannot be downloaded from the hub.
     """
     folder = _folder(name)
     settings = {"format": _FORMAT} | ({"similarity": DOT} if _similarity(name) == DOT else {})
@@ -255,7 +255,7 @@ def _similarity(name: str) -> str:
 
 
 def _folder(name: str) -> Path:
-    """The folder of a model, which is downloaded if it has to be."""
+    """The folder of a model, which is downloaded if necessary."""
     try:
         return model_folder(name)
     except EncodingError:

@@ -1,12 +1,12 @@
-r"""Reranking: a model reads the first documents of a ranking, and ranks them again.
+r"""Reranking: a model reads the first documents of a ranking and ranks them again.
 
-It reads the wording of the query as a whole, as rerankers do, or each atom alone. The scores of the atoms are then
-composed: the larger one for A ∪ B, the smaller one for A ∩ B, and the difference for A \ B; of several negatives the
-largest counts. These three do not depend on where the scale of a model begins and ends. Set identities come first, as
-with the operators.
+The model reads the wording of the whole query, as rerankers do, or each atom alone. Then the scores of the atoms are
+composed: the larger score for A ∪ B, the smaller score for A ∩ B, and the difference for A \ B, with the largest of
+several negatives. Rankings by these three do not depend on the zero and the unit of the model's scores. Set identities
+come first, as with the operators.
 
-Chosen on dev splits with all-MiniLM-L6-v2: the smaller score for ∩ was above the product on FilmSets, and the mean of
-both readings above each of them on ExcluIR. docs/reranking.md has the figures.
+Chosen on dev splits with all-MiniLM-L6-v2: for ∩, the smaller score was better than the product on FilmSets; the mean
+of both forms was better than each form on ExcluIR. docs/reranking.md has the figures.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ READS = BOTH, TEXT, ATOMS = ("both", "text", "atoms")
 
 RERANKED = 100
 _PAIRS = 512
-"""So many pairs are scored before the progress is shown."""
+"""The number of pairs that are scored between updates of the progress bar."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reranked:
-    """Ranks the first documents of another method again, by a model that reads their texts. The others are left out.
+    """Ranks the first documents of another method again, with a model that reads their texts. Other documents drop out.
 
     Attributes:
         model: The model, from :func:`~pyserini_compneg.baselines.pair_scorers.pair_scorer`.
-        by: ``text``: by the wording of the query as a whole. ``atoms``: by the scores of its atoms, composed. ``both``:
-            by the mean of these two. All are the same for a query of one atom.
+        by: ``text``: by the wording of the whole query. ``atoms``: by the composed scores of its atoms. ``both``: by
+            the mean of the two. All three agree for a query of one atom.
         hits: How many documents are ranked again.
         first: The other method; None for operators.
     """
@@ -66,7 +66,9 @@ class Reranked:
             raise ArgumentError(f"by must be one of {', '.join(READS)}, got {shown(self.by)}")
 
     def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
-        expressions = list(map(without_exclusions, as_expressions(request.queries)))  # no document is left of these
+        expressions = list(
+            map(without_exclusions, as_expressions(request.queries))
+        )  # excluded documents are not among the hits
         wordings = [_wording(query, one) for query, one in zip(request.queries, expressions, strict=True)]
         first = searcher.batch_search(
             request.queries, request.qids, self.hits, request.threads, filter=request.filters, method=self.first
@@ -83,7 +85,7 @@ class Reranked:
         return rankings
 
     def _read(self, wording: str, expression: Expression) -> list[str]:
-        """The texts of a query that the model reads."""
+        """The texts of a query for the model."""
         return [wording] * (self.by != ATOMS) + (atoms(expression) if self.by != TEXT else [])
 
     def _value(self, wording: str, expression: Expression, score: Callable[[str], float]) -> float:
@@ -93,7 +95,7 @@ class Reranked:
 
 
 def composed_score(expression: Expression, score: Callable[[str], float]) -> float:
-    """A document's score for an expression, from its scores for the atoms; without NOT!.
+    """A document's score for an expression without NOT!, composed from the document's scores for the atoms.
 
     >>> from pyserini_compneg.expression import parse
     >>> scores = {"a": 0.5, "b": 0.625, "c": 0.125, "d": 0.75}
@@ -111,7 +113,7 @@ def composed_score(expression: Expression, score: Callable[[str], float]) -> flo
 
 
 def _wording(query: object, expression: Expression) -> str:
-    """The text of a query: as it was given if it was read, else the words of its template."""
+    """The text of a query: a decomposed query's original text, otherwise the words of its template."""
     return query.text if isinstance(query, Decomposition) else verbalise(expression)
 
 
@@ -147,7 +149,7 @@ def _texts(searcher: SignedImpactSearcher, docids: Sequence[str]) -> dict[str, s
 
 
 def _text(folder: Path, docid: str, raw: str | None) -> str:
-    """The text in what is stored of a document; empty if it has none."""
+    """The text in a document's stored source; empty if it has no text."""
     if raw is None:
         what = "reranking reads the documents' texts, which are not stored"
         raise IndexFormatError(what, where=folder, remedy="build it with index --store-raw")

@@ -16,7 +16,7 @@ PAIRED = ("paired_accuracy", "paired_first", "paired_second", "paired_reversed")
 """The measures of pairs of queries."""
 
 CONTRASTS = ("paired_accuracy", "right_rank", "delta_recall@1", "delta_mrr@10")
-"""Examples of the names. ``delta_recall`` and ``delta_mrr`` need a cutoff, ``right_rank`` may have one."""
+"""Examples of names. ``delta_recall`` and ``delta_mrr`` need a cutoff; ``right_rank`` may have one."""
 
 _NAMES = re.compile(
     r"paired_(?:accuracy|first|second|reversed)|right_rank|(?:right_rank|delta_recall|delta_mrr)@(-?[0-9]{1,9})",
@@ -34,14 +34,14 @@ _Pair = tuple[str, str]
 
 
 class Contrast(NamedTuple):
-    """One measure of contrast: of ``PAIRED``, ``right_rank``, ``delta_recall`` or ``delta_mrr``, at a rank from 1."""
+    """A measure of contrast, with its cutoff, a rank from 1."""
 
     kind: str
     cutoff: int | None = None
 
 
 def parse_contrast(name: str) -> Contrast | None:
-    """The measure of contrast of that name, or None.
+    """The measure of contrast with this name, or None.
 
     >>> parse_contrast("delta_recall@10")
     Contrast(kind='delta_recall', cutoff=10)
@@ -56,24 +56,24 @@ def contrast_values(contrast: Contrast, qrels: _Qrels, run: _Run) -> dict[str, f
 
     Let d⁺ be the relevant and d⁻ the excluded document of query q, and s their scores, in 32 bits as in trec_eval.
 
-    - ``right_rank``: 1 if s(q, d⁺) > s(q, d⁻), else 0. A document that the run lacks is below all that the run has.
-      A tie is not right, also of two documents that the run lacks.
-    - ``right_rank@N``: the same, for a run of the first N documents.
-    - ``paired_accuracy``: 1 for both queries of a pair if both are right, else 0. The mean is then that over pairs.
-      Two queries are a pair if they judge the same two documents in opposite ways.
-    - ``paired_first``: 1 for both queries of a pair if both rank the document higher that is relevant for the first of
-      them, by the order of the judgements; ``paired_second``: that of the second. In NevIR the first document is the
-      one of Wikipedia, and the second an edited one. ``paired_reversed``: 1 if both queries rank the other's document
-      higher. What the four measures leave are pairs with a tie; two documents that the run lacks are a tie, too.
+    - ``right_rank``: 1 if s(q, d⁺) > s(q, d⁻), else 0. A document that the run lacks ranks below all documents of the
+      run. A tie is wrong, including two documents that the run lacks.
+    - ``right_rank@N``: the same, computed on the first N documents of the run.
+    - ``paired_accuracy``: 1 for both queries of a pair if both are right, else 0. So the mean equals the mean over
+      pairs. Two queries are a pair if they judge the same two documents in opposite ways.
+    - ``paired_first``: 1 for both queries of a pair if both rank higher the document that is relevant for the first
+      query, in the order of the judgements. ``paired_second``: the same for the second query. In NevIR the first
+      document is from Wikipedia, and the second is an edited version. ``paired_reversed``: 1 if both queries rank the
+      other query's document higher. The remaining pairs have a tie. Two documents that the run lacks are a tie, too.
     - ``delta_recall@N``: R@N(d⁺) − R@N(d⁻), from −1 to 1. R@N(d) is 1 if d is among the first N, else 0.
     - ``delta_mrr@N``: MRR@N(d⁺) − MRR@N(d⁻), from −1 to 1. MRR@N(d) is 1 / rank of d if d is among the first N, else 0.
 
     Ranks are trec_eval's: by descending score, ties by docid in descending order. A query that the run lacks scores 0.
 
-    Source: for measures of pairs Weller et al. 2024 (NevIR), Section 4.1 and Figure 4. MTEB asks for R@1 = 1 for both
-    queries, in runs of the two documents alone; only ties differ, which trec_eval's code orders by docid. For the
-    others Zhang et al. 2024 (ExcluIR), Eq. 1 and the sentence after it. Their released scorer reads 10 documents of a
-    query and takes all others as not retrieved, which is ``right_rank@10``.
+    Source: For measures of pairs, Weller et al. 2024 (NevIR), Section 4.1 and Figure 4. MTEB requires R@1 = 1 for both
+    queries, in runs of only the two documents; only ties differ, which trec_eval's code orders by docid. For the other
+    measures, Zhang et al. 2024 (ExcluIR), Eq. 1 and the next sentence. Their released scorer reads 10 documents of a
+    query and treats all others as not retrieved, like ``right_rank@10``.
 
     >>> contrast_values(Contrast("delta_mrr", 10), {"1": {"a": 1, "b": 0}}, {"1": {"b": 2.0, "a": 1.0}})
     {'1': -0.5}
@@ -90,7 +90,7 @@ def contrast_values(contrast: Contrast, qrels: _Qrels, run: _Run) -> dict[str, f
 
 
 def partners(qrels: _Qrels) -> dict[str, str]:
-    """For each query the one that judges the same two documents in the opposite way.
+    """For each query, the query that judges the same two documents in the opposite way.
 
     >>> partners({"1": {"a": 1, "b": 0}, "2": {"a": 0, "b": 1}})
     {'1': '2', '2': '1'}
@@ -124,7 +124,7 @@ def _judged_pair(kind: str, qid: str, judged: Mapping[str, int]) -> _Pair:
 
 
 def _value(contrast: Contrast, scores: Mapping[str, float], relevant: str, excluded: str) -> float:
-    """The value of one query; in measures of pairs 1 where it is right, −1 where it is wrong, 0 for a tie."""
+    """The value of one query. In measures of pairs: 1 if it is right, −1 if it is wrong, 0 for a tie."""
     if contrast.kind in PAIRED:
         own, other = (_single(scores.get(docid, float("-inf"))) for docid in (relevant, excluded))
         return float(own > other) - float(own < other)
@@ -143,5 +143,5 @@ def _value(contrast: Contrast, scores: Mapping[str, float], relevant: str, exclu
 
 
 def _single(score: float) -> float:
-    """The score at 32 bits, which is all that trec_eval keeps of it."""
+    """The score in 32 bits, trec_eval's precision."""
     return ctypes.c_float(score).value

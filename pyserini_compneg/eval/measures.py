@@ -1,4 +1,4 @@
-"""Measures by name: trec_eval's and ir_measures', computed by trec_eval's own code, and measures of contrast."""
+"""Measures of trec_eval and ir_measures by name, computed by trec_eval's code, and measures of contrast."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFAULT_MEASURES = ("ndcg_cut.10", "recall.100")
 
 _LARGEST_CUTOFF = 1_000_000
 _NO_DOCUMENT = "\n"
-"""A docid that gets the judgement 0 if a query has only negative ones, for which trec_eval writes beyond its arrays."""
+"""A docid with judgement 0, added if a query has only negative judgements: trec_eval would write beyond its arrays."""
 
 _TREC_NAMES = ("ndcg_cut", "recall", "map", "recip_rank", "ndcg", "map_cut", "success")
 _EXAMPLES = "ndcg_cut.10, recall.100, map, recip_rank, P.10, nDCG@10, R@100, AP, RR"
@@ -31,9 +31,9 @@ class Measure:
     """A measure that is a mean over queries.
 
     Attributes:
-        name: The user's name for it, the header of its column.
+        name: The user's name for the measure, the header of its column.
         definition: The measure of ir_measures to compute, or a :class:`Contrast`.
-        reciprocal_rank_cutoff: For ``RR@k`` the rank k, which trec_eval does not know; below it the value is 0.
+        reciprocal_rank_cutoff: The rank k of ``RR@k``, which trec_eval does not have; below this rank the value is 0.
     """
 
     name: str
@@ -41,22 +41,21 @@ class Measure:
     reciprocal_rank_cutoff: int | None = None
 
     def adjusted(self, value: float) -> float:
-        """The value at the cutoff; a reciprocal rank tells by itself whether the rank is below the cutoff."""
+        """The value at the cutoff. A reciprocal rank shows whether its rank is below the cutoff."""
         cutoff = self.reciprocal_rank_cutoff
         return 0.0 if cutoff is not None and value * (cutoff + 0.5) < 1 else value
 
 
 def parse_measures(names: str | Iterable[str]) -> list[Measure]:
-    """Parses names of measures; a name that is given twice counts once.
+    """Parses names of measures. Repeated names count once.
 
     Args:
-        names: One name or more, as trec_eval has them (``ndcg_cut.10``, ``P.5,10``), as ir_measures has them
-            (``nDCG@10``), or of measures of contrast (``right_rank``, see
-            :func:`~pyserini_compneg.eval.contrast.contrast_values`). Small letters may stand for capitals and the
-            reverse; the measure then has its usual name.
+        names: One or more names: of trec_eval (``ndcg_cut.10``, ``P.5,10``), of ir_measures (``nDCG@10``), or of
+            measures of contrast (``right_rank``, see :func:`~pyserini_compneg.eval.contrast.contrast_values`). Case is
+            ignored; the measure then has its usual name.
 
     Raises:
-        InputError: An unknown name, or a measure that trec_eval's code cannot compute.
+        InputError: A name is unknown, or trec_eval's code cannot compute the measure.
 
     >>> [measure.name for measure in parse_measures(["ndcg_cut.10", "R@100", "P.5,10", "ndcg@3"])]
     ['ndcg_cut.10', 'R@100', 'P@5', 'P@10', 'nDCG@3']
@@ -80,7 +79,7 @@ def evaluate(
     run: Mapping[str, Mapping[str, float]],
     measures: str | Sequence[Measure | str],
 ) -> dict[str, dict[str, float]]:
-    """The value of each measure for each query of the judgements, as ``trec_eval -c`` has them.
+    """The value of each measure for each query of the judgements, as ``trec_eval -c`` computes them.
 
     A query that the run lacks scores 0; a query without judgements is ignored (see :func:`coverage`).
     Documents are ranked by score, ties by docid in descending order, whatever the order of the run.
@@ -88,14 +87,14 @@ def evaluate(
     Args:
         qrels: ``{qid: {docid: relevance}}``.
         run: ``{qid: {docid: score}}``.
-        measures: What to compute: measures, or names as :func:`parse_measures` takes them.
+        measures: The measures, or names as :func:`parse_measures` takes them.
 
     Returns:
         ``{qid: {measure name: value}}``, in the order of ``qrels`` and ``measures``.
 
     Raises:
         ArgumentError: ``qrels`` or ``run`` is not a mapping.
-        InputError: An unknown name, or judgements that a measure of contrast cannot use.
+        InputError: A name is unknown, or a measure of contrast cannot use the judgements.
 
     >>> evaluate({"1": {"a": 1}, "2": {"b": 1}}, {"1": {"c": 2.0, "a": 1.0}}, ["recip_rank"])
     {'1': {'recip_rank': 0.5}, '2': {'recip_rank': 0.0}}
@@ -129,7 +128,7 @@ def mean(per_query: Mapping[str, Mapping[str, float]], measure: Measure, qids: S
 
 
 def observations(measure: Measure, qrels: Mapping[str, Mapping[str, int]], qids: Sequence[str]) -> list[str]:
-    """The queries whose values are independent observations. Of a pair, as in ``paired_accuracy``, it is the first.
+    """The queries whose values are independent observations. Of a pair, as in ``paired_accuracy``, the first counts.
 
     >>> qrels = {"1": {"a": 1, "b": 0}, "2": {"a": 0, "b": 1}}
     >>> [observations(measure, qrels, ["1", "2"]) for measure in parse_measures(["paired_accuracy", "map"])]
@@ -148,7 +147,7 @@ def observations(measure: Measure, qrels: Mapping[str, Mapping[str, int]], qids:
 def _trec_values(
     qrels: Mapping[str, Mapping[str, int]], run: Mapping[str, Mapping[str, float]], measures: Sequence[Measure]
 ) -> dict[Any, dict[str, float]]:
-    """``{definition: {qid: value}}`` from trec_eval's code, which is loaded only if it is needed."""
+    """``{definition: {qid: value}}`` from trec_eval's code, which is loaded only if needed."""
     if not measures:
         return {}
     from ir_measures import pytrec_eval
@@ -169,7 +168,7 @@ def _trec_values(
 
 
 def _spelled(name: str) -> str:
-    """A name with the capitals that a measure has."""
+    """A name in the measure's usual capitals."""
     for spelled in (name, name.lower()):
         if parse_contrast(spelled):
             return spelled
@@ -190,17 +189,17 @@ def _spelled(name: str) -> str:
 
 
 def _definitions(name: str) -> list[Any]:
-    """ir_measures' objects for a name, of which trec_eval allows several cutoffs in one; none for an unknown name."""
+    """ir_measures' objects for a name, several for a trec_eval name with several cutoffs; empty for an unknown name."""
     import ir_measures
 
-    if not name.isascii() or re.search("[0-9]_[0-9]", name):  # which Python takes for digits
+    if not name.isascii() or re.search("[0-9]_[0-9]", name):  # Python would read these as digits
         return []
-    logging.getLogger("ir_measures").setLevel(logging.ERROR)  # it warns of each part of "official" that it leaves out
+    logging.getLogger("ir_measures").setLevel(logging.ERROR)  # it warns of parts of "official" that it leaves out
     for parse in (lambda text: [ir_measures.parse_measure(text)], ir_measures.parse_trec_measure):
         try:
             with redirect_stdout(None):  # where ir_measures prints what it leaves out of "official"
                 definitions: list[Any] = parse(name)
-        except Exception:  # the parsers of Python and of ir_measures, on what may be any text
+        except Exception:  # the text is arbitrary, and the parsers raise various errors
             continue
         if definitions and all(isinstance(definition, ir_measures.Measure) for definition in definitions):
             return definitions

@@ -16,7 +16,7 @@ Qrels = dict[str, dict[str, int]]
 RUN_AS_QRELS = "this looks like a run: are --qrels and --run exchanged?"
 QRELS_AS_RUN = "these look like judgements: are --qrels and --run exchanged?"
 
-_LARGEST_RELEVANCE = 1_000_000  # trec_eval counts the documents of every relevance up to the largest
+_LARGEST_RELEVANCE = 1_000_000  # trec_eval counts documents for every relevance up to the largest
 _BEIR_HEADER = ["query-id", "corpus-id", "score"]
 _Judgement = tuple[str, str, int]
 
@@ -25,10 +25,10 @@ def read_qrels(path: str | Path) -> Qrels:
     """Reads judgements: ``{qid: {docid: relevance}}``, in the order of the file.
 
     The format is recognised by the first line: TREC (``qid 0 docid relevance``), BEIR (the header
-    ``query-id<TAB>corpus-id<TAB>score``), or QUEST's JSON Lines, whose ``docs`` are all of relevance 1.
+    ``query-id<TAB>corpus-id<TAB>score``), or QUEST's JSON Lines, whose ``docs`` are all have relevance 1.
 
     Raises:
-        InputError: A file without judgements, a broken line, or two that contradict each other.
+        InputError: The file has no judgements, a line is broken, or two lines contradict each other.
     """
     name = source_name(path)
     qrels: Qrels = {}

@@ -1,4 +1,4 @@
-"""Results as rows: the figures of one run over one class of queries, beside those of the other runs."""
+"""Results as rows: the figures of one run over one class of queries, and comparisons with the other runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Figure:
     against: Mapping[str, PairedDifference] = field(default_factory=dict)
 
     def better_than(self, lower_is_better: bool = False) -> tuple[str, ...]:
-        """The labels of the runs than which this run is significantly better, by the corrected t-test."""
+        """The labels of the runs that this run is significantly better than, by the corrected t-test."""
         sign = -1 if lower_is_better else 1
         return tuple(run for run, one in self.against.items() if one.is_significant and sign * one.difference > 0)
 

@@ -29,16 +29,16 @@ _Scored = tuple[str, str, float, float | None]
 def read_run(path: str | Path) -> Run:
     """Reads a run: ``{qid: {docid: score}}``, in the order of the file.
 
-    The first line tells the format: a JSON object, the six columns of TREC, or the three columns of MS MARCO. Ranks of
-    MS MARCO become scores: -1 for rank 1, -2 for rank 2. Two things are worth a warning: a file without lines, with
-    which every query scores 0, and TREC ranks that do not follow the scores; the scores count.
+    The first line determines the format: a JSON object, the six columns of TREC, or the three columns of MS MARCO.
+    Ranks of MS MARCO become scores: -1 for rank 1, -2 for rank 2. A warning is logged for a file without lines, with
+    which every query scores 0, and for TREC ranks that do not follow the scores. The scores count.
 
     Args:
         path: The file, plain or gzip, or ``-`` for standard input.
 
     Raises:
-        InputError: A line that cannot be read, a document that is ranked twice for a query, or a rank of MS MARCO
-            that two documents have.
+        InputError: A line cannot be read, a document is ranked twice for a query, or two documents have the same rank
+            in MS MARCO's format.
     """
     run: Run = {}
     ranks: dict[str, array[float]] = {}
@@ -66,7 +66,7 @@ def read_run(path: str | Path) -> Run:
 
 
 def _follow(ranks: Collection[float], scores: Collection[float]) -> bool:
-    """Whether no two ranks are equal, and a higher score always has a better rank; NaN is no rank."""
+    """Whether ranks are distinct and a higher score always has a better rank. NaN is not a rank."""
     if all(a < b for a, b in pairwise(ranks)) and all(a >= b for a, b in pairwise(scores)):  # in the order of the file
         return True
     by_score = sorted(zip((-score for score in scores), ranks, strict=True))

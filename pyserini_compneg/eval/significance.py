@@ -1,4 +1,4 @@
-"""Is one run better than another, or is it chance? Paired tests, their correction, and confidence intervals."""
+"""Tests whether one run is better than another or by chance: paired tests, corrections, confidence intervals."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ LEVEL = 0.05
 
 _MOST_ENUMERATED = PERMUTATIONS.bit_length() - 1
 _BLOCK = 1 << 22
-"""Signs drawn at a time, which bounds the memory."""
+"""The number of signs drawn at a time, which bounds the memory."""
 
 Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class PValue:
-    """The outcome of a two-sided test: the probability of so large a difference by chance, as it is and corrected."""
+    """The p-value of a two-sided test, uncorrected and corrected."""
 
     raw: float
     holm: float
@@ -27,7 +27,7 @@ class PValue:
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """The mean of one run minus that of another, on one measure, with its 95 % interval and two paired tests."""
+    """The mean difference between two runs on one measure, with its 95 % interval and two paired tests."""
 
     difference: float
     interval: Interval
@@ -41,7 +41,7 @@ class PairedDifference:
 
 
 def compare(values: Mapping[str, Sequence[float]], randomise: bool = True) -> dict[str, dict[str, PairedDifference]]:
-    """For each run its differences from each other run, in the order of ``values``, corrected for all pairs of runs.
+    """The differences of each run from each other run, in the order of ``values``, corrected for all pairs of runs.
 
     ``values`` has the values of a measure for each run, for the same queries in the same order, at least two.
 
@@ -65,8 +65,8 @@ def compare(values: Mapping[str, Sequence[float]], randomise: bool = True) -> di
 def confidence_interval(values: Sequence[float]) -> Interval:
     """The 95 % confidence interval of the mean, by the t distribution.
 
-    It makes the same assumptions as the paired t-test, and no random choice. With few queries it may reach beyond the
-    range of the measure.
+    The interval makes the same assumptions as the paired t-test. With few queries it may exceed the range of the
+    measure.
 
     Args:
         values: At least two.
@@ -101,8 +101,9 @@ def t_test(differences: Sequence[float]) -> float:
 def randomisation_test(differences: Sequence[float]) -> float:
     """The p-value of the two-sided paired randomisation test of the mean: the signs of the differences are permuted.
 
-    With up to 13 differences other than 0 all permutations are tried, and p is exact. With more, 10,000 permutations
-    are drawn, always the same ones, and p is (1 + the number of them that differ as much) / 10,001.
+    With up to 13 nonzero differences all permutations are tried, and p is exact. With more, 10,000 permutations are
+    drawn, the same in every call, and p is (1 + the number of permutations with at least the observed difference) /
+    10,001.
 
     Source: Smucker, Allan and Carterette 2007; the observed signs count as one permutation, so p is never 0.
 

@@ -1,4 +1,4 @@
-"""Rows as aligned text, Markdown or JSON."""
+"""Formats rows as aligned text, Markdown or JSON."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ TABLE_FORMATS = ("text", "markdown", "json")
 
 _LEAST_P = 0.0001
 _MARK = "\0"
-"""Stands between a cell and its letters until the format is known; no name of a file holds it."""
+"""Separates a cell from its letters until the format is known. File names do not contain it."""
 
 
 def render(rows: Sequence[Row], label: str | None, table_format: str = "text") -> str:
     """Renders rows: a line for each run, or with several classes a line for each class and the runs side by side.
 
-    If runs were compared, each run has a letter, and letters after a value name the runs than which it is significantly
-    better: ``0.2580^a``, in Markdown with superscripts; see :func:`row_letters`. Beside two runs stand the p-values of
-    their difference. ``label`` is the name of the classes, such as ``template``; None if there is only ``all``. JSON
-    has an object for each row and does not round; the other ``TABLE_FORMATS`` have four decimals.
+    If runs were compared, each run has a letter. Letters after a value name the runs that this run is significantly
+    better than: ``0.2580^a``, in Markdown as superscripts; see :func:`row_letters`. With two runs, the p-values of
+    their difference are shown. ``label`` is the name of the classes, such as ``template``; None if there is only
+    ``all``. JSON has an object for each row and does not round; the other ``TABLE_FORMATS`` have four decimals.
     """
     if table_format == "json":
         return json.dumps([_json_row(row, label) for row in rows], ensure_ascii=False, indent=2) + "\n"
@@ -65,7 +65,7 @@ def per_query_csv(results: Mapping[str, PerQuery], measures: Sequence[Measure]) 
 
 
 def row_letters(rows: Iterable[str]) -> dict[str, str]:
-    """A letter for each of the first 52 rows, and two letters for each row after them.
+    """A letter for each of the first 52 rows, and two letters for each later row.
 
     >>> list(row_letters(map(str, range(54))).values())[-3:]
     ['Z', 'aa', 'ab']
@@ -85,7 +85,7 @@ def superscript(letters: Mapping[str, str], better_than: Collection[str]) -> str
 
 
 def run_labels(paths: Sequence[str]) -> list[str]:
-    """Short names for runs: the file names, with as many folders before them as are needed to tell them apart.
+    """Short names for runs: file names, preceded by as many folders as are needed to distinguish them.
 
     >>> run_labels(["runs/cpt/dev.txt", "runs/maxpool/dev.txt", "bm25.txt"])
     ['cpt/dev.txt', 'maxpool/dev.txt', 'bm25.txt']
@@ -155,13 +155,13 @@ def _side_by_side(
 
 
 def _numbers(row: Row, letters: Mapping[str, str]) -> list[str]:
-    """The number of queries, and the values with the letters of the runs that they are better than."""
+    """The number of queries, and the values with the letters of the runs that this run is better than."""
     values = [_marked(f"{one.value:.4f}", superscript(letters, one.better_than())) for one in row.figures.values()]
     return [str(len(row.per_query)), *values]
 
 
 def _p_values(row: Row) -> list[str]:
-    """The p-value of each measure, for one of two runs; nothing where they are not compared."""
+    """The p-value of each measure, for one of two runs; empty if the runs are not compared."""
     values = [next((other.t_test.raw for other in one.against.values()), None) for one in row.figures.values()]
     return ["" if p is None else f"{p:.4f}" if p >= _LEAST_P or p == 0 else f"<{_LEAST_P:.4f}" for p in values]
 
@@ -188,7 +188,7 @@ def _text(header: list[list[str]], body: list[list[str]]) -> str:
 
 
 def _aligned(column: Sequence[str]) -> list[str]:
-    """A column in which digits stay aligned, whatever letters follow them."""
+    """A column whose digits stay aligned regardless of the letters after them."""
     letters = [len("".join(cell.partition(_MARK)[1:])) for cell in column]
     width = max(letters)
     return [cell + " " * (width - length) for cell, length in zip(column, letters, strict=True)]

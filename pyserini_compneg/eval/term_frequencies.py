@@ -15,7 +15,7 @@ class TermFrequencies(NamedTuple):
     """The frequencies of some terms together in some texts."""
 
     texts: float
-    """The share of the texts that hold at least one of the terms, from 0 to 1."""
+    """The share of the texts that contain at least one of the terms, from 0 to 1."""
     words: float
     """The number of occurrences of the terms, divided by the number of words in the texts."""
 
@@ -28,12 +28,12 @@ def term_frequencies(texts: Iterable[str], terms: Iterable[str]) -> TermFrequenc
 
     Args:
         texts: The texts of the first documents; Widdows takes 20.
-        terms: Words or phrases; one that is given twice counts once.
+        terms: Words or phrases. Repeated terms count once.
 
     Raises:
-        ValueError: There are no terms, or one has no word in it.
+        ValueError: There are no terms, or a term contains no word.
 
-    Source: Widdows 2003, Section 4.1, has ``words``, as the relative frequency of positive and of negated terms.
+    Source: Widdows 2003, Section 4.1, defines ``words``, the relative frequency of positive and of negated terms.
     ``texts`` does not reward the repetition of a word in one document.
 
     >>> term_frequencies(["A rock band.", "Rock, rock, roll"], ["rock"])

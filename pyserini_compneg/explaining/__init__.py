@@ -1,4 +1,4 @@
-"""Explanations for people: why a query found what it found, as tables, trees and bars."""
+"""Explanations for people: why a query found its results, as tables, trees and bars."""
 
 from pyserini_compneg.explaining.query_explanation import ExplainedQuery, explain_query
 

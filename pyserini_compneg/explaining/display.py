@@ -1,4 +1,4 @@
-"""A ranking for people, as plain text."""
+"""A ranking as plain text for people."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def show_hits(
 ) -> None:
     """Prints the k best documents, each with its title, the operands of AND that it lacks, and its heaviest terms.
 
-    Scores are in the encoder's unit. A method that does not compose has scores of its own, and no terms.
-    The list of a text that was read begins with the reading.
+    Scores are in the encoder's unit. A method without composition has its own scores and shows no terms. For a
+    decomposed text, the list begins with the decomposition.
     """
     query = topic_query(topic)
     name, node = query_name(query), _node(searcher, query, method)
     unit = 1.0 if node is None else searcher.unit(query)
-    asked = query if node is None or method is not None else node  # what is composed is not composed again
+    asked = query if node is None or method is not None else node  # do not compose again
     hits = searcher.batch_search([asked], [name], k, threads, filter=topic.filter, method=method)[name]
     lines = [heading(query_text(query), searcher, topic.filter)]
     if topic.decomposition:
@@ -62,7 +62,7 @@ def show_hits(
 
 
 def _listed(operands: Sequence[str]) -> str:
-    """The first operands; one that has a comma is quoted.
+    """The first operands. Operands with a comma are quoted.
 
     >>> _listed(("a", "b, c", "d", "e", "f"))
     'a, "b, c", d and 2 more'
@@ -73,14 +73,14 @@ def _listed(operands: Sequence[str]) -> str:
 
 
 def _node(searcher: SignedImpactSearcher, query: Query, method: Method | None) -> ScoringNode | None:
-    """The scoring tree that ranks; None for a method that does not compose."""
+    """The scoring tree that ranks, or None for a method without composition."""
     if method is None:
         return searcher.compose([query])[0]
     return method.compose(searcher, [query])[0] if isinstance(method, ComposingMethod) else None
 
 
 def heading(text: str, searcher: SignedImpactSearcher, filter: Filter | None = None) -> str:
-    """The line above scores: the query, its filter, which terms are a model's, and whether scores have no unit."""
+    """The line above scores: the query, its filter, which terms are the model's, and whether scores have no unit."""
     text += f"  [{filter}]" if filter else ""
     if searcher.is_hybrid:
         return f"{text}  (terms that begin with {PREFIX} are the model's, the others bm25's)"
@@ -88,7 +88,7 @@ def heading(text: str, searcher: SignedImpactSearcher, filter: Filter | None = N
 
 
 def decimals(numbers: Sequence[float], least: int = 3) -> int:
-    """Decimal places that show two or more digits of the largest number; ``least`` or more.
+    """The number of decimal places, at least ``least``, that shows two digits of the largest number.
 
     >>> decimals([250.0, -3.0]), decimals([0.025]), decimals([])
     (3, 4, 3)
@@ -98,7 +98,7 @@ def decimals(numbers: Sequence[float], least: int = 3) -> int:
 
 
 def decomposition_lines(decomposition: Decomposition) -> Iterator[str]:
-    """The reading of a text: its words with their tags, and how sure the reading is."""
+    """The decomposition of a text: its words with their tags, and its confidence."""
     yield " ".join(tagged(decomposition).split())
     if decomposition.doubts:
         yield f"may be misread: {'; '.join(decomposition.doubts)}"
@@ -108,5 +108,5 @@ def decomposition_lines(decomposition: Decomposition) -> Iterator[str]:
 
 
 def titled(title: str | None, docid: str) -> str:
-    """A document's title and id; its id alone where it has no title."""
+    """A document's title and id, or only its id if it has no title."""
     return f"{title}  [{docid}]" if title else docid

@@ -1,4 +1,4 @@
-"""Explanations for people, drawn with rich: the tree and the terms of a query, and what adds up to a score."""
+"""Explanations for people, drawn with rich: the tree and the terms of a query, and the contributions to a score."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _LEAST_BAR = 4
 _COMPARED = ("A", "B", "A - B")
 
 _Row: TypeAlias = tuple[str, Sequence[float]]
-"""A term, and what it adds to each score; side by side, the last number is the difference."""
+"""A term and its contribution to each score. Side by side, the last number is the difference."""
 
 
 def draw(handle: TextIO, parts: Sequence[RenderableType]) -> None:
-    """Writes drawings: with colours and as wide as the terminal, or, elsewhere, as plain text of 100 columns."""
+    """Writes drawings: in colour and at the terminal's width, or elsewhere as plain text of 100 columns."""
     on_terminal = handle.isatty()
     width = shutil.get_terminal_size((_PLAIN_WIDTH, 0)).columns if on_terminal else _PLAIN_WIDTH
     width = max(width, *map(_least_width, parts), 0)  # lines wrap; no number and no term is cut
@@ -59,7 +59,7 @@ def draw(handle: TextIO, parts: Sequence[RenderableType]) -> None:
 
 
 class _Printable:
-    """A drawing whose texts cannot steer the terminal."""
+    """A drawing without control characters, so its texts cannot control the terminal."""
 
     def __init__(self, part: RenderableType) -> None:
         self._part = Text(printable(part)) if isinstance(part, str) else part
@@ -70,7 +70,7 @@ class _Printable:
 
 
 def _least_width(part: RenderableType) -> int:
-    """The columns that a table needs without its bars."""
+    """The number of columns that a table needs without its bars."""
     return Console(width=1000).measure(part).minimum if isinstance(part, Table) else 0
 
 
@@ -83,14 +83,14 @@ def query_drawing(explained: ExplainedQuery, most: int) -> list[RenderableType]:
 
 
 def _tree_drawing(explained: ExplainedQuery) -> list[RenderableType]:
-    """Empty for a query that was composed already, which has no tree."""
+    """The tree. Empty for a composed query, which has no tree."""
     return [] if explained.expression is None else [_tree(explained.expression, explained), ""]
 
 
 def documents_drawing(explained: ExplainedQuery, most: int) -> list[RenderableType]:
-    """The query's tree, and a table for each document of the ``most`` terms that decide its score.
+    """The query's tree, and for each document a table of the ``most`` terms that contribute most to its score.
 
-    Two documents share a table, ordered by the difference that a term makes between them.
+    Two documents share a table, which is ordered by the difference between their contributions.
     """
     documents = [document.in_unit(explained.unit) for document in explained.documents]
     tree, headings = _tree_drawing(explained), [_heading(document, explained.is_hybrid) for document in documents]
@@ -103,7 +103,7 @@ def documents_drawing(explained: ExplainedQuery, most: int) -> list[RenderableTy
 
 
 def _tree(expression: Expression | Filter, explained: ExplainedQuery) -> Tree:
-    """An operator or an atom a line, with what each atom asks for."""
+    """The tree, with an operator or an atom on each line, and each atom's terms."""
     if isinstance(expression, Filter):
         return Tree(Text(str(expression)))
     if isinstance(expression, Atom):
@@ -128,7 +128,7 @@ def _tree(expression: Expression | Filter, explained: ExplainedQuery) -> Tree:
 
 
 _Line: TypeAlias = tuple[str, list[str]]
-"""A label and the terms beside it; a heading has none."""
+"""A label and the terms beside it. A heading has no terms."""
 
 
 class _ComposedForm(NamedTuple):
@@ -138,7 +138,7 @@ class _ComposedForm(NamedTuple):
     most: int
 
     def lines(self, node: ScoringNode) -> Iterator[_Line]:
-        """The summands of a tree: those that are not a vector, then one vector of all others."""
+        """The summands of a tree: first the summands that are not vectors, then one vector for the rest."""
         vectors = []
         for part in _summands(node):
             match part:
@@ -173,7 +173,7 @@ class _ComposedForm(NamedTuple):
                 yield from _indented(self.lines(excluded))
 
     def _excluding(self, node: Excluding) -> Iterator[_Line]:
-        """Excluded documents have a term of each operand, or score above a limit."""
+        """The excluded documents: documents with a term of each operand, or with a score above a limit."""
         yield from self.lines(node.child)
         for part, limit in zip(node.excluded, node.above, strict=True):
             if isinstance(part, Filter):
@@ -217,7 +217,7 @@ def _term_list(label: str, terms: Sequence[str], width: int) -> Table:
 
 
 def _terms(node: ScoringNode, scale: float) -> list[QueryTerm]:
-    """The weights of a query, without the complement terms that say the same to an index of signed documents."""
+    """The weights of a query, without complement terms, which repeat weights for an index of signed documents."""
     terms = query_terms(node, scale)
     implied = {complement_term(term): -weight for term, weight in terms}
     return [term for term in terms if implied.get(term.term) != term.weight]
@@ -268,7 +268,7 @@ def _compared_rows(documents: Sequence[Explanation], most: int) -> list[_Row]:
 
 
 def _with_totals(amounts: Sequence[Mapping[str, float]], shown: Sequence[str], scores: Sequence[float]) -> list[_Row]:
-    """A row for each term shown, one for all others, and one of the scores."""
+    """A row for each shown term, a row for all other terms, and a row for the scores."""
     rows: list[_Row] = [(term, [column.get(term, 0.0) for column in amounts]) for term in shown]
     if others := {term for column in amounts for term in column} - set(shown):
         sums = [math.fsum(column.get(term, 0.0) for term in others) for column in amounts]

@@ -20,7 +20,7 @@ from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import QueryError
 
 RANKED = 1000
-"""The search for ranks ends here, as runs do by default."""
+"""The last rank that is searched for, equal to the default length of runs."""
 
 _DOCUMENT_FIELDS = ("docid", "title", "rank", "score", "matched", "filtered_out")
 
@@ -30,16 +30,16 @@ class ExplainedQuery:
     """A query, its composed form, and documents.
 
     Attributes:
-        text: The query as people read it.
-        expression: Its expression; None for a query that was composed already.
-        operators: How the expression was composed.
-        node: Its composed form, with whole weights if it was composed here.
-        weight_scale: The weights of ``node``, divided by it, are in the unit of the encoder.
-        unit: The scores of documents, divided by it, are in that unit; see ``SignedImpactSearcher.unit``.
-        atoms: The composed form of each atom alone. A ``vanilla`` operator has one atom, its wording.
+        text: The query as text for people.
+        expression: The query's expression; None for a composed query.
+        operators: The operators of the query.
+        node: The query's composed form, with whole weights if it was composed here.
+        weight_scale: Divides the weights of ``node`` into the unit of the encoder.
+        unit: Divides the scores of documents into that unit; see ``SignedImpactSearcher.unit``.
+        atoms: The composed form of each atom alone. A ``vanilla`` operator has one atom, the wording of its subtree.
         documents: The explanations of documents, in the order given.
-        is_hybrid: Whether the terms are of two spaces.
-        filter: The documents that may be found; None for all.
+        is_hybrid: Whether terms belong to two spaces.
+        filter: The filter, or None.
     """
 
     text: str
@@ -65,17 +65,17 @@ def explain_query(
     """Explains a query, and the scores and ranks of documents.
 
     Args:
-        searcher: An open searcher, which composes and searches.
+        searcher: An open searcher.
         query: The query.
-        docids: Documents to explain; one that is given twice counts once.
-        text: The query as people read it; by default the expression.
-        filter: The documents that may be found, None for all.
-        operators: As for ``SignedImpactSearcher.search``.
+        docids: The documents to explain. Repeated ids count once.
+        text: The query as text for people; the default is the expression.
+        filter: The filter, or None.
+        operators: See ``SignedImpactSearcher.search``.
 
     Raises:
-        QueryError: A text that is not an expression.
-        EncodingError: An atom that the encoder cannot encode.
-        QueryError: A query without a known term of positive weight.
+        QueryError: The text is not an expression.
+        EncodingError: The encoder cannot encode an atom.
+        QueryError: The query has no known term of positive weight.
         InputError: The index has no such document.
     """
     query = parse(query) if isinstance(query, str) else query
@@ -83,12 +83,12 @@ def explain_query(
     asked = query.expression if isinstance(query, Decomposition) else query
     expression = None if isinstance(asked, ScoringNode) else asked
     wordings = [] if expression is None else atoms(verbalised(expression, operators))
-    node, *vectors = searcher.compose([query, *map(Atom, wordings)], operators)  # in one call, so each is encoded once
+    node, *vectors = searcher.compose([query, *map(Atom, wordings)], operators)  # one call encodes each text once
     text = text or query_text(query)
     if is_empty(node):
         raise QueryError(f"query {text!r}: no positive term is left to search for, so it finds nothing")
     docids = list(dict.fromkeys(checked_list("docids", docids)))
-    documents = [searcher.explain(node, docid, filter=filter) for docid in docids]  # an unknown one raises here
+    documents = [searcher.explain(node, docid, filter=filter) for docid in docids]  # an unknown document raises here
     name = query_name(query)
     hits = searcher.batch_search([node], [name], RANKED, filter=filter)[name] if documents else []
     ranks = {hit.docid: rank for rank, hit in enumerate(hits, 1)}
@@ -107,7 +107,7 @@ def explain_query(
 
 
 def sides(explanation: Explanation) -> dict[str, float]:
-    """The share of each space of ``bm25+MODEL`` in a score, and of pairs of terms from ``both``."""
+    """The part of a score from each space of ``bm25+MODEL``, and from pairs of terms of ``both`` spaces."""
     amounts: dict[str, list[float]] = {"bm25": [], "model": [], "both": []}
     for term, amount in explanation.contributions:
         amounts[side(term)].append(amount)
@@ -115,7 +115,7 @@ def sides(explanation: Explanation) -> dict[str, float]:
 
 
 def to_object(explained: ExplainedQuery) -> dict[str, Any]:
-    """The explanation as one JSON object; nothing is rounded. ``weights`` are in the encoder's unit, heaviest first."""
+    """The explanation as one unrounded JSON object. ``weights`` are in the encoder's unit, heaviest first."""
     expression, scale = explained.expression, explained.weight_scale
     return {
         "query": explained.text,

@@ -16,7 +16,7 @@ _MOVED = {
 
 
 def __getattr__(name: str) -> object:
-    """Names that were exported here before they had rooms of their own."""
+    """Loads names that this package exported before their modules moved."""
     for room, names in _MOVED.items():
         if name in names:
             return getattr(import_module(f"pyserini_compneg.{room}"), name)

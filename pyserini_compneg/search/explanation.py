@@ -1,4 +1,4 @@
-"""Explains a score: the contributions of terms and of pairs, which add up to the score."""
+"""Explains a score by contributions of terms and of pairs, which add up to the score."""
 
 from __future__ import annotations
 
@@ -35,17 +35,18 @@ class Explanation:
 
     Attributes:
         docid: The document.
-        score: The score, a 32-bit float as in the ranking. For a document that is filtered out: the score that the
-            document would have otherwise.
-        matched: Whether the query retrieves the document at all.
-        filtered_out: What leaves the document out, though the query matches it: the filter, what NOT! excludes, or what
-            AND! requires; None if nothing does.
-        contributions: The parts, largest amount first. Their exact sum, rounded to a 32-bit float, is the score; where
-            conjunctions take part, up to the rounding of their products in 64 bits. A conjunction with a root, such
-            as cpt-l2, or with repeated operands is shared out among its tuples of terms, in proportion to what each
-            tuple adds below the root. What ``damped`` takes away is shared out among the terms of the excluded part.
+        score: The score, a 32-bit float as in the ranking. A document that is filtered out has the score that it would
+            have otherwise.
+        matched: Whether the query finds the document.
+        filtered_out: The reason why a document that the query matches is left out: the filter, the part that NOT!
+            excludes, or the part that AND! requires. None if it is not left out.
+        contributions: The contributions, largest amount first. Their exact sum, rounded to a 32-bit float, is the
+            score; with conjunctions, except for the 64-bit rounding of their products. The score of a conjunction with
+            a root, such as cpt-l2, or with repeated operands, is divided among its tuples of terms in proportion to
+            what each tuple adds below the root. The score that ``damped`` removes is divided among the terms of the
+            excluded part.
         title: The title in the stored source, if there is one; filled by ``explain_query``.
-        rank: From 1; None beyond rank 1000, and where the query does not retrieve the document. Filled by
+        rank: The rank, from 1. None beyond rank 1000, and if the query does not find the document. Filled by
             ``explain_query``.
     """
 
@@ -58,15 +59,15 @@ class Explanation:
     rank: int | None = None
 
     def pulled_up(self, count: int = 5) -> list[Contribution]:
-        """The parts that raised the score most."""
+        """The contributions that raise the score most."""
         return [part for part in self.contributions if part.amount > 0][:count]
 
     def pushed_down(self, count: int = 5) -> list[Contribution]:
-        """The parts that lowered the score most, the worst first."""
+        """The contributions that lower the score most, the largest loss first."""
         return [part for part in reversed(self.contributions) if part.amount < 0][:count]
 
     def in_unit(self, unit: float) -> Explanation:
-        """A copy whose score and parts are divided by a number, such as ``SignedImpactSearcher.unit`` gives."""
+        """A copy whose score and contributions are divided by a number, such as ``SignedImpactSearcher.unit``."""
         parts = tuple(Contribution(part.term, part.amount / unit) for part in self.contributions)
         return replace(self, score=self.score / unit, contributions=parts)
 
@@ -82,7 +83,6 @@ class _Node(NamedTuple):
 
 
 def explained(reader: IndexReader, node: ScoringNode, docid: str, filter: Filter | None) -> Explanation:
-    """The explanation of a document's score for a composed query."""
     if not isinstance(docid, str):
         raise ArgumentError(f"explain takes the id of one document, got {shown(docid)}")
     parts = _parts(reader, node, docid, filter)
@@ -96,7 +96,7 @@ def explained(reader: IndexReader, node: ScoringNode, docid: str, filter: Filter
     summed = (Contribution(term, math.fsum(amounts)) for term, amounts in totals.items())
     ranked = sorted(summed, key=lambda part: (-part.amount, part.term))
     reasons = [root.filtered_out] if root.filtered_out and not parts["matched"] else []
-    if reasons or parts["matched"]:  # else it is no hit without the filter either
+    if reasons or parts["matched"]:  # otherwise it is not a hit even without the filter
         reasons += [f"not {condition}" for condition in failed]
     filtered_out = ", ".join(reasons) or None
     score = _SINGLE.unpack(_SINGLE.pack(root.value))[0] if root.filtered_out and reasons else parts["score"]
@@ -134,7 +134,7 @@ def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:
 
 
 def _explain_excluding(node: Excluding, child: _Node, accumulators: Iterator[Sequence[Any]]) -> _Node:
-    """The child; filtered out if an excluded part matches, or if the document lacks a required part."""
+    """The child's node, filtered out if an excluded part matches or if the document lacks a required part."""
     found = []
     for part, limit in zip(node.excluded, node.above, strict=True):
         if isinstance(part, Filter):
@@ -152,7 +152,7 @@ def _explain_excluding(node: Excluding, child: _Node, accumulators: Iterator[Seq
 
 
 def _explain_damped(node: Damped, child: _Node, excluded: Sequence[_Node]) -> _Node:
-    """The child's parts, and the loss by the excluded part of the largest ratio, shared out among that part's terms."""
+    """The child's contributions, and the loss by the excluded part with the largest ratio, divided among its terms."""
     ratios = [part.value / best for part, best in zip(excluded, node.best, strict=True)]
     worst = excluded[ratios.index(max(ratios))]
     if child.value <= 0 or worst.value <= 0:
@@ -162,7 +162,7 @@ def _explain_damped(node: Damped, child: _Node, excluded: Sequence[_Node]) -> _N
 
 
 def _explain_product(node: Product, factors: Sequence[Sequence[Any]]) -> _Node:
-    """Π of sums = Σ of products: one part for each tuple of terms, as if the pairs were in the index."""
+    """A product of sums as a sum of products, with one contribution per tuple of terms, as if the index had pairs."""
     if not all(factors):
         return _Node(False, [])
     counts = [count for _, count in node.factors]

@@ -1,4 +1,4 @@
-"""Finds the operands of AND that hits lack: AND is soft, so documents that have only some operands are hits."""
+"""Finds the operands of AND that hits lack. AND is soft: documents that have only some operands are hits, too."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyserini_compneg.support.vectors import SparseVector, max_pool
 
 
 class LastBatch(threading.local):
-    """An encoder that keeps the last batch of each thread: the atoms of a search are needed again to mark its hits."""
+    """An encoder that keeps the last batch of each thread, because marking hits needs the atoms of the search again."""
 
     def __init__(self, encoder: QueryEncoder) -> None:
         self.encoder = encoder
@@ -30,7 +30,7 @@ class LastBatch(threading.local):
         return vectors
 
     def again(self, texts: Sequence[str]) -> dict[str, dict[str, float]]:
-        """The vector of each text; those of the last batch are not encoded again."""
+        """The vector of each text. Texts of the last batch are not encoded again."""
         unknown = [text for text in texts if text not in self._vectors]
         return {**self._vectors, **atom_vectors(unknown, self.encoder)}
 
@@ -43,10 +43,10 @@ def lacking_operands(
     docids: Sequence[Sequence[str]],
     threads: int = 1,
 ) -> list[list[tuple[str, ...]]]:
-    """For each query the operands that each of its documents lacks; see :meth:`SignedImpactSearcher.lacking`."""
+    """For each query, the operands that each document lacks; see :meth:`SignedImpactSearcher.lacking`."""
     wholes = [
         [] if isinstance(query, ScoringNode) else conjunctions(as_expressions([query])[0], operators)
-        for query in queries  # the operands of a composed query are not known any more
+        for query in queries  # a composed query no longer has operands
     ]
     if not any(wholes):
         return [[()] * len(group) for group in docids]
@@ -61,7 +61,7 @@ def lacking_operands(
     has = {key: [score not in (None, math.inf) for score in found] for key, found in zip(asked, scores, strict=True)}
 
     def lacking(i: int, place: int) -> tuple[str, ...]:
-        """The operands that the document at a place of a query's list lacks, of the alternative that lacks least."""
+        """The operands that a document lacks, in the alternative of which it lacks least. ``place`` is its position."""
         each = (tuple(name for name, terms in one.items() if not (terms and has[i, terms][place])) for one in sought[i])
         return min(each, key=len, default=())
 
@@ -69,10 +69,10 @@ def lacking_operands(
 
 
 def conjunctions(expression: Expression, operators: Operators) -> list[Conjunction]:
-    """The conjunction in each alternative of the outermost OR, with each operand once. AND is soft, AND! is not.
+    """The conjunction of each alternative of the outermost OR, with distinct operands.
 
-    There are none if a document lacks nothing of an alternative, because that is no conjunction. Of a single
-    alternative, what AND! requires is left out: a document that is found has it.
+    The list is empty if an alternative is not a conjunction, because then a document lacks nothing of it. If there is a
+    single alternative, operands of AND! are left out: every hit has them.
 
     >>> from pyserini_compneg.expression import parse
     >>> [whole.kept for whole in conjunctions(parse("swiss AND goat NOT cheese"), Operators())]
@@ -85,14 +85,14 @@ def conjunctions(expression: Expression, operators: Operators) -> list[Conjuncti
         for whole in map(conjunction, alternatives(verbalised(expression, operators)))
     ]
     if len(wholes) > 1:
-        wholes = [whole._replace(required=()) for whole in wholes]  # it may be found by another alternative
+        wholes = [whole._replace(required=()) for whole in wholes]  # hits of another alternative may lack them
     return wholes if all(len(whole.kept) > 1 and not _strict(whole).issuperset(whole.kept) for whole in wholes) else []
 
 
 def operand_terms(whole: Conjunction, vectors: Mapping[str, SparseVector], top: int) -> dict[str, tuple[str, ...]]:
-    """For each operand that AND! does not require, as text, the terms of which a document that has it has one.
+    """The terms of each operand, except operands of AND!. A document has an operand if it has one of its terms.
 
-    An operand that is a tree has the terms of its atoms, without what NOT takes away.
+    An operand that is a tree has the terms of its atoms, except the atoms that NOT excludes.
     """
     pooled = [max_pool([vectors[text] for text in atoms(without_differences(operand))]) for operand in whole.kept]
     found = zip(whole.kept, distinguishing_terms(pooled, top), strict=True)
@@ -100,6 +100,6 @@ def operand_terms(whole: Conjunction, vectors: Mapping[str, SparseVector], top: 
 
 
 def _strict(whole: Conjunction) -> set[Expression]:
-    """The kept parts that are an operand of AND!."""
+    """The kept parts that are operands of AND!."""
     kept = [conjunction(operand).kept for group in whole.required for operand in group]
     return {parts[0] for parts in kept if len(parts) == 1}

@@ -1,4 +1,4 @@
-"""The hits of composed queries, and messages that name the query that failed or found nothing."""
+"""The hits of composed queries, with messages that name a query that failed or found nothing."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from pyserini_compneg.support.progress import warn_of
 from pyserini_compneg.support.terminal import shown
 
 FilterLike: TypeAlias = Filter | Mapping[str, Values] | None
-"""A filter, or its fields; None lets all documents through."""
+"""A filter, or its fields; None means no filter."""
 
 _UNKNOWN = "no positive term is left to search for"
 _UNMATCHED = "no document matches"
 
 
 class SearchRequest(NamedTuple):
-    """Queries that are answered together, with an id and a filter for each, None for all documents."""
+    """Queries that are answered together, each with an id and a filter or None."""
 
     queries: Sequence[Query]
     qids: Sequence[str]
@@ -49,7 +49,7 @@ def ranked_hits(
     threads: int = 1,
     filters: Sequence[Filter | None] = (),
 ) -> list[list[Hit]]:
-    """The k best documents of each composed query. Messages use ``names``; no ``filters`` let all documents through."""
+    """The k best documents of each composed query. Messages use ``names``. Empty ``filters`` mean no filter."""
     k, threads = checked_count("k", k), checked_count("threads", threads)
     for name, node, asked in zip_longest(names, nodes, filters):
         try:
@@ -66,7 +66,7 @@ def ranked_hits(
 def _warn_of_unknown(
     reader: IndexReader, name: str, node: ScoringNode, asked: Filter | None, names: Sequence[str]
 ) -> None:
-    """Warns of ids that are not in the index, and of conditions after NOT! that no document fulfils."""
+    """Warns of ids that are not in the index, and of conditions after NOT! that match no document."""
     if asked is not None:
         found = reader.filtered(asked)
         said = f"{found.unknown} of {len(asked.fields.get(ID, ()))} ids in the filter are not in the index, such as "
@@ -80,7 +80,7 @@ def _warn_of_unknown(
 
 
 def as_expressions(queries: Sequence[Query]) -> list[Expression]:
-    """The expression of each query; a composed query has none and is refused."""
+    """The expression of each query. A composed query has no expression and is refused."""
     expressions = []
     for query in checked_queries(queries):
         if isinstance(query, ScoringNode):
@@ -92,7 +92,7 @@ def as_expressions(queries: Sequence[Query]) -> list[Expression]:
 
 
 def checked_docids(queries: Sequence[Query], docids: Sequence[Sequence[str]]) -> tuple[list[Query], list[list[str]]]:
-    """Queries, each with the ids of its documents."""
+    """Checks the queries and the document ids of each query."""
     queries = checked_queries(queries)
     groups = [checked_list("docids", one) for one in checked_list("docids", docids)]
     if other := [docid for group in groups for docid in group if not isinstance(docid, str)]:
@@ -115,7 +115,7 @@ def scored(
 
 
 def check_pairs(reader: IndexReader, cpt: str) -> None:
-    """Refuses an index without the pairs that a form of conjunctions asks for."""
+    """Refuses ``materialised`` conjunctions on an index without pairs."""
     manifest = reader.manifest
     if cpt == MATERIALISED and not (manifest and manifest.pair_terms):
         remedy = (
@@ -125,7 +125,7 @@ def check_pairs(reader: IndexReader, cpt: str) -> None:
 
 
 def checked_filters(filter: FilterLike | Sequence[FilterLike], count: int) -> list[Filter | None]:
-    """The filter of each of ``count`` queries, from one for all or from one for each."""
+    """The filter of each of ``count`` queries, given as one filter for all or one for each."""
     several = isinstance(filter, Sequence) and not isinstance(filter, str)
     filters = list(map(as_filter, filter)) if several else [as_filter(filter)] * count  # type: ignore[arg-type]
     if len(filters) != count:
@@ -134,7 +134,7 @@ def checked_filters(filter: FilterLike | Sequence[FilterLike], count: int) -> li
 
 
 def ranked(hits: Iterable[Hit], k: int) -> list[Hit]:
-    """The k best of some hits: higher scores first, equal ones by ascending docid.
+    """The k best of some hits: higher scores first, equal scores by ascending docid.
 
     >>> ranked([Hit("b", 1.0), Hit("a", 1.0), Hit("c", 2.0)], 2)
     [Hit(docid='c', score=2.0), Hit(docid='a', score=1.0)]
@@ -149,7 +149,7 @@ def warn_of_no_result(
     nodes: Sequence[ScoringNode],
     filters: Sequence[Filter | None] = (),
 ) -> None:
-    """Warns of queries that found nothing, and says why; once for all if the index has no term of any of them."""
+    """Warns of queries that found nothing, with the reason; once for all if the index has no term of any of them."""
     terms = [term for node in nodes for vector in leaf_vectors(node) for term in vector]
     foreign = len(names) > 1 and not any(rankings) and bool(terms) and not any(reader.document_frequencies(terms))
     said = "no result, for the index has none of their terms; it was probably made with another encoder, so name that "
@@ -171,7 +171,7 @@ def warn_of_no_result(
 
 
 def query_name(query: Query) -> str:
-    """What a query is called in a message: its text, at most 60 characters of it; a composed query is not written out.
+    """The name of a query in messages: at most 60 characters of its text. A composed query is not written out.
 
     >>> query_name("spy films")
     'spy films'

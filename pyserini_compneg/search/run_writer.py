@@ -15,7 +15,7 @@ OUTPUT_FORMATS = ("trec", "msmarco", "json")
 
 _MICRO = 1_000_000
 _CLEAR_STEP, _CLEAR_SHARE = 4e-6, 5e-7
-"""Scores further apart than this differ as six decimals and as 32-bit floats, whatever their size."""
+"""Scores further apart than this differ both as six decimals and as 32-bit floats, whatever their size."""
 
 _LARGEST_SINGLE = 3.4e38
 _SINGLE = struct.Struct("f")
@@ -39,23 +39,22 @@ def write_run(
 ) -> None:
     """Writes the ranking of one query.
 
-    ``trec`` lines are ``qid Q0 docid rank score tag`` and ``msmarco`` lines ``qid<TAB>docid<TAB>rank``, with ranks
-    from 1; ``json`` is one line ``{"id", "hits": [{"docid", "rank", "score", ...}]}``, also for a query without hits.
-    ``trec`` has the scores of :func:`printed_scores`, ``json`` those of the hits.
+    ``trec`` lines are ``qid Q0 docid rank score tag``, ``msmarco`` lines are ``qid<TAB>docid<TAB>rank``, with ranks
+    from 1. ``json`` is one line ``{"id", "hits": [{"docid", "rank", "score", ...}]}``, also for a query without hits.
+    ``trec`` has the scores of :func:`printed_scores`, ``json`` the scores of the hits.
 
     Args:
-        handle: Where to write.
+        handle: The file to write to.
         qid: The query id.
         hits: The ranking, best first.
         output_format: One of ``OUTPUT_FORMATS``.
         tag: The name of the run, the last column of ``trec``.
         extra: Further fields about the query for the JSON format.
-        lacking: For the JSON format, the operands of AND that each hit lacks. A hit that lacks some has them as
-            ``lacks``.
+        lacking: For the JSON format, the operands of AND that each hit lacks, written as ``lacks`` if there are any.
 
     Raises:
-        OutputError: An id that the format cannot hold, or a score that is not a finite number.
-        ValueError: An unknown format, or hits that are not in the order of their scores.
+        OutputError: The format cannot hold an id, or a score is not a finite number.
+        ValueError: The format is unknown, or the hits are not in the order of their scores.
     """
     if output_format == "json":
         handle.write(_json_line(qid, hits, extra or {}, lacking or [()] * len(hits)))
@@ -77,13 +76,13 @@ def write_run(
 
 
 def printed_scores(hits: Sequence[Hit]) -> list[float]:
-    """The scores to print: rounded to six decimals, and lowered where two of them would be a tie for trec_eval.
+    """The scores to print, rounded to six decimals, and lowered if trec_eval would see a tie between two of them.
 
-    trec_eval ignores the rank and the order of lines. It sorts by score, kept in single precision, and ties by docid
-    in *descending* order, whereas ties of ours are in the order of Lucene and Anserini, by docid ascending. So each
-    score must be below the one before it as a 32-bit float: by 0.000001 for scores under 8, by more for larger ones,
-    where such a step is lost (from 16384 on, scores 0.0005 apart are the same to trec_eval). Anserini perturbs
-    ties likewise, by 0.000001 at all sizes, which does not hold for the large scores of impact indexes.
+    trec_eval ignores ranks and the order of lines. It sorts by score in single precision, and breaks ties by docid in
+    *descending* order. Rankings of this package, like Lucene and Anserini, break ties by docid in ascending order. So
+    each score must be below the previous score as a 32-bit float: by 0.000001 for scores under 8, by more for larger
+    scores, where such a step is lost (from 16384 on, scores 0.0005 apart are equal to trec_eval). Anserini also lowers
+    ties, by 0.000001 at all sizes, which is too little for the large scores of impact indexes.
 
     >>> printed_scores([Hit("a", 2.0), Hit("b", 2.0), Hit("c", -0.0)])
     [2.0, 1.999999, 0.0]
@@ -119,12 +118,12 @@ def _printed(hits: Sequence[Hit]) -> list[str]:
 
 
 def _below(previous: int, score: int) -> int:
-    """``score``, lowered if needed to be another 32-bit float than ``previous``; all in millionths."""
+    """``score``, lowered if necessary to differ from ``previous`` as a 32-bit float; both in millionths."""
     score = min(score, previous - 1)
     kept = _single(previous)
     if _single(score) == kept:
         exponent = math.frexp(previous / _MICRO)[1]
-        step = int(math.ldexp(_MICRO, exponent - 24)) + 1  # just more than the distance to the next 32-bit float
+        step = int(math.ldexp(_MICRO, exponent - 24)) + 1  # slightly more than the distance to the next 32-bit float
         while _single(score) == kept:
             score -= step
     return score
@@ -135,7 +134,7 @@ def _micro(text: str) -> int:
 
 
 def _single(score: int) -> bytes:
-    """A printed score in the precision that trec_eval keeps."""
+    """A printed score in trec_eval's precision."""
     return _SINGLE.pack(score / _MICRO)
 
 

@@ -1,4 +1,4 @@
-"""The searcher: expressions in, exact rankings out."""
+"""The searcher: finds the exact best documents for expressions."""
 
 from __future__ import annotations
 
@@ -45,35 +45,35 @@ from pyserini_compneg.support.terminal import shown
 
 @runtime_checkable
 class Method(Protocol):
-    """Another way to answer queries than by operators alone; :mod:`pyserini_compneg.baselines.methods` has them."""
+    """A way to answer queries, besides operators. :mod:`pyserini_compneg.baselines.methods` has the methods."""
 
     def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
-        """The k best documents for each query, by its id: higher scores first, equal ones by ascending docid."""
+        """The k best documents of each query, by its id: higher scores first, equal scores by ascending docid."""
         ...
 
 
 class SignedImpactSearcher:
-    """Searches an impact index for composed queries, negative weights and conjunctions included, exactly.
+    """Searches an impact index exactly for composed queries, including negative weights and conjunctions.
 
-    Shaped like Pyserini's ``LuceneImpactSearcher``. Close it, or use it as a context manager.
+    The interface follows Pyserini's ``LuceneImpactSearcher``. Close the searcher, or use it as a context manager.
 
     Args:
         index_dir: An index of this package, whole or in shards, or of stock Anserini; the name of a prebuilt index,
             which is downloaded on first use; or an open reader, which the searcher closes.
         encoder: Encodes the atoms: ``bm25``, a model (a folder, or a name of the Hugging Face hub), ``bm25+MODEL``, a
-            JSON Lines file of encoded atoms, or an object with ``encode_batch``. None takes the one that the index's
-            manifest names.
+            JSON Lines file of encoded atoms, or an object with ``encode_batch``. None takes the encoder that the
+            index's manifest names.
         operators: The operators for union, intersection and difference; None for the defaults.
         **settings: The other fields of :class:`SearchSettings`, such as ``cpt`` and ``weight_scale``.
 
     Attributes:
         reader: The open index.
-        settings: How queries are composed and encoded.
+        settings: The settings for composing and encoding queries.
 
     Raises:
         IndexFormatError: There is no index, it has another encoder, or it lacks the pairs of ``materialised``.
         DownloadError: A prebuilt index cannot be downloaded.
-        ArgumentError: A setting with an unknown value, or out of its range.
+        ArgumentError: A setting has an unknown value or is out of its range.
 
     Example:
         >>> searcher = SignedImpactSearcher("indexes/films")  # doctest: +SKIP
@@ -95,19 +95,19 @@ class SignedImpactSearcher:
         try:
             check_pairs(self.reader, self.settings.cpt)
             if encoder is not None:
-                self.encoder  # noqa: B018  # what cannot be loaded is known before the first search
+                self.encoder  # noqa: B018  # loading errors are raised before the first search
         except BaseException:
             self.close()
             raise
 
     @property
     def operators(self) -> Operators:
-        """The operators of queries that bring none of their own."""
+        """The operators of queries without their own operators."""
         return self.settings.operators
 
     @property
     def weight_scale(self) -> float:
-        """Query weights are round(w · weight_scale)."""
+        """The scale of query weights, which are round(w · weight_scale)."""
         return self.settings.weight_scale
 
     def __enter__(self) -> SignedImpactSearcher:
@@ -121,30 +121,30 @@ class SignedImpactSearcher:
         self.reader.close()
 
     def reopen(self) -> bool:
-        """Turns to the index that is in the folder now, if it was replaced since; see :meth:`ImpactReader.reopen`.
+        """Opens the index that is now in the folder, if the open index was replaced; see :meth:`ImpactReader.reopen`.
 
-        Until then a searcher finds what was in the index when it was opened. No other thread may search meanwhile.
+        Until then, the searcher continues with the index that it opened. No other thread may search during this call.
 
         Returns:
-            Whether it was replaced.
+            Whether another index was opened.
 
         Raises:
-            IndexFormatError: What is there now is no index, or lacks the pairs of ``materialised``.
+            IndexFormatError: The folder no longer holds an index, or the new index lacks the pairs of ``materialised``.
         """
         if not self.reader.reopen():
             return False
-        self._encoder = self._last_batch = None  # a model is loaded again: the new index may have another one
+        self._encoder = self._last_batch = None  # the new index may have another model
         check_pairs(self.reader, self.settings.cpt)
         return True
 
     @property
     def num_docs(self) -> int:
-        """Documents in the index."""
+        """The number of documents in the index."""
         return self.reader.document_count
 
     @property
     def encoder(self) -> QueryEncoder:
-        """The encoder of the atoms. The one that the manifest names is loaded on first use."""
+        """The encoder of the atoms. An encoder that the manifest names is loaded on first use."""
         if self._encoder is None:
             given = self._given_encoder
             if given is None or isinstance(given, (str, Path)):
@@ -170,22 +170,22 @@ class SignedImpactSearcher:
         filter: FilterLike = None,
         method: Method | None = None,
     ) -> list[Hit]:
-        """The k best documents, fewer when fewer match; equal scores by ascending docid.
+        """The k best documents, or fewer if fewer match. Equal scores rank by ascending docid.
 
         Args:
             query: For example ``"birds of Colombia AND birds of Venezuela NOT parrots"``.
-            k: Hits.
-            threads: As for :meth:`batch_search`.
+            k: The number of hits.
+            threads: See :meth:`batch_search`.
             operators: The operators for union, intersection and difference; None for the searcher's own.
             filter: The documents that may be found, such as ``{"genre": ["Comedy", "War"], "year": "1990..1999"}`` or
-                ``{"id": [...]}``. Scores are those without a filter.
-            method: Another way to answer the query, such as ``ScoreFusion()``, which brings its own operators.
+                ``{"id": [...]}``. The filter does not change scores.
+            method: A method to answer the query, such as ``ScoreFusion()``, instead of operators.
 
         Raises:
-            ArgumentError: A query or a filter of a wrong type, or a k that is not a whole number from 1.
-            QueryError: A text that cannot be parsed as an expression.
-            EncodingError: An atom that the encoder cannot encode.
-            IndexFormatError: A filter field that the index does not have.
+            ArgumentError: The query or the filter has a wrong type, or k is not a whole number from 1.
+            QueryError: The text cannot be parsed as an expression.
+            EncodingError: The encoder cannot encode an atom.
+            IndexFormatError: The index does not have a filter field.
         """
         name = query_name(query)
         filter = as_filter(filter)
@@ -202,22 +202,24 @@ class SignedImpactSearcher:
         filter: FilterLike | Sequence[FilterLike] = None,
         method: Method | None = None,
     ) -> dict[str, list[Hit]]:
-        """As :meth:`search` for many queries, whose atoms are encoded together.
+        """Works like :meth:`search` for many queries, whose atoms are encoded together.
 
         Args:
             queries: The queries.
-            qids: An id for each.
-            k: Hits a query.
-            threads: Queries searched at once. With fewer queries, the threads search parts of a large index.
-            operators: As for :meth:`search`.
-            filter: As for :meth:`search`, one for all queries; or a sequence with one for each.
-            method: As for :meth:`search`.
+            qids: The id of each query.
+            k: The number of hits for each query.
+            threads: How many queries are searched at once. With fewer queries, the threads search parts of a large
+                index.
+            operators: See :meth:`search`.
+            filter: See :meth:`search`; one filter for all queries, or a sequence with one filter for each.
+            method: See :meth:`search`.
 
         Returns:
-            The hits of each query, in the order given.
+            The hits of each query, in the order of the queries.
 
         Raises:
-            ArgumentError: Also ids that do not fit the queries, or threads that are not a whole number from 1.
+            ArgumentError: See :meth:`search`; also, the ids do not fit the queries, or threads is not a whole number
+                from 1.
         """
         queries, qids = checked_queries(queries), checked_list("qids", qids)
         if len(qids) != len(queries) or len(set(qids)) != len(qids):
@@ -237,16 +239,16 @@ class SignedImpactSearcher:
         return dict(zip(qids, rankings, strict=True))
 
     def score(self, query: Query, docids: Sequence[str], *, operators: Operators | None = None) -> list[float | None]:
-        """The scores of given documents, to the last bit those of a ranking of all documents.
+        """The scores of given documents. They equal the scores in a ranking of all documents to the last bit.
 
         Args:
-            query: As for :meth:`search`.
+            query: See :meth:`search`.
             docids: The documents, in any order.
-            operators: As for :meth:`search`.
+            operators: See :meth:`search`.
 
         Returns:
-            A score for each; None for a document that the query does not match, and for one that the index does not
-            have. A warning says how many the index does not have.
+            The score of each document; None if the query does not match the document or the index does not have it. A
+            warning counts the documents that the index does not have.
         """
         return self.batch_score([query], [docids], operators=operators)[0]
 
@@ -258,26 +260,26 @@ class SignedImpactSearcher:
         *,
         operators: Operators | None = None,
     ) -> list[list[float | None]]:
-        """As :meth:`score` for many queries, each with documents of its own."""
+        """Works like :meth:`score` for many queries, each with its own documents."""
         queries, docids = checked_docids(queries, docids)
         return scored(self.reader, self.compose(queries, operators), docids, checked_count("threads", threads))
 
     def lacking(
         self, query: Query, docids: Sequence[str], *, operators: Operators | None = None
     ) -> list[tuple[str, ...]]:
-        """The operands of AND that given documents lack: AND finds such documents, too.
+        """The operands of AND that given documents lack. AND also finds documents that lack some operands.
 
-        A document has an operand if it has one of the ``cpt_terms`` heaviest terms that no other operand has, or one of
-        its heaviest of all if there are none. Of the alternatives of OR, that one counts of which it lacks least.
-        Operands that AND! requires are left out, as a document that is found has them.
+        A document has an operand if it has one of the ``cpt_terms`` heaviest terms that no other operand has; if there
+        are no such terms, one of the operand's heaviest terms. With OR, the alternative of which the document lacks
+        least counts. Operands of AND! are left out, because every hit has them.
 
         Args:
-            query: As for :meth:`search`.
+            query: See :meth:`search`.
             docids: The documents, in any order.
-            operators: As for :meth:`search`.
+            operators: See :meth:`search`.
 
         Returns:
-            For each document the operands, as expressions; none if the query is composed already.
+            For each document the operands that it lacks, as expressions; empty for a composed query.
         """
         return self.batch_lacking([query], [docids], operators=operators)[0]
 
@@ -289,7 +291,7 @@ class SignedImpactSearcher:
         *,
         operators: Operators | None = None,
     ) -> list[list[tuple[str, ...]]]:
-        """As :meth:`lacking` for many queries, each with documents of its own."""
+        """Works like :meth:`lacking` for many queries, each with its own documents."""
         queries, docids = checked_docids(queries, docids)
         chosen = chosen_operators(operators, self.operators)
         if all(isinstance(query, ScoringNode) for query in queries):
@@ -297,14 +299,14 @@ class SignedImpactSearcher:
         return lacking_operands(self.reader, self._encoding, chosen, queries, docids, threads)
 
     def compose(self, queries: Sequence[Query], operators: Operators | None = None) -> list[ScoringNode]:
-        """The scoring tree of each query, as it will be searched.
+        """The scoring tree of each query, as it is searched.
 
         Args:
             queries: The queries.
             operators: The operators for union, intersection and difference; None for the searcher's own.
 
         Raises:
-            ArgumentError: Not a list, or a query of a wrong type.
+            ArgumentError: The queries are not a list, or a query has a wrong type.
         """
         queries = checked_queries(queries)
         chosen = chosen_operators(operators, self.operators)
@@ -323,43 +325,44 @@ class SignedImpactSearcher:
         return [ranking.scores for ranking in self.reader.search(list(map(query_line, nodes)), k, threads)]
 
     def best_scores(self, nodes: Sequence[ScoringNode], threads: int = 1) -> list[float]:
-        """The best score that each composed query has in the index; 0 where nothing matches."""
+        """The best score of each composed query in the index; 0 if nothing matches."""
         found = self._top_scores(checked_list("nodes", nodes), 1, threads)
         return [scores[0] if scores else 0.0 for scores in found]
 
     def unit(self, query: Query) -> float:
-        """What scores are divided by to be in the encoder's unit: the scale of impacts times that of query weights.
+        """The number to divide scores by for the encoder's unit: the scale of impacts times the scale of query weights.
 
-        Composed queries keep their weights, and an index that stock Anserini built does not say its scale: these are 1.
+        Composed queries keep their weights, and an index of stock Anserini does not record its scale; these scales are
+        1.
         """
         impact_scale = self.reader.manifest.impact_scale if self.reader.manifest else 1.0
         return impact_scale if isinstance(query, ScoringNode) else impact_scale * self.weight_scale
 
     @property
     def is_hybrid(self) -> bool:
-        """Whether the index is one of ``bm25+MODEL``, with terms of two spaces."""
+        """Whether the index is a ``bm25+MODEL`` index, with terms of two spaces."""
         return self.reader.manifest is not None and split_name(self.reader.manifest.encoder)[0]
 
     def explain(
         self, query: Query, docid: str, *, operators: Operators | None = None, filter: FilterLike = None
     ) -> Explanation:
-        """Explains the score of a document by signed contributions of terms and pairs, which add up to it.
+        """Explains the score of a document by signed contributions of terms and pairs, which add up to the score.
 
         Args:
-            query: As for :meth:`search`.
-            docid: The document.
-            operators: As for :meth:`search`.
-            filter: As for :meth:`search`.
+            query: See :meth:`search`.
+            docid: The document's id.
+            operators: See :meth:`search`.
+            filter: See :meth:`search`.
 
         Raises:
-            ArgumentError: A docid that is not text.
+            ArgumentError: The docid is not a text.
             InputError: The index has no such document.
         """
         (node,) = self.compose([query], operators)
         return explained(self.reader, node, docid, as_filter(filter))
 
     def doc(self, docid: str) -> Mapping[str, object] | None:
-        """The stored source of a document; None if it was not stored, or is no JSON object."""
+        """The stored source of a document; None if it was not stored or is not a JSON object."""
         try:
             source = json.loads(self.reader.raw(docid) or "null")
         except (ValueError, RecursionError):  # an index of stock Anserini may hold any text

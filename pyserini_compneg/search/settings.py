@@ -1,4 +1,4 @@
-"""How a searcher composes and encodes its queries."""
+"""The settings for composing and encoding queries."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ class SearchSettings:
 
     Attributes:
         operators: The operators for union, intersection and difference.
-        cpt: The form of conjunctions: ``factored``, or ``materialised`` on an index that holds pairs.
+        cpt: The form of conjunctions: ``factored``, or ``materialised`` for an index with pairs.
         weight_scale: Query weights are round(w · weight_scale). Composed queries keep their weights.
-        model_options: How a model that is named encodes the atoms; None for the defaults.
-        ablation: What is left out of the model's query vectors, one of ``encode.models.ABLATIONS``; None for nothing.
+        model_options: The options for running a model that encodes the atoms; None for the defaults.
+        ablation: The part of the model's query vectors to leave out, one of ``encode.models.ABLATIONS``; None for
+            nothing.
         model_weight: The share of the model in the scores of ``bm25+MODEL``: the query weights of its terms are
             multiplied by this number. None for the default.
-        min_idf: Terms of atoms are left out whose idf, ln(documents / documents that have the term), is this or lower.
-            None leaves out none. 0 leaves out those of every document, as Pyserini does.
+        min_idf: The terms of atoms whose idf, ln(documents / documents with the term), is this or lower are left out.
+            None leaves out no terms. 0 leaves out terms that every document has, as Pyserini does.
 
     Raises:
-        ArgumentError: A setting with an unknown value, or out of its range.
+        ArgumentError: A setting has an unknown value or is out of its range.
     """
 
     operators: Operators = DEFAULT_OPERATORS
@@ -56,7 +57,7 @@ class SearchSettings:
     min_idf: float | None = option(
         None,
         "leave out terms of a query whose idf, ln(documents / documents with the term), is X or lower; 0 leaves out "
-        "those of every document, as Pyserini does (default: none)",
+        "terms of every document, as Pyserini does (default: none)",
         FINITE,
     )
 

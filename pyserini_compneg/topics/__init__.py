@@ -1,4 +1,4 @@
-"""Files of queries: topics in, composed queries and runs out."""
+"""Files of queries: reads topics, writes composed queries and runs."""
 
 from pyserini_compneg.topics.batch import answers, topic_query
 from pyserini_compneg.topics.topic_runs import search_batch

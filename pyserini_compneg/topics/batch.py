@@ -1,4 +1,4 @@
-"""From topics to a file of composed queries."""
+"""Composes topics into a file of queries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pyserini_compneg.topics.token_form import token_line
 from pyserini_compneg.topics.topics import Topic
 
 Compose: TypeAlias = Callable[[Sequence[Query]], list[ScoringNode]]
-"""Composes queries, as ``SignedImpactSearcher.compose`` does; a query that is composed already stays as it is."""
+"""Composes queries, like ``SignedImpactSearcher.compose``. Composed queries are returned unchanged."""
 
 Answer = TypeVar("Answer")
 
@@ -40,9 +40,9 @@ def compose_topics(
 ) -> None:
     """Writes the composed query of each topic to a file, atomically.
 
-    ``jsonl`` has a line ``{"id", "contents", "vector" or "score"}``, and its ``filter`` if it has one, for each topic;
-    ``search`` takes it as a topic.
-    ``tsv`` has the lines of ``token_line``, without the queries that have no terms.
+    ``jsonl`` has a line ``{"id", "contents", "vector" or "score"}`` for each topic, with its ``filter`` if there is
+    one. ``search`` reads these lines as topics. ``tsv`` has the lines of ``token_line``, and leaves out queries without
+    terms.
     """
     contents = {topic.qid: query_text(topic.expression) if topic.expression else topic.text for topic in topics}
     extra: dict[str, dict[str, Any]] = {t.qid: {"filter": t.filter.to_json()} if t.filter else {} for t in topics}
@@ -75,7 +75,7 @@ def compose_topics(
 def answers(
     batch: Sequence[Topic], answer: Callable[[Sequence[Topic]], dict[str, Answer]], skipped: dict[str, str] | None
 ) -> dict[str, Answer]:
-    """The answers to topics, by their ids; if one topic cannot be composed, all are answered one by one to find it."""
+    """The answers to topics, by their ids. If a topic cannot be composed, topics are answered one by one to find it."""
     try:
         return answer(batch)
     except (EncodingError, QueryError) as error:
@@ -92,7 +92,7 @@ def answers(
 
 
 def report_skipped(skipped: Mapping[str, str], count: int) -> None:
-    """Warns of each query that was left out of ``count``, and of their number."""
+    """Warns of each query that was left out, and of how many of the ``count`` queries were left out."""
     if not skipped:
         return
     for qid, reason in skipped.items():
@@ -103,10 +103,10 @@ def report_skipped(skipped: Mapping[str, str], count: int) -> None:
 
 
 def topic_query(topic: Topic) -> Expression | Decomposition | ScoringNode:
-    """The query of a topic: how its text was read, its expression, or the scoring tree that it came with."""
+    """The query of a topic: a decomposition, an expression, or a scoring tree from the file."""
     if topic.composed is not None:
         return from_json(topic.composed, topic.source or f"topic {topic.qid}")
     if topic.decomposition is not None:
         return topic.decomposition
-    assert topic.expression is not None  # a topic has one or the other
+    assert topic.expression is not None  # a topic has an expression or a composed query
     return topic.expression

@@ -1,4 +1,4 @@
-"""Composed queries as repeated tokens, which is how stock Anserini takes whole weights."""
+"""Composed queries as repeated tokens, the form in which stock Anserini takes whole weights."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyserini_compneg.support.vectors import SparseVector
 
 MOST_TOKENS = 1_000_000
 MOST_TERMS = 1024
-"""Lucene's own limit for the clauses of a query."""
+"""Lucene's limit on the clauses of a query."""
 
 _LONGEST_TOKEN = 255
 _REMEDIES = {Product: "use --cpt materialised", Max: "use --union maxpool or addition"}
@@ -17,9 +17,9 @@ _OURS = "--output-format jsonl, for python -m pyserini_compneg.search"
 
 
 def token_line(qid: str, node: ScoringNode) -> str:
-    r"""A query as ``qid<TAB>tokens``, each term as often as its weight says, without the line's end.
+    r"""A query as ``qid<TAB>tokens``, without a line end. Each term is repeated as often as its weight says.
 
-    ``io.anserini.search.SearchCollection`` reads it with ``-topicReader TsvString -impact -pretokenized``.
+    ``io.anserini.search.SearchCollection`` reads this line with ``-topicReader TsvString -impact -pretokenized``.
 
     >>> token_line("7", Linear({"birds": 2.0, "andes": 1.0}))
     '7\tbirds birds andes'
@@ -34,7 +34,7 @@ def token_line(qid: str, node: ScoringNode) -> str:
 
 
 def stock_obstacle(node: ScoringNode) -> tuple[type[Product | Max] | None, str] | None:
-    """The first reason why stock Anserini cannot run a query; None if it can.
+    """The first reason why stock Anserini cannot run a query, or None.
 
     >>> stock_obstacle(Linear({"birds": 2.0, "parrots": -1.0}))
     (None, "a negative weight, -1 of 'parrots'")

@@ -1,4 +1,4 @@
-"""From topics to a run file."""
+"""Searches topics and writes a run file."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ def search_topics(
 ) -> None:
     """Searches all topics and writes their run, atomically.
 
-    Rankings without the documents of a shard that is gone have ``-partial`` after the tag, and ``"partial": true`` in
-    the ``json`` format. ``skip`` leaves out queries
-    that cannot be encoded or composed, and lists them in a warning at the end.
+    If a shard is gone, rankings without its documents have ``-partial`` after the tag, and ``"partial": true`` in the
+    ``json`` format. ``skip`` leaves out queries that cannot be encoded or composed, and lists them in a final warning.
     """
     notes = {t.qid: {"decomposition": to_object(t.decomposition)} for t in topics if t.decomposition}
     keep_inputs(output, searcher.reader.folder)
@@ -70,7 +69,7 @@ def _lacking(
 def search_batch(
     searcher: SignedImpactSearcher, topics: Sequence[Topic], hits: int, threads: int, method: Method | None = None
 ) -> dict[str, list[Hit]]:
-    """The hits of some topics, each with its own filter, by their ids."""
+    """The hits of some topics, by their ids. Each topic has its own filter."""
     queries, filters = [topic_query(topic) for topic in topics], [topic.filter for topic in topics]
     qids = [topic.qid for topic in topics]
     return searcher.batch_search(queries, qids, hits, threads, filter=filters, method=method)

@@ -1,4 +1,4 @@
-"""Topics: queries with ids, from TSV or JSON Lines, as expressions or as queries that are composed already."""
+"""Topics: queries with ids, from TSV or JSON Lines, as expressions or as composed queries."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Topic:
 
     Attributes:
         qid: The query id, without white space.
-        text: The query for people to read; the encoder never sees it unless it is the expression's own text.
+        text: The query as text for people. The encoder gets it only if it is the expression's own text.
         expression: The tree to compose, or ``None`` for a composed query.
-        composed: The scoring tree of a composed query, ``{"vector": {...}}`` or ``{"product": [...]}`` and its kin,
-            as it stands in the file, or ``None``.
-        group: The query's class, QUEST's ``metadata.template``, where the file gives one.
-        source: ``path:line``, for messages, where the topic comes from a file.
-        metadata: The other metadata of the file that are texts, such as QUEST's ``domain``.
-        plain: Whether the text is plain, so that nothing in it was read as an operator.
-        parsed: Whether the text was parsed, so that the expression is what it says. Neither holds for trees and marks.
-        decomposition: How a plain text became the expression, if it was decomposed.
-        filter: The documents that may be found; None for all.
+        composed: The scoring tree of a composed query as in the file, such as ``{"vector": {...}}`` or ``{"product":
+            [...]}``, or ``None``.
+        group: The query's class, QUEST's ``metadata.template``, if the file has it.
+        source: ``path:line``, for messages, if the topic comes from a file.
+        metadata: Other metadata in the file whose values are texts, such as QUEST's ``domain``.
+        plain: Whether the text is plain, without operators.
+        parsed: Whether the text was parsed into the expression. Trees and marks are neither plain nor parsed.
+        decomposition: The decomposition of a plain text into the expression, if there is one.
+        filter: The filter, or None.
     """
 
     qid: str
@@ -60,31 +60,31 @@ class Topic:
 
 
 def read_text(qid: str, text: str, read: str, **details: Any) -> Topic:
-    """The topic of a text."""
+    """The topic for a text."""
     parsed = read == "expression"
     expression = parse(text) if parsed else Atom(text)
     return Topic(qid, text, expression, plain=not parsed, parsed=parsed, **details)
 
 
 def read_topics(path: str | Path, read: str | None = None, *, skip: bool = False) -> list[Topic]:
-    """Reads a file of topics, whose format is recognised by its content.
+    """Reads a file of topics. The format is recognised by the content.
 
     A TSV line is ``qid<TAB>expression``. A JSON line has an id (``id``, ``qid`` or ``_id``; QUEST's lines have none)
-    and a query. The query is the first of these fields that the line has: ``vector`` or ``score``, a composed query;
-    ``expression``, a text in the syntax or a JSON tree; ``original_query`` with QUEST's ``<mark>``; ``query`` or
-    ``text``, one atom that is not parsed. A ``filter`` {field: value or [values]} says which documents may be found.
+    and a query. The query is the first of these fields that is present: ``vector`` or ``score``, a composed query;
+    ``expression``, a text in the query language or a JSON tree; ``original_query`` with QUEST's ``<mark>``; ``query``
+    or ``text``, one atom that is not parsed. A ``filter`` {field: value or [values]} restricts the documents.
 
     Args:
         path: The file, plain or gzip, or ``-`` for standard input.
-        read: How all texts are read that are not composed. ``expression``: ``query`` and ``text`` are parsed, too.
-            ``plain``: nothing is parsed, and the text is the first of ``query``, ``text`` and ``expression``. None:
-            each as its line says.
-        skip: Leave out the lines that are no topics, and expressions that cannot be parsed, with a warning for each.
+        read: How to read texts that are not composed queries. ``expression``: ``query`` and ``text`` are parsed, too.
+            ``plain``: nothing is parsed, and the text is the first of ``query``, ``text`` and ``expression``. None: as
+            described above for each field.
+        skip: Leave out lines that are not topics, and expressions that cannot be parsed, with a warning for each.
 
     Raises:
-        InputError: A file without topics, an id that is given twice, or a line that is not a topic; the message
-            starts with ``path:line``.
-        QueryError: An expression that cannot be parsed; the message starts with ``path:line``.
+        InputError: The file has no topics, an id is given twice, or a line is not a topic. The message starts with
+            ``path:line``.
+        QueryError: An expression cannot be parsed. The message starts with ``path:line``.
     """
     topics: list[Topic] = []
     first_line: dict[str, int] = {}
@@ -101,7 +101,7 @@ def read_topics(path: str | Path, read: str | None = None, *, skip: bool = False
 
 
 def decompose_topics(topics: Sequence[Topic], read: Callable[[Sequence[str]], Sequence[Decomposition]]) -> list[Topic]:
-    """Replaces the atom of every plain topic by what its text means; expressions stay as they are."""
+    """Replaces the atom of every plain topic by the decomposition of its text. Expressions are unchanged."""
     plain = [place for place, topic in enumerate(topics) if topic.plain]
     decomposed = list(topics)
     for place, decomposition in zip(plain, read([topics[place].text for place in plain]), strict=True):
@@ -165,7 +165,7 @@ def _from_record(record: Mapping[str, Any], line: int, read: str | None) -> Topi
 
 
 def _tree(record: Mapping[str, Any]) -> Expression | None:
-    """The expression of a JSON line that is not text: a JSON tree, or QUEST's marks."""
+    """The expression of a JSON line with a JSON tree or QUEST's marks."""
     if "expression" in record:
         value = record["expression"]
         return None if isinstance(value, str) else from_json(value, "`expression`")

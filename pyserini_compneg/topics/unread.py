@@ -1,6 +1,6 @@
 """Finds words such as "not" or "-word" that look like operators but are searched as text.
 
-The user may want the opposite of what is searched.
+The user may mean the opposite of the search.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CURLY = re.compile("[“”„‟«»]")
 _OTHER_WORDS = re.compile(
     r"(?<![^\s(])(?:AND-?NOT|BUT(?=\s+NOT\b)|EXCEPT|MINUS|WITHOUT|XOR|(?:NEAR|ADJ|AROUND)(?:/?\d+)?)(?![^\s)])"
 )
-_SEARCHED_FIELDS = re.compile(  # no address, no time, no title
+_SEARCHED_FIELDS = re.compile(  # excludes addresses, times and titles
     r'(?<![^\s(+-])(?!(?:arxiv|doi|isbn|mailto|urn):)[a-z][a-z_]{2,}:[\w"\[{*<>]'
     r"|[^\W\d]\[[A-Za-z][A-Za-z: -]*\](?!\S)|(?<!\S)\d+\.\.\d+(?!\S)"
 )
@@ -46,7 +46,7 @@ _NOTES = {
 
 
 def unread_operators(text: str, parsed: bool) -> list[str]:
-    """The kinds of such words that a text has.
+    """The kinds of unread operators in a text.
 
     >>> unread_operators("spy films not comedies", parsed=True), unread_operators("spy -comedies", parsed=True)
     (['case'], ['minus'])
@@ -70,9 +70,9 @@ def unread_operators(text: str, parsed: bool) -> list[str]:
 
 
 def notes_on(topics: Sequence[Topic]) -> list[str]:
-    """A sentence for each kind of such words: what to type instead, how many texts have it, and the first of them.
+    """A sentence for each kind of unread operators: the correct form, the number of texts with it, and the first text.
 
-    Of a decomposed text only the parts are checked, because its wording may have been understood.
+    In a decomposed text only the parts are checked, because the rest of the wording may have been understood.
 
     >>> notes_on([Topic("7", "spy -comedies", composed={}), Topic("8", "spy", composed={})])
     []
