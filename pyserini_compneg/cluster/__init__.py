@@ -1,4 +1,4 @@
-"""Many machines: shards are encoded, indexed and searched on a Ray cluster."""
+"""Encodes, indexes and searches shards on a Ray cluster."""
 
 from pyserini_compneg.cluster.connection import RayCluster
 from pyserini_compneg.cluster.searcher import ShardedImpactSearcher

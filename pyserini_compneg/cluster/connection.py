@@ -1,4 +1,4 @@
-"""The way to a Ray cluster. Ray must start before Java in a process, and this is where it starts."""
+"""The connection to a Ray cluster. Ray must start before Java in a process, and starts here."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ from pyserini_compneg.support.errors import ArgumentError, ClusterError, install
 from pyserini_compneg.support.terminal import captured_output, shown
 
 LOCAL = "local"
-"""The address of a cluster that starts on this machine, and ends with the command."""
+"""The address that starts a cluster on this machine, which ends with the command."""
 
 HEAP_PERCENT = 50.0
-"""Of a node's memory, for the Java machines of all its workers together; the rest is for the files of indexes."""
+"""The share of a node's memory for the Java machines of all its workers. The files of indexes need the rest."""
 
 _logger = logging.getLogger(__name__)
 _CONNECT_SECONDS = 10.0
 _lock = threading.RLock()
-_users: list[RayCluster] = []  # of the connection that the first of them made; the last one ends it
+_users: list[RayCluster] = []  # users of the connection; the first opens it, the last closes it
 _FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
-_NO_TOKEN = "InvalidAuthToken"  # Ray prints it many times, and then says only that it failed
+_NO_TOKEN = "InvalidAuthToken"  # Ray prints this many times, then only reports a failure
 _TOKEN = (
     "this Ray cluster asks for a token: set RAY_AUTH_MODE=token, and let all nodes have the file ~/.ray/auth_token of "
     "the head, or start the head with RAY_AUTH_MODE=disabled"
 )
 _HANDLER_BYTES = 512  # more than a struct sigaction has on any system
 _ENVIRONMENT = {
-    "RAY_USAGE_STATS_ENABLED": "0",  # it would report its use to its makers
+    "RAY_USAGE_STATS_ENABLED": "0",  # no usage reports
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_ENABLE_AUTO_CONNECT": "0",  # else a call after the end would start it anew, and Java may run by then
+    "RAY_ENABLE_AUTO_CONNECT": "0",  # otherwise a late call would restart Ray while Java runs
 }
 
 
 class RayCluster:
     """A connection to a Ray cluster. Use it as a context manager.
 
-    A process has one connection, shared by all users. The last user closes it. A connection that other code opened
+    A process has one connection, which all users share. The last user closes it. A connection opened by other code
     stays open.
 
     Args:
         address: ``host:port``, ``auto`` for the cluster that this machine belongs to, or ``local``.
 
     Raises:
-        ArgumentError: No address.
-        ClusterError: Ray is not installed, Java runs already, there is no such cluster, or this process is connected to
-            another one.
+        ArgumentError: The address is malformed.
+        ClusterError: Ray is not installed, Java already runs, there is no such cluster, or this process is connected to
+            another cluster.
     """
 
     def __init__(self, address: str = LOCAL) -> None:
@@ -71,7 +71,7 @@ class RayCluster:
                 self._connect()
             if _users or not is_there:
                 _users.append(self)
-                atexit.register(self.close)  # before Ray's own end, which takes the handlers of faults from Java
+                atexit.register(self.close)  # before Ray ends and removes Java's handlers of faults
 
     def _connect(self) -> None:
         if machine_runs():
@@ -84,17 +84,19 @@ class RayCluster:
         handlers = _handlers()
         options: dict[str, Any] = {"include_dashboard": False} if self.address == LOCAL else {}
         try:
-            self.ray._private.worker._worker_logs_enabled = False  # it would print to standard output, among results
+            self.ray._private.worker._worker_logs_enabled = (
+                False  # workers' logs would appear among the results on standard output
+            )
             with captured_output() as printed:
                 try:
                     self.ray.init(self.address, logging_level=logging.ERROR, log_to_driver=False, **options)
-                except Exception as cause:  # of many classes, and Ray documents none
+                except Exception as cause:  # Ray raises many undocumented classes
                     with suppress(Exception):
                         self.ray.shutdown()
                     said = f"no Ray cluster can be used there: {' '.join(str(cause).split())[:200]}"
                     raise ClusterError(_TOKEN if _NO_TOKEN in printed() else said, where=self.address) from None
         finally:
-            for number, handler in handlers.items():  # those of Ray end a command without a message
+            for number, handler in handlers.items():  # Ray's handlers end a command without a message
                 signal.signal(number, handler)
 
     def __enter__(self) -> Self:
@@ -104,7 +106,7 @@ class RayCluster:
         self.close()
 
     def close(self) -> None:
-        """Leaves the cluster if this is the last user, and ends a local cluster. It may be called twice."""
+        """Leaves the cluster if this is the last user, and ends a local cluster. May be called twice."""
         atexit.unregister(self.close)
         with _lock:
             if self not in _users:
@@ -115,16 +117,16 @@ class RayCluster:
                     self.ray.shutdown()
 
     def setup(self, cpus: float = 1.0) -> Setup:
-        """The set-up of workers with this many processors each."""
+        """The set-up for workers with this many processors each."""
         workers = Counter[str]()
         for node in self._nodes():
             workers[node["NodeManagerHostname"]] += max(1, int(node["Resources"].get("CPU", 0) // cpus))
         return Setup(versions(), os.getcwd(), socket.gethostname(), HEAP_PERCENT / max(workers.values()))
 
     def check_room(self, cpus: float, gpus: float = 0.0) -> None:
-        """Refuses work that no node has the processors for, because the work would wait for ever.
+        """Refuses work that needs more processors than any node has, because the work would wait for ever.
 
-        The nodes of a cluster without any processor start on demand. There the work waits, with a warning.
+        If no node of a cluster has a processor, nodes start on demand. Then the work waits, with a warning.
 
         Raises:
             ClusterError: No node has as many processors.
@@ -135,7 +137,7 @@ class RayCluster:
             raise ClusterError(lacking, where=self.address, remedy="ask for less, or add a node")
 
     def lacks(self, cpus: float, gpus: float = 0.0) -> str:
-        """The processors that a part of the work needs and no node has now; empty if a node has all of them."""
+        """A message if a part of the work needs more processors than any node has now; empty if a node has enough."""
         for kind, wanted in (("CPU", cpus), ("GPU", gpus)):
             most = max((node["Resources"].get(kind, 0) for node in self._nodes()), default=0)
             if most < wanted:
@@ -161,7 +163,7 @@ def _ray() -> Any:
 
 
 def _check_address(address: str) -> None:
-    """Tries the address, because Ray itself would try for a minute, with many messages."""
+    """Tries the address first, because Ray would try for a minute, with many messages."""
     host, colon, port = address.rpartition(":")
     if not colon or not host or "/" in host or (number := whole_number(port)) is None:
         remedy = "expected local, auto, or HOST:PORT such as head:6379"
@@ -176,7 +178,7 @@ def _check_address(address: str) -> None:
 
 @contextmanager
 def _faults_kept() -> Iterator[None]:
-    """Keeps the handlers of faults. Java needs them, Ray resets them when it ends, and only C can set them."""
+    """Preserves the handlers of faults. Java needs them, Ray resets them when it ends, and only C code can set them."""
     library = ctypes.CDLL(None)
     kept = [(number, ctypes.create_string_buffer(_HANDLER_BYTES)) for number in _FAULTS]
     for number, handler in kept:
@@ -189,7 +191,7 @@ def _faults_kept() -> Iterator[None]:
 
 
 def _handlers() -> dict[int, Any]:
-    """The handlers of signals; only the main thread can restore them."""
+    """The handlers of signals. Only the main thread can restore them."""
     if threading.current_thread() is not threading.main_thread():
         return {}
     return {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}

@@ -1,4 +1,4 @@
-"""The searcher of an index whose shards are on a cluster."""
+"""Searches an index whose shards are on a cluster."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pyserini_compneg.search import SignedImpactSearcher
 
 
 class ShardedImpactSearcher(SignedImpactSearcher):
-    """A :class:`SignedImpactSearcher` whose shards a Ray cluster searches, all at the same time.
+    """A :class:`SignedImpactSearcher` whose shards are searched by a Ray cluster, all at the same time.
 
-    Queries are composed here, once. The hits and scores are those of one index of all documents, to the last bit.
-    ``SignedImpactSearcher`` takes an index in shards without a cluster.
+    Queries are composed in this process. The hits and scores equal those of one index of all documents, to the last
+    bit. Without a cluster, use ``SignedImpactSearcher``, which also opens an index in shards.
 
     Args:
         index_dir: The folder of an index in shards.
-        *arguments: As for :class:`SignedImpactSearcher`.
-        ray: The address of the cluster, see :class:`RayCluster`.
-        replicas: How many processes hold each shard.
-        allow_partial: Go on without lost shards, with a warning; ``reader.lost`` names them.
-        **options: As for :class:`SignedImpactSearcher`.
+        *arguments: See :class:`SignedImpactSearcher`.
+        ray: The address of the cluster; see :class:`RayCluster`.
+        replicas: The number of processes that hold each shard.
+        allow_partial: Continue without lost shards, with a warning. ``reader.lost`` names them.
+        **options: See :class:`SignedImpactSearcher`.
 
     Raises:
         ClusterError: There is no such cluster, or Java was started before it.
@@ -43,7 +43,7 @@ class ShardedImpactSearcher(SignedImpactSearcher):
         allow_partial: bool = False,
         **options: Any,
     ) -> None:
-        if (folder := Path(index_dir)).is_dir():  # before Ray starts, which takes long
+        if (folder := Path(index_dir)).is_dir():  # check before Ray starts, which takes long
             check_sharded(folder)
             read_shards(folder)
         self._cluster = RayCluster(ray)

@@ -1,4 +1,4 @@
-"""Shards that actors of a cluster search, one or several actors a shard. A lost actor is replaced."""
+"""Shards that are searched by actors of a cluster, one or several for each shard. Lost actors are replaced."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from pyserini_compneg.lucene.shards import Answer, Asked, Shard, ShardEntry, rea
 from pyserini_compneg.support.errors import ArgumentError, ClusterError, CompNegError, IndexFormatError, IndexReadError
 
 ATTEMPTS = 3
-"""How often a question is asked again of replaced actors before its shard counts as gone."""
+"""How often a request is repeated with replaced actors before the shard counts as gone."""
 
 MOST_REPLICAS = 100
-"""Each is a process with a Java machine."""
+"""The most replicas of a shard. Each is a process with a Java machine."""
 
 START_SECONDS = 120.0
-"""An actor starts in about 4 seconds if the cluster has room for it."""
+"""The time limit for starting an actor. With room in the cluster, it takes about 4 seconds."""
 
 _logger = logging.getLogger(__name__)
 _SLICE_SECONDS = 0.1
 _CALLS_AT_ONCE = 8
-_CPU_PARTS = 1000  # of a processor: Ray divides one no further
+_CPU_PARTS = 1000  # Ray's smallest share of a processor is 1/1000
 
 
 class ShardActor:
@@ -43,7 +43,7 @@ class ShardActor:
         self._reader: ImpactReader | None = None
 
     def open(self, setup: Setup, folder: str, entry: ShardEntry) -> CompNegError | None:
-        """Opens the shard; returns what is wrong."""
+        """Opens the shard. Returns the error, if there is one."""
         try:
             prepare(setup)
             self._reader = Shard(Path(folder), entry).reader
@@ -58,7 +58,7 @@ class ShardActor:
     def ask(
         self, question: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], seconds: float = math.inf
     ) -> tuple[Any, CompNegError | None]:
-        """The answer to a question about the reader, and the error in its place. A search ends after ``seconds``."""
+        """The answer to a request to the reader, or the error in its place. A search ends after ``seconds``."""
         try:
             with Cancellation(seconds).applied():
                 return question(self._reader, *args, **kwargs), None
@@ -68,7 +68,7 @@ class ShardActor:
 
 @dataclass(eq=False, slots=True)
 class _Replica:
-    """An actor that holds a shard, or will soon."""
+    """An actor that holds a shard or is about to open it."""
 
     actor: Any
     opening: Any
@@ -76,7 +76,7 @@ class _Replica:
 
 
 class RayShard(Shard):
-    """A shard in a cluster. Several actors hold it, and take turns.
+    """A shard in a cluster. One or several actors hold it and take turns.
 
     All nodes must reach the folder by the same path. Each actor has ``cpus`` processors.
     """
@@ -104,7 +104,7 @@ class RayShard(Shard):
         return lambda: self._answer(replica, asked, question, args, kwargs)
 
     def _next(self) -> _Replica:
-        """The replica whose turn it is, of those that are open."""
+        """The next open replica in turn."""
         with self._lock:
             if not self._replicas:
                 raise ArgumentError("the searcher is closed", where=self.folder, remedy="open another one")
@@ -113,14 +113,14 @@ class RayShard(Shard):
                 if not replica.is_open and self._ray.wait([replica.opening], timeout=0)[0]:
                     try:
                         replica.is_open = self._ray.get(replica.opening) is None
-                    except self._ray.exceptions.RayError:  # it was lost before it was open
+                    except self._ray.exceptions.RayError:  # the actor was lost before it was open
                         self._replace(replica)
             open_ones = [replica for replica in self._replicas if replica.is_open] or self._replicas
             return open_ones[self._turn % len(open_ones)]
 
     def _answer(self, replica: _Replica, asked: Any, question: Any, args: Any, kwargs: Any) -> Any:
-        """The answer to a question; another replica is asked if the first one was lost."""
-        most = len(self._replicas) + ATTEMPTS  # all of them may be lost at once, and nobody was told
+        """The answer to a request. If an actor is lost, another replica is asked."""
+        most = len(self._replicas) + ATTEMPTS  # all may be lost at once without notice
         for _ in range(most):
             try:
                 if asked is None:
@@ -136,14 +136,14 @@ class RayShard(Shard):
                 replica, asked = self._next(), None
                 continue
             if error is not None:
-                check_cancelled()  # whose message knows the whole time
+                check_cancelled()  # its message has the total time
                 raise error
             return answer
         gone = f"the shard is gone: {most} actors that searched it were lost in turn"
         raise IndexReadError(gone, where=self.folder)
 
     def _get(self, asked: Any, seconds: float = math.inf) -> Any:
-        """Waits for the answer of an actor. A search can be cancelled meanwhile."""
+        """Waits for the answer of an actor. A search can be cancelled during the wait."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -155,7 +155,7 @@ class RayShard(Shard):
                     raise IndexReadError(said, where=self.folder, remedy="it may lack processors or nodes") from None
 
     def _replace(self, lost: _Replica) -> None:
-        """Starts another actor in place of a lost one; only one thread does so."""
+        """Starts another actor in place of a lost actor. Only one thread does this."""
         with self._lock:
             if lost in self._replicas:
                 self._replicas[self._replicas.index(lost)] = self._start()
@@ -170,13 +170,14 @@ class RayShard(Shard):
 
 
 def ray_reader(cluster: RayCluster, index: str | Path, replicas: int = 1, allow_partial: bool = False) -> ShardedReader:
-    """Opens an index in shards on a cluster, whose nodes must reach the index by the same path."""
+    """Opens an index in shards on a cluster. All nodes must reach the index by the same path."""
     if not 1 <= replicas <= MOST_REPLICAS:
         raise ArgumentError(f"a shard has from 1 to {MOST_REPLICAS} replicas, got {replicas}")
-    folder = Path(os.path.abspath(resolve_index(index)))  # as actors name it in messages
+    folder = Path(os.path.abspath(resolve_index(index)))  # the form in which actors name it in messages
     check_sharded(folder)
     actors = replicas * len(read_shards(folder))
-    # All fit when half of the nodes are lost, or beside those of an index that is replaced; and no node need be filled.
+    # The actors fit when half of the nodes are lost, or beside the actors of a replaced index, and need not fill a
+    # node.
     cpus = min(0.5, cluster.cpus / (4 * actors))
     cpus = max(1.0, math.floor(cpus * _CPU_PARTS)) / _CPU_PARTS
     open_shard = partial(RayShard, cluster, cluster.setup(cpus), replicas=replicas, cpus=cpus)

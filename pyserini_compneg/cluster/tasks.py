@@ -1,4 +1,4 @@
-"""Parts of a long job as tasks of a cluster, with one progress bar. A part whose worker is lost is tried again."""
+"""Runs parts of a long job as tasks of a cluster, with one progress bar. If a worker is lost, its part is repeated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyserini_compneg.support.progress import DOCUMENTS, Done, progress, reporte
 from pyserini_compneg.support.staging import lock_seconds
 
 RETRIES = 10
-"""How many losses of a worker a part survives. Each time it goes on where it was."""
+"""How often a part is continued after the loss of its worker."""
 
 _SECONDS = 0.5
 _logger = logging.getLogger(__name__)
@@ -32,10 +32,10 @@ class RayRunner:
     Args:
         cluster: The cluster.
         cpus: The processors that a part uses.
-        gpus: The graphics processors.
+        gpus: The graphics processors that a part uses.
 
     Raises:
-        ClusterError: No node has as many.
+        ClusterError: No node has this many.
     """
 
     def __init__(self, cluster: RayCluster, cpus: int = 1, gpus: int = 0) -> None:
@@ -58,7 +58,7 @@ class RayRunner:
             self._end(running, counter)
 
     def _results(self, running: Sequence[Any], counter: Any, doing: str) -> list[Any]:
-        """Waits until all parts are done, or the first of them failed."""
+        """Waits until all parts are done or one has failed."""
         left = list(running)
         results: dict[Any, Any] = {}
         lacked = self._cluster.lacks(*self._needs)
@@ -70,7 +70,7 @@ class RayRunner:
                     lacked = lacking
                     if lacking:
                         _logger.warning("%s; the work waits until the cluster adds one", lacking)
-                with suppress(self._ray.exceptions.RayError):  # a counter that is gone counts no more
+                with suppress(self._ray.exceptions.RayError):  # the counter may be gone
                     bar.update(max(0, self._ray.get(counter.total.remote()) - bar.n))
         return [results[one] for one in running]
 
@@ -94,7 +94,6 @@ class RayRunner:
         return result
 
     def _end(self, running: Sequence[Any], counter: Any) -> None:
-        """Ends all parts."""
         _, left = self._ray.wait(list(running), num_returns=len(running), timeout=0)
         for one in left:
             self._ray.cancel(one, force=True)
@@ -104,7 +103,7 @@ class RayRunner:
 
 
 class _Warnings(logging.Handler):
-    """Keeps warnings, because nobody reads what the process of a worker prints."""
+    """Collects warnings, because the output of a worker is not read."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -124,7 +123,7 @@ class _Warnings(logging.Handler):
 
 
 class _Counter:
-    """How far the parts are. A part that is tried again goes on with its own number."""
+    """Counts the progress of the parts. A repeated part continues its own count."""
 
     def __init__(self) -> None:
         self._done: dict[int, int] = {}
@@ -139,7 +138,7 @@ class _Counter:
 def _part(
     setup: Setup, counter: Any, number: int, work: Callable[..., Done], part: Sequence[Any]
 ) -> tuple[Done | None, CompNegError | None, list[str]]:
-    """A task: what a part gives, the error in its place, and the warnings."""
+    """A task: returns the result of a part or its error, and the warnings."""
     warnings = _Warnings()
     lock_seconds.set(_LOCK_SECONDS)
     try:

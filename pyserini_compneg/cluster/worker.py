@@ -1,4 +1,4 @@
-"""Set-up of every process of a cluster: checks versions, and leaves memory to other processes."""
+"""Sets up the processes of a cluster: checks versions, and limits their memory."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ JAVA_OPTIONS = "JAVA_TOOL_OPTIONS"
 
 
 class Setup(NamedTuple):
-    """State that all processes share with the command: its versions, its working directory, and its node.
+    """Settings that all processes share with the command: its versions, its working directory, and its node.
 
-    The Java machine of a process may take ``heap_percent`` of the memory of its node.
+    The Java machine of a process may use ``heap_percent`` of its node's memory.
     """
 
     versions: Mapping[str, str]
@@ -32,7 +32,7 @@ class Setup(NamedTuple):
 
 @cache
 def versions() -> Mapping[str, str]:
-    """Versions that decide results: this package (by a hash of its content), Python, and Anserini with its Lucene."""
+    """The versions that affect results: this package (a hash of its content), Python, and Anserini with its Lucene."""
     sources = sorted(Path(__file__).parents[1].rglob("*.py"))
     content = b"".join(path.read_bytes() for path in [*sources, companion_jar()])
     return {
@@ -43,12 +43,12 @@ def versions() -> Mapping[str, str]:
 
 
 def prepare(setup: Setup) -> None:
-    """Prepares the process of a worker. It may be called again. It refuses other versions than those of the command."""
+    """Prepares the process of a worker. May be called again. Refuses versions that differ from the command's."""
     for name, ours in versions().items():
         if ours != (theirs := setup.versions[name]):
             said = f"the node {socket.gethostname()} has {name} {ours}, and the command runs with {theirs}"
             raise ClusterError(said, remedy="install the same on all nodes")
-    with suppress(OSError):  # paths that are not relative can still be read
+    with suppress(OSError):  # absolute paths can still be read
         os.chdir(setup.folder)
     given = os.environ.get(JAVA_OPTIONS, "")
     if "-Xmx" not in given and "MaxRAM" not in given:
@@ -56,5 +56,5 @@ def prepare(setup: Setup) -> None:
 
 
 def blame_node(error: CompNegError) -> None:
-    """Says that this node, on which the error occurred, may not reach the paths of the other nodes."""
+    """Adds to an error that this node may not reach the paths of the other nodes."""
     error.remedy = f"the node {socket.gethostname()} must reach the same paths as all others"

@@ -1,1 +1,1 @@
-"""The engine in programs that people already have: a module for each host, which only it needs."""
+"""The engine in other programs: a module for each host. Only the module needs the host."""

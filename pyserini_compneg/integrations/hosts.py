@@ -1,4 +1,4 @@
-"""Shared by the modules for hosts: versions of hosts, and documents and vectors that hosts hold in memory."""
+"""Shared code of the modules for hosts: versions of hosts, and documents and vectors in memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyserini_compneg.support.errors import CompNegError, install_hint
 def require(host: str, floor: str, extra: str | None = None) -> None:
     """Raises ``ImportError`` if the distribution of a host is missing or older than ``floor``.
 
-    ``extra`` is the extra of this package that installs the host, by default of the same name.
+    ``extra`` is the extra of this package that installs the host; the default is the name of the host.
     """
     remedy = install_hint(extra or host)
     try:
@@ -33,7 +33,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def index_records(records: Iterable[Mapping[str, Any]], index: str | Path, encoder: str, **options: Any) -> None:
-    """Builds an index of documents with the fields of a collection's lines; errors number the documents from 1.
+    """Builds an index of documents with the fields of a collection's lines. Errors number the documents from 1.
 
     The documents pass through a temporary file, because BM25 reads a collection twice.
     """
@@ -49,7 +49,7 @@ def index_records(records: Iterable[Mapping[str, Any]], index: str | Path, encod
 
 
 def plain_vector(vector: Any) -> Any:
-    """A vector with numbers of Python in place of numpy's. A value of another type is returned, and refused later."""
+    """A vector with Python numbers in place of numpy's. Other types are returned unchanged, and refused later."""
     return {term: _number(weight) for term, weight in vector.items()} if hasattr(vector, "items") else vector
 
 

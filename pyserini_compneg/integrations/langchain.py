@@ -25,10 +25,10 @@ from pydantic import ConfigDict  # noqa: E402
 
 
 class CompNegRetriever(BaseRetriever):
-    """Finds ``k`` documents of an open index with stored sources; ``metadata`` has their scores, titles and all else.
+    """Finds ``k`` documents of an open index with stored sources. ``metadata`` has scores, titles and all other fields.
 
-    ``filter`` is that of :meth:`SignedImpactSearcher.search`, and ``invoke(text, filter=...)`` narrows it. ``read``
-    makes a query of a text: by default the text is an expression, and ``decompose`` reads plain texts.
+    ``filter`` works as in :meth:`SignedImpactSearcher.search`; ``invoke(text, filter=...)`` adds a filter. ``read``
+    turns a text into a query: by default the text is an expression, and ``decompose`` reads plain texts.
 
     Example:
         >>> searcher = SignedImpactSearcher("indexes/films")  # doctest: +SKIP

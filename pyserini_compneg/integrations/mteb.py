@@ -24,12 +24,10 @@ from mteb.models.model_meta import ModelMeta  # noqa: E402
 
 
 class CompNegSearch:
-    """A ``SearchProtocol`` of MTEB: indexes a task's documents in a temporary folder, and searches its queries there.
-
-    ``encoder`` encodes documents and queries: ``bm25``, a model, or ``bm25+MODEL``. ``read`` makes a query of a text:
+    """A ``SearchProtocol`` of MTEB. It indexes a task's documents in a temporary folder and searches its queries.``encoder`` encodes documents and queries: ``bm25``, a model, or ``bm25+MODEL``. ``read`` turns a text into a query:
     by default the text is one atom, and ``decompose`` reads AND, OR and NOT in it. ``name`` is the name in the results,
-    ``organisation/model``. The revision tells encoders, operators and readings apart, because MTEB does not run again
-    what it has results of.
+    ``organisation/model``. MTEB skips tasks that have results, so the revision contains encoders, operators and
+    readings.
 
     Example:
         >>> mteb.evaluate(CompNegSearch(read=decompose), mteb.get_task("NevIR"))  # doctest: +SKIP
@@ -51,7 +49,7 @@ class CompNegSearch:
         self._searcher: SignedImpactSearcher | None = None
 
     def index(self, corpus: Sequence[Mapping[str, str]], **_: Any) -> None:
-        """Indexes the documents of a task, in place of those of the task before."""
+        """Indexes the documents of a task, and removes the documents of the previous task."""
         records = ({"id": row["id"], "title": row.get("title"), "text": row["text"]} for row in corpus)
         self.close()
         index_records(records, f"{self._folder.name}/index", self.encoder, existing="overwrite")
@@ -72,7 +70,7 @@ class CompNegSearch:
     ) -> dict[str, dict[str, float]]:
         """The scores of the best documents of each query, or of the given documents that match it.
 
-        Equal scores of a ranking are set apart by a millionth, as in runs.
+        Equal scores of a ranking are separated by a millionth, as in run files.
         """
         if self._searcher is None:
             raise RuntimeError("no documents to search; call index first")

@@ -1,6 +1,6 @@
 """Pyserini: its impact searcher with every operator, and an encoder of composed queries.
 
-Import this module before anything of Pyserini: then a Java is started that is recent enough for Anserini.
+Import this module before any module of Pyserini, so that it starts a Java that is recent enough for Anserini.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class ComposedQueryEncoder(QueryEncoder):
     """Composes expressions for an impact searcher of Pyserini.
 
     ``LuceneImpactSearcher`` takes only positive whole weights, and leaves out terms that every document has.
-    :class:`SignedLuceneImpactSearcher` takes every query, and leaves out none. The arguments are those of
-    :class:`SignedImpactSearcher`; ``encoder`` may also be a ``QueryEncoder`` of Pyserini. Its weights are whole
-    numbers, so its ``weight_scale`` is 1 by default.
+    :class:`SignedLuceneImpactSearcher` takes every query, and leaves out no terms. The arguments are those of
+    :class:`SignedImpactSearcher`; ``encoder`` may also be a ``QueryEncoder`` of Pyserini. Pyserini's encoders give
+    whole weights, so for them the default ``weight_scale`` is 1.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class ComposedQueryEncoder(QueryEncoder):
     def encode(self, text: Query, **_: object) -> dict[str, int]:
         """The weights of the terms of an expression.
 
-        If ``LuceneImpactSearcher`` cannot run the query, the error names what can.
+        If ``LuceneImpactSearcher`` cannot run the query, the error names a searcher that can.
         """
         (node,) = self.searcher.compose([text])
         if (obstacle := stock_obstacle(node)) is not None:
@@ -77,13 +77,13 @@ class ComposedQueryEncoder(QueryEncoder):
 class SignedLuceneImpactSearcher(LuceneImpactSearcher):
     """``LuceneImpactSearcher``, for queries with every operator.
 
-    No term is left out of a query by default. ``LuceneImpactSearcher`` leaves out terms that every document has: with
-    ``min_idf=0`` a query without operators has the hits and scores that it has there. Composed queries take no feedback
-    and no fields.
+    By default no term is left out of a query. ``LuceneImpactSearcher`` leaves out terms that every document has: with
+    ``min_idf=0``, a query without operators has the same hits and scores. Composed queries take no feedback and no
+    fields.
 
     The arguments are those of ``LuceneImpactSearcher``. ``query_encoder`` encodes the atoms of queries; a
-    :class:`ComposedQueryEncoder` chooses the operators and ``min_idf``, too. ``index_dir`` may name a prebuilt index.
-    ``signed`` is the :class:`SignedImpactSearcher` that searches.
+    :class:`ComposedQueryEncoder` also chooses the operators and ``min_idf``. ``index_dir`` may name a prebuilt index.
+    ``signed`` is the :class:`SignedImpactSearcher` in use.
 
     Example:
         >>> encoder = SpladeQueryEncoder("naver/splade-v3")  # doctest: +SKIP
@@ -111,7 +111,7 @@ class SignedLuceneImpactSearcher(LuceneImpactSearcher):
         if self.query_encoder is None:
             named = f"Pyserini knows no encoder {query_encoder!r}"
             raise EncodingError(f"{named}; for one of this package give ComposedQueryEncoder(index, encoder)")
-        stock_idf = min_idf if encoder_type == "pytorch" else None  # it leaves out no term of its encoders in Java
+        stock_idf = min_idf if encoder_type == "pytorch" else None  # Pyserini leaves out no terms of encoders in Java
         composer = composer or ComposedQueryEncoder(folder, _Atoms(self), weight_scale=1, min_idf=stock_idf)
         self.signed = composer.searcher
 
@@ -123,7 +123,7 @@ class SignedLuceneImpactSearcher(LuceneImpactSearcher):
         min_idf: float | None = None,
         encoder_type: str = "pytorch",
     ) -> SignedLuceneImpactSearcher:
-        """A searcher of an index of Pyserini's own list, which is downloaded on first use."""
+        """A searcher of an index in Pyserini's list. The index is downloaded on first use."""
         made: SignedLuceneImpactSearcher = super().from_prebuilt_index(
             prebuilt_index_name, query_encoder, min_idf, encoder_type
         )
@@ -134,7 +134,7 @@ class SignedLuceneImpactSearcher(LuceneImpactSearcher):
     ) -> list[SignedHit]:
         """The k best documents for a query such as ``"spy films NOT comedies"``.
 
-        ``fields`` must be None. ``filter`` is that of :meth:`SignedImpactSearcher.search`.
+        ``fields`` must be None. ``filter`` works as in :meth:`SignedImpactSearcher.search`.
         """
         name = query_name(q)
         return self.batch_search([q], [name], k, 1, fields, filter=filter)[name]
@@ -149,7 +149,7 @@ class SignedLuceneImpactSearcher(LuceneImpactSearcher):
         *,
         filter: FilterLike | Sequence[FilterLike] = None,
     ) -> dict[str, list[SignedHit]]:
-        """As :meth:`search`, for many queries."""
+        """Works like :meth:`search`, for many queries."""
         if fields or self.is_using_rm3() or self.is_using_rocchio():
             what = "fields" if fields else "feedback"
             raise QueryError(f"composed queries take no {what}; search without, or with LuceneImpactSearcher")
@@ -162,7 +162,7 @@ class SignedLuceneImpactSearcher(LuceneImpactSearcher):
 
 
 class SignedHit:
-    """A hit, with the attributes of Anserini's hits. Attributes that only the index knows are looked up on use."""
+    """A hit, with the attributes of Anserini's hits. Attributes from the index are looked up on use."""
 
     def __init__(self, hit: Hit, searcher: Any) -> None:
         self.docid, self.score = hit
@@ -179,7 +179,7 @@ class SignedHit:
 
     @property
     def raw(self) -> str | None:
-        """The stored source, if it was stored."""
+        """The stored source, or None."""
         source: str | None = self.lucene_document.get("raw")
         return source
 
@@ -188,11 +188,11 @@ class SignedHit:
 
 
 class _Atoms:
-    """An encoder of Pyserini, or its searcher with one, as one of ours."""
+    """An encoder of Pyserini, or a searcher with an encoder, with this package's interface."""
 
     def __init__(self, encoder: Any) -> None:
         self._encoder = encoder
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         encoded = map(self._encoder.encode, checked_list("texts", texts))
-        return [plain_vector({term: vector[term] for term in vector}) for vector in encoded]  # maps of Java, too
+        return [plain_vector({term: vector[term] for term in vector}) for vector in encoded]  # also for Java maps

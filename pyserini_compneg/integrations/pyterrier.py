@@ -1,6 +1,6 @@
-"""PyTerrier: an index, its indexer and its retriever, readings and explanations of queries.
+"""PyTerrier: an index, its indexer and retriever, and transformers that decompose and explain queries.
 
-Importing this module starts no Java. If Terrier takes part, call ``pt.java.init()`` first: one Java then serves both.
+Importing this module does not start Java. If Terrier is used, call ``pt.java.init()`` first, so both share one Java.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import pandas as pd  # noqa: E402
 import pyterrier as pt  # noqa: E402
 
 _QUERIES = ("query_tree", "query_toks", "query")
-"""The columns with queries. If a frame has several, the first of these counts."""
+"""The columns with queries. If a frame has several, the first in this list counts."""
 
 
 class CompNegIndex(pt.Artifact, pt.Indexer):
@@ -80,20 +80,20 @@ class CompNegIndex(pt.Artifact, pt.Indexer):
 class CompNegIndexer(pt.Indexer):
     """Builds an index of texts (``docno``, ``text``, perhaps ``title``) or of vectors (``docno``, ``toks``).
 
-    Weights in ``toks`` are taken as they are: impact = round(weight · impact_scale), and nothing is multiplied by 100
-    unless ``impact_scale=100`` says so. ``encoder`` encodes the texts, or names the encoder that made the ``toks``. The
-    options are those of :func:`build_index`, such as ``impact_scale``, ``store_raw`` and ``existing``.
+    Weights in ``toks`` are not scaled by 100, unless ``impact_scale=100`` is given: impact = round(weight ·
+    impact_scale). ``encoder`` encodes the texts, or names the encoder that made the ``toks``. The options are the
+    options of :func:`build_index`, such as ``impact_scale``, ``store_raw`` and ``existing``.
     """
 
     def __init__(self, index: CompNegIndex, encoder: str = BM25, **options: Any) -> None:
         self._index, self.encoder, self._options = index, encoder, options
 
     def index_inputs(self) -> list[list[str]]:
-        """The columns that documents must have: either of two lists."""
+        """The columns that documents must have: one of two lists."""
         return [["docno", "toks"], ["docno", "text"]]
 
     def index(self, iter: Iterable[Mapping[str, Any]], **_: Any) -> CompNegIndex:
-        """Builds the index of documents that all have the columns of the first document."""
+        """Builds the index. All documents must have the columns of the first document."""
         documents = pt.utils.peekable(iter)
         with pt.validate.any_iter(documents) as found:
             for columns in self.index_inputs():
@@ -114,11 +114,11 @@ class CompNegIndexer(pt.Indexer):
 
 @dataclass(eq=False, repr=False)
 class CompNegRetriever(pt.Transformer):
-    """Searches ``query_tree`` (what :class:`Decompose` made, or a composed query), ``query_toks`` or ``query``.
+    """Searches ``query_tree`` (from :class:`Decompose`, or a composed query), ``query_toks`` or ``query``.
 
-    Weights of ``query_toks`` may be negative, and are taken as they are. A ``query`` is an expression. A column
-    ``filter`` of a frame narrows ``filter`` for each query. The other arguments are those of
-    :class:`SignedImpactSearcher` and its ``batch_search``.
+    Weights of ``query_toks`` may be negative, and are not scaled. A ``query`` is an expression. A column ``filter`` of
+    a frame adds a filter for each query. The other arguments are those of :class:`SignedImpactSearcher` and its
+    ``batch_search``.
     """
 
     index: CompNegIndex
@@ -130,7 +130,7 @@ class CompNegRetriever(pt.Transformer):
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """The best documents of each query: ``docno``, ``score`` and ``rank`` beside the columns of the query.
 
-        Equal scores are set apart by a millionth, as in runs: measures look at scores alone, not at ranks.
+        Equal scores are separated by a millionth, as in run files, because measures ignore ranks.
         """
         with pt.validate.any(inp, context=self) as found:
             for column in _QUERIES:
@@ -155,21 +155,21 @@ class CompNegRetriever(pt.Transformer):
         return asked.assign(docno=list(docnos), score=list(scores), rank=list(ranks))
 
     def fuse_rank_cutoff(self, k: int) -> CompNegRetriever | None:
-        """``retriever % k``, compiled, searches k documents."""
+        """``retriever % k``, when compiled, searches for k documents."""
         return replace(self, num_results=k) if k < self.num_results else None
 
 
 @dataclass(eq=False, repr=False)
 class Decompose(pt.Transformer):
-    """Reads the plain text in ``query`` as an expression: ``query_tree``, and for people ``query``.
+    """Decomposes the plain text in ``query`` into an expression: ``query_tree``, and ``query`` as text for people.
 
-    By default the small model of the package reads the text.
+    By default the package's small model reads the text.
     """
 
     read: Callable[[str], Query] = decompose
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """The frame with the readings; ``query_0`` has the texts."""
+        """The frame with the decompositions. ``query_0`` has the original texts."""
         pt.validate.query_frame(inp, extra_columns=["query"], context=self)
         trees = [self.read(text) for text in inp["query"]]
         return pt.model.push_queries(inp).assign(query=[query_text(tree) for tree in trees], query_tree=trees)
@@ -177,9 +177,9 @@ class Decompose(pt.Transformer):
 
 @dataclass(eq=False, repr=False)
 class Explain(pt.Transformer):
-    """Adds to each hit ``explanation``, a dictionary: what each term adds to the score, the largest first.
+    """Adds to each hit ``explanation``, a dictionary with the contribution of each term to the score, largest first.
 
-    The index and the operators must be those of the retriever.
+    The index and the operators must be the retriever's.
     """
 
     index: CompNegIndex
@@ -199,18 +199,18 @@ class Explain(pt.Transformer):
 
 
 class CompNegJavaInit(pt.java.JavaInitializer):
-    """Lets the Java of ``pt.java.init()`` serve this package, too; PyTerrier finds it by its entry point."""
+    """Lets the Java of ``pt.java.init()`` also serve this package. PyTerrier finds this class by its entry point."""
 
     def pre_init(self, jnius_config: Any) -> None:
-        """Adds Anserini and our jar, and chooses a Java that is recent enough for them."""
+        """Adds Anserini and the companion jar, and chooses a Java that is recent enough for them."""
         try:
             os.environ.update(configure_machine(jnius_config))
-        except JvmError as cause:  # Terrier itself can do without
+        except JvmError as cause:  # Terrier does not need this package
             warnings.warn(f"pyserini_compneg takes no part in this Java: {cause}", stacklevel=2)
 
 
 def _queries(inp: pd.DataFrame, column: str, index: CompNegIndex) -> list[Query]:
-    """The queries of a frame; a fault in one begins with its id."""
+    """The queries of a frame. The error for a bad query begins with its id."""
     manifest = index.searcher.reader.manifest
     signed = manifest is not None and manifest.signed
     return [_query(value, f"qid {qid!r}", column, signed) for qid, value in zip(inp["qid"], inp[column], strict=True)]

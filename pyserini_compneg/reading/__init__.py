@@ -1,4 +1,4 @@
-"""Plain texts as expressions: what is wanted, what is excluded, and how it is joined."""
+"""Reads plain texts as expressions: what is wanted, what is excluded, and how the parts are joined."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -42,7 +42,7 @@ _OF_NUMPY = ("MODEL_FILE", "TOKENIZER_FILE", "first_tokens", "is_capital", "writ
 
 
 def __getattr__(name: str) -> object:
-    """Imports what needs numpy on first use."""
+    """Imports names that need numpy on first use."""
     if name not in _OF_NUMPY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.tagger"), name)

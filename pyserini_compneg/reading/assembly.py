@@ -1,4 +1,4 @@
-"""From the tags of words to the expression that they mean, and to the signs that a text may be misread."""
+"""Turns the tags of words into an expression, and finds signs that a text may be misread."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _CUE = re.compile(
     r"omit(?:s|ting|ted)?|avoid(?:s|ing)?|skip(?:s|ping)?|unlike|or|either)(?![\w'’])|(?<!\w)non(?=-)",
     re.IGNORECASE,
 )
-"""English words that often say that something is excluded, or that either of two things will do."""
+"""English words that often introduce an exclusion or alternatives."""
 
 _NAME = re.compile(r"(?<=[\w,] )(?!I['’])[^\W\d_a-z]\w*[a-z](?!\w)")
-"""A word with a capital that begins no sentence."""
+"""A capitalised word that does not begin a sentence."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class _Request:
     """The wanted and excluded parts of a text, as places of words."""
 
     conditions: list[list[_Alternative]] = field(default_factory=lambda: [[_Alternative()]])
-    """All must hold. Each has alternatives, of which one must hold."""
+    """The wanted parts. All must hold. Each has alternatives, of which one must hold."""
 
     shared: list[int] = field(default_factory=list)
     """The words that belong to all atoms."""
@@ -49,12 +49,13 @@ class _Request:
 
 
 def assembled(text: str, words: Sequence[Span], tags: Sequence[int], confidence: float) -> Decomposition:
-    """The reading of a text by the tags of its words.
+    """The decomposition of a text by the tags of its words.
 
-    The text stays one atom if they exclude and join nothing. If they exclude what they ask for, it is not understood.
+    The text stays one atom if no part is excluded or joined. If the same text is wanted and excluded, it is not
+    understood.
 
-    An atom is made of its own words and the shared ones. An exclusion in brackets after an alternative belongs to
-    that one: in "jazz (not smooth jazz) or blues" the blues may be smooth.
+    An atom consists of its own words and the shared words. An exclusion in brackets after an alternative applies to
+    this alternative only: "jazz (not smooth jazz) or blues" may find smooth blues.
     """
     request = _collected(text, words, tags)
     parts: dict[tuple[str, bool], Part] = {}
@@ -94,14 +95,14 @@ def assembled(text: str, words: Sequence[Span], tags: Sequence[int], confidence:
 
 
 def tagged_reading(text: str, tags: Sequence[str]) -> Decomposition:
-    """The reading of a text whose words someone has tagged.
+    """The decomposition of a text with given tags.
 
     Args:
         text: The text.
-        tags: One of ``TAGS`` for each of its ``words_of``.
+        tags: A tag, one of ``TAGS``, for each of the text's ``words_of``.
 
     Raises:
-        ArgumentError: Another number of tags than words.
+        ArgumentError: The numbers of tags and words differ.
 
     >>> tagged_reading("spy films, no comedies", ["W", "W", "O", "O", "X"]).expression
     Difference(left=Atom(text='spy films'), right=Atom(text='comedies'))
@@ -139,7 +140,7 @@ def _collected(text: str, words: Sequence[Span], tags: Sequence[int]) -> _Reques
 
 
 def _without_links(text: str, words: Sequence[Span], places: range) -> range:
-    """The places without words at the edges that only link what is excluded to the rest: "nothing from Italy"."""
+    """The places without linking words at the edges, such as "from" in "nothing from Italy"."""
     said = [text[slice(*words[place])] for place in places]
     left = 1 if len(said) > 1 and said[0] in ("from", "about") else 0
     right = 1 if len(said) > left + 1 and said[-1] == "ones" else 0
@@ -147,13 +148,13 @@ def _without_links(text: str, words: Sequence[Span], places: range) -> range:
 
 
 def _with_shared(text: str, words: Sequence[Span], own: Sequence[int], shared: Sequence[int]) -> list[int]:
-    """The places of an atom's words: its own, and the shared ones that it does not say itself."""
+    """The places of an atom's words: its own words, and the shared words that are not among them."""
     said = {text[slice(*words[place])].casefold() for place in own}
     return sorted([*own, *(place for place in shared if text[slice(*words[place])].casefold() not in said)])
 
 
 def _ends_an_alternative(text: str, words: Sequence[Span], tags: Sequence[int], place: int) -> bool:
-    """Whether a word stands in brackets after which the next alternative follows."""
+    """Whether a word is in brackets that are followed by another alternative."""
     signs = [text[start:end] for start, end in words]
     if signs[:place].count("(") <= signs[:place].count(")"):
         return False
@@ -162,7 +163,7 @@ def _ends_an_alternative(text: str, words: Sequence[Span], tags: Sequence[int], 
 
 
 def _segments(tags: Sequence[int]) -> list[tuple[int, int, int]]:
-    """The runs of one tag: the tag, the first place, and the place after the last."""
+    """The runs of equal tags: the tag, the first place, and the place after the last."""
     starts = [place for place in range(len(tags)) if place == 0 or tags[place] != tags[place - 1]]
     return [(tags[start], start, end) for start, end in zip(starts, [*starts[1:], len(tags)], strict=True)]
 

@@ -1,11 +1,11 @@
-"""The best sequence of tags for the words of a text, by scores of a network and of a chain.
+"""Finds the best sequence of tags for the words of a text, by the scores of a network and of a chain of tags.
 
 A sequence y of tags has the score
 
     s(y) = Σᵢ emission(i, yᵢ) + Σᵢ transition(yᵢ₋₁, yᵢ)
 
-and the probability exp s(y) / Σ exp s(y'), where the sum has all sequences that are allowed. That is the form of a
-linear-chain conditional random field (Lafferty, McCallum, Pereira 2001). Its transitions are counted, not trained.
+and the probability exp s(y) / Σ exp s(y'), summed over all allowed sequences. This is a linear-chain conditional random
+field (Lafferty, McCallum, Pereira 2001), with transitions that are counted instead of trained.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from numpy.typing import ArrayLike, NDArray
 from pyserini_compneg.reading.words import AND, OR, SHARED, TAGS, WANTED
 
 FORBIDDEN = -1e4
-"""The score of what is not allowed."""
+"""The score of forbidden transitions."""
 
 _EDGE = np.array([FORBIDDEN if tag in (OR, AND) else 0.0 for tag in range(len(TAGS))])
-"""The score of each tag as the first or the last."""
+"""The score of each tag at the start or the end."""
 
 
 @dataclass(frozen=True)
 class Chain:
     """The scores of a chain of tags, in the order of ``TAGS``.
 
-    Joining words stand between others: neither first nor last, and those for OR and for AND not side by side.
+    Joining words are never first or last. Words that join by OR and by AND are never adjacent.
     """
 
     transitions: NDArray[np.float64]
-    """From each tag (row) to each tag (column)."""
+    """The score from each tag (row) to each tag (column)."""
 
     @classmethod
     def of(cls, transitions: ArrayLike) -> Chain:
-        """The chain with these scores, without what is not allowed."""
+        """The chain with these scores, except forbidden transitions."""
         allowed = np.array(transitions, dtype=np.float64).reshape(len(TAGS), len(TAGS))
         allowed[[OR, AND], [AND, OR]] = FORBIDDEN
         return cls(allowed)
 
     def best_path(self, emissions: NDArray[np.float64], tied: Sequence[bool]) -> tuple[list[int], bool]:
-        """The best sequence in which something is wanted (Viterbi).
+        """The best sequence that contains a wanted word (Viterbi).
 
-        ``emissions`` has the score of each tag (column) for each word (row); a ``tied`` word must have the tag of the
-        word before it. The flag says whether this is also the best of all sequences, so that the text does not only
-        exclude.
+        ``emissions`` has the score of each tag (column) for each word (row). A ``tied`` word must have the tag of the
+        word before it. The flag says whether the sequence is also the best of all sequences. If not, the text probably
+        only excludes.
         """
         count = len(TAGS)
-        # A state is a tag, and whether something is wanted so far: the first `count` states are those without.
+        # A state is a tag, and whether a word is wanted so far: in the first `count` states, none is.
         wanted = np.arange(2 * count) % count == WANTED
         later = np.arange(2 * count) >= count
         possible = np.where(later[:, None], later[None, :], later[None, :] == wanted[None, :])
@@ -72,9 +72,9 @@ class Chain:
         return [state % count for state in reversed(path)], wants
 
     def least_sure(self, emissions: NDArray[np.float64], tags: Sequence[int]) -> float:
-        """The probability of the least sure tag of a sequence.
+        """The probability of the least certain tag of a sequence.
 
-        Wanted and shared words count as one tag: which of them it is changes little.
+        Wanted and shared words count as one tag, because the difference between them changes little.
         """
         marginals = self.marginals(emissions)
         marginals[:, [WANTED, SHARED]] = marginals[:, [WANTED, SHARED]].sum(1, keepdims=True)

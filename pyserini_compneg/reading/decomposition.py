@@ -1,4 +1,4 @@
-"""The reading of a text: an expression, and the words that its parts are made of."""
+"""The decomposition of a text: an expression, and the words that make up its parts."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from typing import Any
 from pyserini_compneg.expression import Atom, Expression, format_expression
 
 READINGS = ("expression", "plain", "model", "llm")
-"""How a text can be read: its operators are parsed; it is one atom; the small model of the package, or a language
-model, decomposes it."""
+"""The ways to read a text: parse its operators; take it as one atom; decompose it with the package's small model or
+with a language model.
+"""
 
 Span = tuple[int, int]
-"""The first character of some words, and the character after the last."""
+"""The positions of the first character of some words and of the character after the last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One atom of the expression: its text has what stands in the spans, with single blanks.
+    """One atom of the expression. Its text is the text in the spans, with single blanks.
 
-    Operands that share a head have its span in common.
+    Operands that share a head both have the head's span.
     """
 
     text: str
@@ -32,7 +33,7 @@ class Part:
 
     @classmethod
     def of(cls, text: str, spans: Iterable[Span], *, excluded: bool) -> Part:
-        """The part that stands in some spans of a text.
+        """The part of a text in some spans.
 
         >>> Part.of("French or  Italian  comedies", [(0, 6), (11, 28)], excluded=False).text
         'French Italian comedies'
@@ -43,15 +44,16 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:
-    """How a text is read.
+    """An expression that was read from a plain text.
 
     Attributes:
         text: The text.
-        expression: What it asks for.
+        expression: The expression.
         parts: The atoms of the expression, from left to right.
         confidence: The estimated probability that the reading is right.
-        understood: Whether the reading can be relied on. If the text only excludes, excludes what it asks for, or is
-            too long, it stays one atom. Otherwise the reading is used, and ``doubts`` says why it may be wrong.
+        understood: Whether the decomposition can be relied on. A text that only excludes, excludes its wanted part, or
+            is too long stays one atom. In other cases the decomposition is used, and ``doubts`` says why it may be
+            wrong.
         doubts: Reasons why the reading may be wrong.
     """
 
@@ -64,7 +66,7 @@ class Decomposition:
 
 
 def shown_confidence(confidence: float) -> str:
-    """A probability with two decimals, rounded down: what is below a threshold is shown below it.
+    """A probability with two decimals, rounded down, so that a value below a threshold is also shown below it.
 
     >>> shown_confidence(0.899)
     '0.89'
@@ -73,7 +75,7 @@ def shown_confidence(confidence: float) -> str:
 
 
 def undivided(text: str, confidence: float = 1.0, *doubts: str) -> Decomposition:
-    """A text as one atom; it is understood if there are no doubts.
+    """A text as one atom. It is understood if there are no doubts.
 
     >>> undivided(" not bad ").parts
     (Part(text='not bad', spans=((1, 8),), excluded=False),)

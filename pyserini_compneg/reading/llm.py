@@ -1,6 +1,6 @@
-"""The readers by their names, and the one that asks a language model.
+"""The readers by name, and the reader that asks a language model.
 
-An answer of the language model with other words than the text's is not used.
+If the language model answers with words that are not in the text, the answer is discarded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pyserini_compneg.support.json_objects import parse_json_object
 from pyserini_compneg.support.staging import atomic_writer
 
 ReadTexts = Callable[[Sequence[str]], list[Decomposition]]
-"""Reads texts, all at once."""
+"""Reads several texts at once."""
 
 URL, KEY, MODEL = "OPENAI_BASE_URL", "OPENAI_API_KEY", "COMPNEG_LLM_MODEL"
 """The environment variables that name the endpoint, its key and the model."""
@@ -49,17 +49,17 @@ _logger = logging.getLogger(__name__)
 
 
 def reader(name: str, cache: Path) -> ReadTexts | None:
-    """Decomposes plain texts. Make one for all texts of a run, because that of ``llm`` counts its failures.
+    """The function that decomposes plain texts. Make one for all texts of a run, because ``llm`` counts its failures.
 
     Args:
-        name: One of ``READINGS``, or the folder of a reader of one's own.
-        cache: The package's cache folder, where answers of a language model are kept.
+        name: One of ``READINGS``, or the folder of a trained reader.
+        cache: The package's cache folder, which keeps a language model's answers.
 
     Returns:
-        The function; None for ``expression`` and ``plain``, which decompose nothing.
+        The function; None for ``expression`` and ``plain``, which do not decompose.
 
     Raises:
-        QueryError: An unknown name, a reader that cannot be loaded, or no language model in the environment.
+        QueryError: The name is unknown, a reader cannot be loaded, or the environment names no language model.
 
     >>> reader("model", Path("cache"))(["spy films but not comedies"])[0].expression
     Difference(left=Atom(text='spy films'), right=Atom(text='comedies'))
@@ -78,15 +78,15 @@ def reader(name: str, cache: Path) -> ReadTexts | None:
 
 
 class LlmReader:
-    """Reads texts with a chat model. A reader is called as :func:`decompose` is.
+    """Reads texts with a chat model, with the interface of :func:`decompose`.
 
-    An answer is used if it is an expression and all its words are words of the text. Otherwise, and where no answer
-    comes, the model in the package reads the text, with a warning. After three texts in a row without an answer no
-    more is asked.
+    An answer is used if it is an expression and all its words are in the text. Otherwise, and if there is no answer,
+    the package's model reads the text, with a warning. After three texts in a row without an answer, no more requests
+    are sent.
 
     Args:
-        environment: The environment variables, three of which name the model.
-        cache: The folder in which answers are kept.
+        environment: The environment variables. Three of them describe the model.
+        cache: The folder that keeps the answers.
 
     Raises:
         QueryError: A variable is missing, the URL is not one, or the package openai is not installed.
@@ -109,22 +109,21 @@ class LlmReader:
         key = environment.get(KEY) or "none"
         if not (key.isascii() and key.isprintable()):
             raise QueryError(f"{KEY} must be printable ASCII")
-        try:  # a redirect would send the text to a server that nobody named
+        try:  # a redirect would send the text to an unknown server
             client = DefaultHttpxClient(follow_redirects=False)
             self._client = OpenAI(base_url=self._url, api_key=key, timeout=_TIMEOUT_S, http_client=client)
-        except Exception as cause:  # of httpx: a URL or a proxy of the environment that it cannot use
+        except Exception as cause:  # errors of httpx: an unusable URL, or proxy of the environment
             fault = " ".join(str(cause).split())
             raise QueryError(f"{URL}={self._url}, or the proxy for it, cannot be used: {fault}") from None
         self._cache = cache
         self._failures = 0
 
     def __call__(self, text: str) -> Decomposition:
-        """The reading of a text."""
         if not text.strip():
             return decompose(text)
         key = json.dumps([self._url, self._model, _INSTRUCTIONS, text])
         path = self._cache / f"{hashlib.sha256(key.encode()).hexdigest()}.json"
-        with suppress(OSError, ValueError):  # no answer was kept, or a damaged one
+        with suppress(OSError, ValueError):  # the answer is missing or damaged
             return _reading(text, path.read_text(encoding="utf-8"))
         try:
             reading = _reading(text, self._answer(text))
@@ -140,11 +139,11 @@ class LlmReader:
         return reading
 
     def read(self, texts: Sequence[str]) -> list[Decomposition]:
-        """The readings of texts, one after the other."""
+        """The decompositions of texts, one after another."""
         return [self(text) for text in checked_list("texts", texts)]
 
     def _answer(self, text: str) -> str:
-        """The answer of the model: a text that should be a JSON object."""
+        """The model's answer, a text that should be a JSON object."""
         import openai
 
         if len(text) > _MOST_CHARACTERS:
@@ -161,14 +160,14 @@ class LlmReader:
             raise QueryError(f"HTTP status {error.status_code}") from None
         except openai.OpenAIError as error:
             raise QueryError(" ".join(str(error.__cause__ or error).split()).rstrip(".")) from None
-        except (AttributeError, LookupError, TypeError, ValueError):  # JSON of another kind, or none
+        except (AttributeError, LookupError, TypeError, ValueError):  # the answer is not such JSON
             raise QueryError("the answer is no chat completion") from None
         self._failures = 0
         return answer or ""
 
 
 def _reading(text: str, answer: str) -> Decomposition:
-    """The decomposition that an answer means. Only the JSON object in it counts; any error is a ``CompNegError``."""
+    """The decomposition that an answer gives. Text around the JSON object is ignored. Errors are ``CompNegError``s."""
     start, end = answer.find("{"), answer.rfind("}") + 1
     expression = parse_json_object(answer[start:end] or answer, "answer").get("expression")
     if not isinstance(expression, str):
@@ -184,7 +183,7 @@ def _reading(text: str, answer: str) -> Decomposition:
 
 
 def _aligned(text: str, expression: Expression, parts: list[Part], *, excluded: bool) -> Expression:
-    """The expression with the words as the text has them; adds its atoms to the parts."""
+    """The expression with the spelling of the text. Adds its atoms to the parts."""
     match expression:
         case Atom():
             part = Part.of(text, _spans(text, expression.text), excluded=excluded)
@@ -200,7 +199,7 @@ def _aligned(text: str, expression: Expression, parts: list[Part], *, excluded: 
 
 
 def _spans(text: str, atom: str) -> list[Span]:
-    """Where the words of an atom stand: together if possible, else each at its next occurrence, or at its first."""
+    """The spans of an atom's words: together if possible, otherwise each word's next occurrence, or its first."""
     wanted, _ = _lower_words(atom)
     if not wanted:
         raise QueryError(f"the atom {atom!r} has no word")
@@ -222,6 +221,6 @@ def _spans(text: str, atom: str) -> list[Span]:
 
 
 def _lower_words(text: str) -> tuple[list[str], list[Span]]:
-    """The words of a text without its signs, in lower case and with plain apostrophes, and where they stand."""
+    """The words of a text without signs, in lower case and with plain apostrophes, and their spans."""
     places = [(start, end) for start, end in words_of(text) if text[start].isalnum()]
     return [text[start:end].lower().replace("’", "'") for start, end in places], places

@@ -1,4 +1,4 @@
-"""Plain texts read by a small model, which tags their words."""
+"""Reads plain texts with a small model that tags their words."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PACKAGED = Path(__file__).parents[1] / "resources" / "reader"
-"""The folder of the reader that comes with the package. It reads English."""
+"""The folder of the reader in this package. It reads English."""
 
 _MOST_CHARACTERS = 4000
-"""A longer text stays whole. It is not a request, and has more tokens than the network reads."""
+"""Longer texts stay one atom. They are not requests, and exceed the tokens that the network reads."""
 
 
 class ModelReader:
-    """Reads texts as expressions. It may be used by several threads.
+    """Reads texts as expressions. Several threads may use it.
 
     Args:
-        folder: The folder of a reader; by default the one that comes with the package.
+        folder: The folder of a reader; the default is the reader of this package.
 
     Attributes:
         threshold: The confidence below which a reading is not ``understood``.
@@ -39,23 +39,23 @@ class ModelReader:
     """
 
     def __init__(self, folder: str | Path = PACKAGED) -> None:
-        from pyserini_compneg.reading.tagger import Tagger  # numpy, which a command that reads nothing does not load
+        from pyserini_compneg.reading.tagger import Tagger  # imports numpy, which other commands do not need
 
         self._tagger = Tagger(Path(folder))
         self.threshold = self._tagger.threshold
 
     def __call__(self, text: str) -> Decomposition:
-        """The reading of one text, see :meth:`read`."""
+        """The decomposition of one text; see :meth:`read`."""
         return self.read([text])[0]
 
     def read(self, texts: Sequence[str]) -> list[Decomposition]:
-        """The readings of texts. Many at once are faster than one after the other.
+        """The decompositions of texts. Reading many texts at once is faster than one after another.
 
-        A text stays one atom, as it is, if it excludes and joins nothing, if it only excludes, or if it is longer than
-        the model reads. A reading that may be wrong says why in ``doubts``.
+        A text that excludes and joins nothing, only excludes, or is too long for the model stays one atom. ``doubts``
+        has the reasons why a decomposition may be wrong.
 
         Args:
-            texts: What people typed. Nothing in it is an operator.
+            texts: Plain texts, without operators.
 
         Raises:
             ArgumentError: Texts that are not a list of str.
@@ -74,7 +74,7 @@ class ModelReader:
         return [next(read) if len(text) <= _MOST_CHARACTERS else _too_long(text) for text in texts]
 
     def tags(self, text: str) -> list[str] | None:
-        """The tags of a text's words, some of ``TAGS``; None for a text that is longer than the model reads."""
+        """The tags of a text's words, from ``TAGS``; None if the text is too long for the model."""
         if len(text) > _MOST_CHARACTERS:
             return None
         words = words_of(text)
@@ -102,7 +102,7 @@ class ModelReader:
         return replace(reading, understood=not said, doubts=tuple(dict.fromkeys(said)))
 
     def _calibrated(self, chance: float) -> float:
-        """The probability that a reading is right, by that of its least sure tag."""
+        """The probability that a decomposition is right, from the probability of its least certain tag."""
         chance = min(max(chance, 1e-6), 1 - 1e-6)
         logit = math.log(chance / (1 - chance))
         return 0.5 + 0.5 * math.tanh((self._tagger.slope * logit + self._tagger.offset) / 2)
@@ -114,18 +114,18 @@ def _too_long(text: str) -> Decomposition:
 
 @cache
 def packaged_reader() -> ModelReader:
-    """The reader that comes with the package, loaded when it is first asked for."""
+    """The reader of this package, loaded on first use."""
     return ModelReader()
 
 
 def decompose(text: str) -> Decomposition:
-    """Reads a plain English text as an expression: what is wanted, what is excluded, and how it is joined.
+    """Reads a plain English text as an expression: what is wanted, what is excluded, and how the parts are joined.
 
     Args:
-        text: What someone typed. Nothing in it is an operator.
+        text: A plain text, without operators.
 
     Returns:
-        The reading. A text that excludes and joins nothing stays one atom, as it is.
+        The decomposition. A text that excludes and joins nothing stays one atom.
 
     Raises:
         QueryError: The text is blank, or onnxruntime or tokenizers is not installed.

@@ -1,6 +1,6 @@
-"""A small network that scores the tags of words: an ONNX file with its tokenizer, in a folder.
+"""A small network that scores the tags of words: an ONNX file and its tokenizer, in a folder.
 
-Such a folder comes with the package (``resources/reader``); ``python -m pyserini_compneg.train reader`` makes others.
+The package contains such a folder (``resources/reader``). ``python -m pyserini_compneg.train reader`` makes others.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _INPUTS = ("input_ids", "token_type_ids", "attention_mask")
 
 
 class Tagger:
-    """Scores tags, with the network in a folder. It may be used by several threads.
+    """Scores tags with the network in a folder. Several threads may use it.
 
-    A reading is right with the probability 1 / (1 + exp(-slope · logit - offset)), where logit is that of the
-    probability of its least sure tag. Below ``threshold`` it is not relied on. ``separators`` keep two exclusions
-    apart; ``unasked`` words, in lower case, need be in no part. The network reads ``max_tokens``, with the two that
-    begin and end a text.
+    The probability that a decomposition is right is 1 / (1 + exp(-slope · logit - offset)), where logit belongs to the
+    probability of its least certain tag. Below ``threshold``, the decomposition is not relied on. ``separators`` are
+    words that separate two exclusions. ``unasked`` are words, in lower case, that may be in no part. The network reads
+    ``max_tokens``, including the two that begin and end a text.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -51,12 +51,12 @@ class Tagger:
         self._tokenizer, self._session = _loaded(folder)
 
     def emissions(self, texts: Sequence[str], words: Sequence[Sequence[Span]]) -> list[NDArray[np.float64] | None]:
-        """An array for each text, words by tags; None for a text that has more tokens than the network reads."""
+        """A (words, tags) array for each text; None for a text that exceeds the tokens that the network reads."""
         with ThreadPoolExecutor(processors()) as pool:
             return list(pool.map(self._scores, texts, words))
 
     def _scores(self, text: str, words: Sequence[Span]) -> NDArray[np.float64] | None:
-        """One text: in a batch the rounding of each text would depend on the others."""
+        """The scores of one text: in a batch, the rounding of each text would depend on the others."""
         entry = self._tokenizer.encode(_without_halves(text))
         if len(entry.ids) > self.max_tokens:
             return None
@@ -72,9 +72,7 @@ class Tagger:
 
 
 def first_tokens(words: Sequence[Span], offsets: Sequence[Span]) -> list[int]:
-    """The place of the token that each word begins in; 0, the token that begins the text, where there is none.
-
-    >>> first_tokens([(0, 3), (4, 7), (8, 9)], [(0, 0), (0, 2), (2, 3), (4, 7), (0, 0)])
+    """The position of the token in which each word begins; 0, the token that begins the text, without such a token.>>> first_tokens([(0, 3), (4, 7), (8, 9)], [(0, 0), (0, 2), (2, 3), (4, 7), (0, 0)])
     [1, 3, 0]
     """
     covering: dict[int, int] = {}
@@ -87,7 +85,7 @@ def first_tokens(words: Sequence[Span], offsets: Sequence[Span]) -> list[int]:
 def is_capital(text: str, words: Sequence[Span], offsets: Sequence[Span]) -> list[int]:
     """1 for the tokens of words that begin with a capital, else 0: the second input of the network.
 
-    Its tokenizer knows lower case only, so that titles and names would not show.
+    The tokenizer lowercases, so titles and names would otherwise be lost.
 
     >>> is_capital("a Town", [(0, 1), (2, 6)], [(0, 0), (0, 1), (2, 4), (4, 6), (0, 0)])
     [0, 0, 1, 1, 0]
@@ -100,7 +98,7 @@ def is_capital(text: str, words: Sequence[Span], offsets: Sequence[Span]) -> lis
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
-    """The checked entries of ``reader.json``. The other two files must be those that it was written with."""
+    """Reads and checks ``reader.json``. The other two files must be the files for which it was written."""
     path = folder / SETTINGS_FILE
     try:
         settings = parse_json_object(path.read_text(encoding="utf-8"), str(path), QueryError)
@@ -128,10 +126,10 @@ def read_settings(folder: Path) -> dict[str, Any]:
 
 
 def write_settings(folder: Path, entries: Mapping[str, Any]) -> None:
-    """Writes ``reader.json`` beside the other two files of a reader.
+    """Writes ``reader.json`` beside the network and the tokenizer of a reader.
 
     Args:
-        folder: Has the network and the tokenizer.
+        folder: The folder with the network and the tokenizer.
         entries: ``transitions``, ``calibration``, ``threshold``, ``separators``, ``unasked`` and ``max_tokens``.
     """
     checksums = {
@@ -181,5 +179,5 @@ def _loaded(folder: Path) -> tuple[Any, Any]:
 
 
 def _without_halves(text: str) -> str:
-    """The text with U+FFFD in place of each half of a surrogate pair, which no tokenizer takes."""
+    """The text with U+FFFD for each half of a surrogate pair, which tokenizers refuse."""
     return "".join("\ufffd" if "\ud800" <= sign <= "\udfff" else sign for sign in text)

@@ -8,30 +8,31 @@ from collections.abc import Collection, Sequence
 from pyserini_compneg.reading.decomposition import Span
 
 TAGS = ("O", "W", "S", "X", "OR", "AND")
-"""None, wanted, shared by all wanted atoms, excluded, and the words that join alternatives or conditions."""
+"""No part, wanted, shared by all wanted atoms, excluded, and words that join alternatives or conditions."""
 
 NONE, WANTED, SHARED, EXCLUDED, OR, AND = range(len(TAGS))
 
 LONGEST_GAP = 2
-"""In words. Among 10,000 tagged requests 3 have such a gap between wanted words on purpose."""
+"""The longest gap, in words. Of 10,000 tagged requests, 3 have such a gap between wanted words on purpose."""
 
 _LETTER = r"(?:\w[\u0300-\u036f]*)"
-"""With the accents that some keyboards put behind it."""
+"""Quotes, including the accents that some keyboards produce instead."""
 
 _WORD = re.compile(rf"\d+(?:[.,:/]\d+)+\w*|[Nn]on(?=-[A-Z])|{_LETTER}+(?:[-.'’@]{_LETTER}+)*|[^\w\s]")
-"""Numbers, units and names stay whole: 1,000, 3.5mm, post-2021, U.S, O'Neill. A name after "non-" is a word itself."""
+"""Numbers, units and names stay whole: 1,000, 3.5mm, post-2021, U.S, O'Neill. A name after "non-" is a separate word.
+"""
 
 _QUOTED = re.compile(r'(?<!\w)"[^"\n]{1,200}"(?!\w)|“[^”\n]{1,200}”|«[^»\n]{1,200}»')
-"""The lengths are bounded, so that the time is linear in the text. A sign after a number is an inch."""
+"""The lengths are bounded, so that the time is linear in the text. A sign after a number means inches."""
 
 _EDGE_SIGNS = frozenset(",;:.!?…-–—/|&~*\"'“”‘’«»()[]{}<>")
-"""Signs that an atom neither begins nor ends with. Others may belong to a word: C++, #5."""
+"""Signs that an atom neither begins nor ends with. Other signs may belong to a word: C++, #5."""
 
 _PAIRS = {"(": ")", "[": "]", "{": "}", '"': '"', "“": "”", "«": "»", "‘": "’"}
 
 
 def words_of(text: str) -> list[Span]:
-    """Where the words and signs of a text stand.
+    """The spans of the words and signs of a text.
 
     >>> text = "3.5 mm-jack, (C++)"
     >>> [text[start:end] for start, end in words_of(text)]
@@ -41,7 +42,7 @@ def words_of(text: str) -> list[Span]:
 
 
 def is_tied(text: str, words: Sequence[Span]) -> list[bool]:
-    """Whether each word must have the tag of the word before it, because both stand in the same quotes.
+    """Whether each word must have the tag of the word before it, because both are in the same quotes.
 
     >>> is_tied('a "b c" d', words_of('a "b c" d'))
     [False, False, False, True, False, False]
@@ -96,10 +97,10 @@ def _closes(before: Sequence[str], sign: str) -> bool:
 
 
 def closed(tags: Sequence[int], words: Sequence[str], separators: Collection[str]) -> list[int]:
-    """The tags with short gaps inside a segment closed: one or two untagged words between two words of the same tag.
+    """Closes short gaps in segments: one or two untagged words between two words of the same tag get this tag.
 
-    A sign in the gap keeps it open. So does a word that separates exclusions ("no fish and no eggs"). "Non-" stays with
-    a name that is not excluded, and is no part of one that is.
+    A gap with a sign stays open, and so does a gap with a word that separates exclusions ("no fish and no eggs").
+    "Non-" belongs to a name that is not excluded, but not to an excluded name.
 
     >>> closed([3, 0, 3, 0, 3], ["back", "to", "oslo", "and", "rome"], {"and"})
     [3, 3, 3, 0, 3]
