@@ -17,16 +17,18 @@ if TYPE_CHECKING:
     from pyserini_compneg.search import SignedImpactSearcher
     from pyserini_compneg.serve.served_index import OpenIndex
 
-_ADDRESS = "on a Ray cluster: its address, such as head:6379, auto for that of this machine, or local to start one here"
+_ADDRESS = (
+    "on a Ray cluster: its address, such as head:6379, auto for this machine's cluster, or local to start one here"
+)
 
 
 def add_ray(group: flags.Flags, what: str) -> None:
-    """Adds ``--ray`` of a command that builds something."""
+    """Adds ``--ray`` for a command that builds something."""
     group.add_argument("--ray", metavar="ADDRESS", help=f"{what} {_ADDRESS} (docs/cluster.md)")
 
 
 def add_ray_search(group: flags.Flags, what: str) -> None:
-    """Adds ``--ray`` of a command that searches."""
+    """Adds ``--ray`` for a command that searches."""
     group.add_argument(
         "--ray",
         action=flags.with_settings(replicas=COUNT),
@@ -37,7 +39,7 @@ def add_ray_search(group: flags.Flags, what: str) -> None:
 
 @contextmanager
 def runner(address: str | None, cpus: int = 1, gpus: int = 0) -> Iterator[Runner]:
-    """Runs the parts of a job: on the cluster, each with so many processors, or without an address here."""
+    """Runs the parts of a job on the cluster, each with this many processors, or in this process without an address."""
     if address is None:
         yield in_turn
         return
@@ -48,7 +50,7 @@ def runner(address: str | None, cpus: int = 1, gpus: int = 0) -> Iterator[Runner
 
 
 def open_searcher(args: argparse.Namespace, settings: dict[str, Any]) -> SignedImpactSearcher:
-    """The searcher of ``--index`` with ``--encoder``, here or on the cluster of ``--ray``."""
+    """The searcher of ``--index`` with ``--encoder``, in this process or on the cluster of ``--ray``."""
     from pyserini_compneg.lucene import open_reader
     from pyserini_compneg.search import SignedImpactSearcher
 
@@ -63,7 +65,7 @@ def open_searcher(args: argparse.Namespace, settings: dict[str, Any]) -> SignedI
 
 @contextmanager
 def opener(ray: tuple[str, dict[str, Any]] | None, folders: Sequence[str]) -> Iterator[OpenIndex]:
-    """Opens the indexes of a server: the cluster searches indexes in shards, this process the others."""
+    """Opens the indexes of a server. The cluster searches indexes in shards; this process searches the others."""
     from pyserini_compneg.lucene import SHARDS_NAME
     from pyserini_compneg.search import SignedImpactSearcher
 
@@ -86,5 +88,5 @@ def opener(ray: tuple[str, dict[str, Any]] | None, folders: Sequence[str]) -> It
         what = f"none of the indexes is in shards ({', '.join(folders)})"
         remedy = "build one with index --shards N, or leave out --ray"
         raise InputError(what, where=f"--ray {address}", remedy=remedy)
-    with RayCluster(address):  # before the first index, whose Java must not run yet
+    with RayCluster(address):  # Ray must start before the first index starts Java
         yield opened

@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg demo``: the sample, from documents to scores, as ``make search`` runs it."""
+"""``python -m pyserini_compneg demo``: indexes, searches and evaluates the sample, like ``make search``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 SAMPLE = Path(str(resources.files("pyserini_compneg") / "resources" / "sample"))
 VECTORS, QUERIES = SAMPLE / "vectors", SAMPLE / "queries.jsonl"
 ENCODER = "bm25+mini"
-"""The encoder that made the vectors."""
 
 _EXAMPLES = (
     "silent films AND western films",
@@ -94,7 +93,7 @@ def _show(searcher: SignedImpactSearcher, text: str) -> None:
 
 
 def _pasted(words: Sequence[str | Path]) -> str:
-    """A command as it can be pasted into the shell that runs this one; without a verb, the list of commands."""
+    """A command to paste into the shell that runs this one. Without a verb, it lists the commands."""
     verb, *arguments = words
     python = Path(sys.executable)
     if sys.prefix == sys.base_prefix:

@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--shards", type=COUNT, metavar="N", help="encode all of N shards")
     clusters.add_ray(parser, "encode the shards")
     parser.add_argument("--resume", action="store_true", help="continue a run that was killed")
-    parser.add_argument("--overwrite", action="store_true", help="replace a file that is there already")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
     group = flags.advanced(parser)
     text = "fields that make up the text (default contents, or title and text)"
     group.add_argument("--fields", nargs="+", metavar="NAME", help=text)

@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.explain``: what a query became, and why documents stand where they stand."""
+"""``python -m pyserini_compneg.explain``: the composed form of a query, and the reasons for the ranks of documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the parsers of several commands: their form, and flags that mean the same in each."""
+"""Shared code of the parsers: their form, and flags that have the same meaning in several commands."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _STARTED = re.compile(r"python -m pyserini_compneg[. ]")
 
 
 def command_parser(name: str, usage: str, description: str, epilog: str) -> argparse.ArgumentParser:
-    """The parser of a command. ``usage`` has the arguments that it needs; all others are ``[options]``."""
+    """The parser of a command. ``usage`` lists the required arguments; all others are ``[options]``."""
     program = program_name(name)
     parser = _Parser(
         prog=program,
@@ -67,14 +67,14 @@ def command_parser(name: str, usage: str, description: str, epilog: str) -> argp
         description=textwrap.fill(description, 100),
         epilog=_STARTED.sub("compneg ", epilog) if program.startswith("compneg") else epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,  # an abbreviation may be another flag in the next release
+        allow_abbrev=False,  # an abbreviation could become ambiguous in a later release
     )
     parser.add_argument("--version", action=ShowVersions, nargs=0, help="show what is installed and exit")
     return parser
 
 
 def program_name(command: str = "") -> str:
-    """The words that start a command, or the list of commands: ``compneg`` or ``python -m``, as the user did."""
+    """The words that start a command, or list the commands: ``compneg`` or ``python -m``, as the user typed."""
     program = Path(sys.argv[0])
     if program.stem == "compneg":
         return f"compneg {command}".rstrip()
@@ -83,10 +83,10 @@ def program_name(command: str = "") -> str:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line, and one more that names the help."""
+    """A parser that reports an error in one line, followed by a line that names the help."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Refuses unknown flags before anything else: a misspelt flag may be one that is required."""
+        """Refuses unknown flags first, because an unknown flag may be a misspelt required flag."""
         known = self._option_string_actions
         for argument in takewhile(lambda one: one != "--", args):
             flag = argument.partition("=")[0]
@@ -108,7 +108,7 @@ class _Parser(argparse.ArgumentParser):
             raise
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Prints a help text. The method of argparse is silent about a full disk."""
+        """Prints a help text. The method of argparse ignores a full disk."""
         try:
             print(message, end="", file=file)
         except BrokenPipeError:
@@ -126,7 +126,7 @@ class _WithSettings(argparse.Action):
     def __init__(self, *, kinds: Mapping[str, Callable[[str], object]], **options: Any) -> None:
         super().__init__(**options | {"nargs": "+"})
         self.kinds, self.names = kinds, self.choices
-        self.choices = None  # the settings are no choices
+        self.choices = None  # argparse would check the settings, too
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
         name, *given = values
@@ -150,12 +150,12 @@ class _WithSettings(argparse.Action):
 
 
 def with_settings(**kinds: Callable[[str], object]) -> Any:
-    """The ``action`` of a flag whose value is a name, with settings of these kinds after it."""
+    """The ``action`` of a flag whose value is a name, followed by settings of these kinds."""
     return partial(_WithSettings, kinds=kinds)
 
 
 def one_of(choices: Sequence[str]) -> Callable[[str], str]:
-    """The kind of a setting that is one of some words."""
+    """The kind of a setting whose values are some words."""
 
     def choice(text: str) -> str:
         if text in choices:
@@ -166,12 +166,12 @@ def one_of(choices: Sequence[str]) -> Callable[[str], str]:
 
 
 def advanced(parser: argparse.ArgumentParser) -> Flags:
-    """The group of the flags that few people need; the help shows it last."""
+    """The group of rarely needed flags, which the help shows last."""
     return parser.add_argument_group("advanced options")
 
 
 def add_index(flags: Flags, required: bool = True) -> None:
-    """Adds ``--index``, an index that is read."""
+    """Adds ``--index``, the index to read."""
     text = "index folder, of this package or of Anserini, or the name of a prebuilt index"
     flags.add_argument("--index", required=required, metavar="DIR", help=text)
 
@@ -180,12 +180,12 @@ def add_collection(flags: Flags, required: bool = True) -> None:
     """Adds ``--collection`` and its ``--format``."""
     text = "file of JSON Lines, of a JSON list, or of CSV or TSV with a header; or folder of such files"
     flags.add_argument("--collection", required=required, metavar="PATH", help=text)
-    text = "how to read it: jsonl, json, csv or tsv (default: by its name, and by how it begins)"
+    text = "its format: jsonl, json, csv or tsv (default: detected from its name and first bytes)"
     flags.add_argument("--format", choices=("jsonl", "json", "csv", "tsv"), dest="collection_format", help=text)
 
 
 def add_threads(flags: Flags, default: int, what: str = "queries searched at once") -> None:
-    """Adds ``--threads`` of a search."""
+    """Adds ``--threads`` for a search."""
     text = f"{what} (default {default})"
     flags.add_argument("--threads", type=COUNT, default=default, metavar="N", help=text)
 
@@ -218,12 +218,12 @@ _MODEL_OPTIONS = ("backend", "precision", "device", "max_length", "head", "top_t
 
 
 def add_model_options(flags: Flags, without: str = "") -> None:
-    """Adds how a model encodes texts, but for one option."""
+    """Adds the options for running a model, except ``without``."""
     add_flags(flags, ModelOptions, [name for name in _MODEL_OPTIONS if name != without])
 
 
 def chosen_model_options(args: argparse.Namespace, batch_size: int | None = None) -> ModelOptions | None:
-    """The model options that were given; None if none was."""
+    """The given model options, or None."""
     given = {name: value for name, value in given_options(ModelOptions, args).items() if name in _MODEL_OPTIONS}
     if batch_size is not None:
         given["batch_size"] = batch_size

@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     flags.add_collection(parser, required=False)
     parser.add_argument("--index", metavar="DIR", help="folder to create")
-    parser.add_argument("--verify", metavar="DIR", help="check a finished index from end to end, and build nothing")
+    parser.add_argument("--verify", metavar="DIR", help="check a finished index completely, and build nothing")
     parser.add_argument(
         "--encoder",
         default="bm25",
@@ -102,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     clusters.add_ray(parser, "build the shards")
     parser.add_argument("--resume", action="store_true", help="continue a build that was killed")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing index")
-    text = "replace an index; continue a build that was killed if nothing changed since, else start again"
+    text = "replace an index; continue a killed build if nothing has changed since, else start again"
     parser.add_argument("--replace", action="store_true", help=text)
     group = flags.advanced(parser)
     add_flags(group, IndexSettings, ("impact_scale",))

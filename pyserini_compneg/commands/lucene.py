@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.lucene``: prints where the parts of a Java command line are."""
+"""``python -m pyserini_compneg.lucene``: prints the paths of the parts of a Java command line."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _USAGE = "usage: {program} COMMAND [options] | --version\n\ncommands (each expla
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command that the first argument names; returns its exit code."""
+    """Runs the command that the first argument names. Returns its exit code."""
     verb, *arguments = (sys.argv[1:] if argv is None else argv) or ["-h"]
     try:
         if verb in COMMANDS:
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _without_command(argv: Sequence[str] | None) -> int:
-    """Prints what ``-h`` and ``--version`` ask for; anything else is no command."""
+    """Handles ``-h`` and ``--version``, and refuses anything else."""
     verb = argv[0] if argv else "-h"
     program = "compneg" if Path(sys.argv[0]).stem == "compneg" else "python -m pyserini_compneg"
     if verb == "--version":

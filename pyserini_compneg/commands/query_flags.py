@@ -51,7 +51,7 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--topics", metavar="FILE", help="topics, TSV or JSON Lines, or - for standard input")
     source.add_argument("--query", metavar="EXPRESSION", help="one query")
-    text = f"bm25, a model ({flags.MODEL}), bm25+MODEL, or JSON Lines of encoded atoms (default: that of the index)"
+    text = f"bm25, a model ({flags.MODEL}), bm25+MODEL, or JSON Lines of encoded atoms (default: the index's encoder)"
     parser.add_argument("--encoder", metavar="NAME", help=text)
     add_flags(parser, Operators, _KINDS)
     parser.add_argument(
@@ -110,7 +110,7 @@ def add_method_options(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_method(args: argparse.Namespace) -> Method | None:
-    """The method that was chosen; None for operators alone. The model that reranks is loaded."""
+    """The chosen method, or None for operators alone. Loads the model that reranks."""
     name, settings = args.method
     known, method = METHODS[name][1], None
     if name != "operators":
@@ -157,7 +157,7 @@ def run_tag(args: argparse.Namespace, searcher: SignedImpactSearcher) -> str:
 
 
 def _with_filter(topics: list[Topic], args: argparse.Namespace) -> list[Topic]:
-    """The topics with the filter of ``--filter`` beside their own."""
+    """The topics, with the filter of ``--filter`` in addition to their own."""
     from pyserini_compneg.expression.filters import ID, narrowed, read_conditions, read_ids
 
     given = None
@@ -184,7 +184,7 @@ def _is_condition(filter: str) -> bool:
 
 
 def chosen_settings(args: argparse.Namespace) -> SearchSettings:
-    """How queries are composed and encoded."""
+    """The chosen settings for composing and encoding queries."""
     return SearchSettings(
         Operators(**given_options(Operators, args)),
         model_options=flags.chosen_model_options(args),
@@ -193,13 +193,13 @@ def chosen_settings(args: argparse.Namespace) -> SearchSettings:
 
 
 def inputs(args: argparse.Namespace, *others: str | None) -> list[str]:
-    """The files and folders that a command of queries must not replace: index, encoder, filter, and others."""
+    """The files and folders that a query command must not replace: index, encoder, filter, and others."""
     files = [one for one in args.filter if not _is_condition(one)]
     return list(filter(None, (args.index, split_name(args.encoder or "")[1], *files, *others)))
 
 
 def open_searcher(args: argparse.Namespace) -> SignedImpactSearcher:
-    """The searcher of ``--index``, with the encoder and the settings that were chosen."""
+    """The searcher of ``--index``, with the chosen encoder and settings."""
     settings = chosen_settings(args)
     return open_index(args, {name: getattr(settings, name) for name in SearchSettings.__slots__})
 
@@ -238,7 +238,7 @@ def _only(topics: list[Topic], qid: str, path: str) -> Topic:
 
 
 def _read_by_model(topics: list[Topic], name: str) -> list[Topic]:
-    """The topics with their plain texts parsed. One warning lists those that may be misread."""
+    """The topics with their plain texts decomposed. One warning lists texts that may be misread."""
     from pyserini_compneg.encode.models.cache import cache_home
     from pyserini_compneg.reading import reader
     from pyserini_compneg.topics.topics import decompose_topics

@@ -69,7 +69,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
 
 def _reproduce_all(args: argparse.Namespace) -> None:
-    """Runs every protocol that the dataset's kind is for. One that fails does not keep the others from being run."""
+    """Runs every protocol for the dataset's kind. If a protocol fails, the others still run."""
     from pyserini_compneg.lab.experiments.datasets import open_dataset
     from pyserini_compneg.lab.experiments.protocol import read_protocol
 
@@ -103,7 +103,7 @@ def _reproduce(args: argparse.Namespace, name: str, encoders: Sequence[str], rep
     if args.rows:
         protocol = protocol.only(args.rows)
         warn_of_lost_rows(report, {row.title for row in protocol.rows})
-    if args.quick and protocol.interference:  # few queries have few bins
+    if args.quick and protocol.interference:  # few queries fill few bins
         curve = protocol.interference.model_copy(update={"bins": min(2, protocol.interference.bins)})
         protocol = protocol.model_copy(update={"interference": curve})
     dataset = open_dataset(args.dataset or quick_dataset(protocol.datasets, args.report / "data"))
@@ -184,7 +184,7 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument("--models", type=Path, metavar="DIR", help=text)
     text = "with --train: sparse models start from this checkpoint instead of the one in the recipe"
     group.add_argument("--base", metavar="MODEL", help=text)
-    text = "folder of WordNet's files (default: that of Debian's wordnet-base; without it, the synonyms are left out)"
+    text = "folder of WordNet's files (default: Debian's wordnet-base; without it, the synonyms are left out)"
     group.add_argument("--wordnet", type=Path, metavar="DIR", help=text)
     add_flags(group, SearchSettings, {"model_weight"})
     flags.add_read(

@@ -1,8 +1,7 @@
-"""How every command runs: errors in one line, exit codes, interruptions and closed pipes.
+"""Runs commands: errors in one line, exit codes, interruptions and closed pipes.
 
-docs/commands.md lists the exit codes: 0 done, also when the reader of the output went away; 1 failed (disk, network,
-Java, a closed standard output); 2 wrong usage or input; 130 interrupted; 143 terminated; 129 terminated by
-SIGHUP.
+docs/commands.md lists the exit codes: 0 done, also if the reader of the output has closed it; 1 failed (disk, network,
+Java, a closed standard output); 2 wrong usage or input; 130 interrupted; 143 terminated; 129 terminated by SIGHUP.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def command(
     make_parser: Callable[[], argparse.ArgumentParser],
     work: Callable[[argparse.Namespace, argparse.ArgumentParser], None],
 ) -> Callable[..., int]:
-    """The ``main(argv=None)`` of a command. ``work`` gets all arguments as ``arguments``, too."""
+    """The ``main(argv=None)`` of a command. ``work`` also gets all arguments, as ``arguments``."""
 
     def main(argv: Sequence[str] | None) -> None:
         arguments = list(sys.argv[1:] if argv is None else argv)
@@ -62,12 +61,12 @@ def command(
 
 
 def say(message: str) -> None:
-    """Prints the outcome of a command on standard error, as ``--log-format`` says."""
+    """Prints the outcome of a command on standard error, in the form of ``--log-format``."""
     _say(message, DONE)
 
 
 def _ended(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[str] | None) -> int:
-    """The exit code of whatever ended the command."""
+    """Runs ``main`` and returns the exit code for any outcome."""
     try:
         _check_text(sys.argv[1:] if argv is None else argv)
         return main(argv) or DONE
@@ -90,7 +89,7 @@ def _ended(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[st
 
 
 def _check_text(argv: Sequence[str]) -> None:
-    """Refuses arguments that are not text, and empty ones, which would name the current folder."""
+    """Refuses arguments that are not text, and empty arguments, which would name the current folder."""
     for flag, argument in itertools.pairwise(["", *argv]):
         if argument != (text := argument.encode(errors="replace").decode()):
             raise ArgumentError(f"the argument {text!r} is no UTF-8 text")
@@ -100,7 +99,7 @@ def _check_text(argv: Sequence[str]) -> None:
 
 
 def _take_signals() -> None:
-    """Makes exceptions of signals, so that unfinished files are removed; only the main thread can do so."""
+    """Turns signals into exceptions, so that unfinished files are removed. Only the main thread can do this."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup ignores it
@@ -117,10 +116,10 @@ def _say(message: str, code: int, level: str = "", below: str = "") -> int:
 
 
 def _prepare_streams() -> None:
-    """Sets UTF-8 whatever the locale, and prints the package's warnings as ``warning: ...`` on standard error."""
+    """Sets UTF-8 regardless of the locale, and prints the package's warnings as ``warning: ...`` on standard error."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # the parent process closed it
-            writable = os.O_WRONLY if name == "stderr" else os.O_RDONLY  # a result that cannot be printed is an error
+            writable = os.O_WRONLY if name == "stderr" else os.O_RDONLY  # printing a result must then fail
             setattr(sys, name, open(os.open(os.devnull, writable), "w", encoding="utf-8"))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
@@ -131,14 +130,14 @@ def _prepare_streams() -> None:
 
 
 def _discard_output() -> None:
-    """Drops what is still buffered, because the interpreter's own flush at exit would report the error again."""
+    """Drops buffered output, because the interpreter's flush at exit would report the error again."""
     sink = os.open(os.devnull, os.O_WRONLY)
     os.dup2(sink, sys.stdout.fileno())
     os.close(sink)
 
 
 class _Lines(logging.Formatter):
-    """``level: message`` in one line, or one JSON object, with the figures of the progress if the record has any."""
+    """``level: message`` in one line, or one JSON object, with the numbers of the progress if the record has any."""
 
     json = False
 

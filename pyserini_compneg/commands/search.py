@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     query_flags.add_method_options(parser)
     flags.add_output(parser, "run file")
     parser.add_argument("--hits", type=COUNT, metavar="N", help="hits of a query (default 1000, for --query 10)")
-    flags.add_threads(parser, 1, "queries searched at once; fewer queries are searched in parts of a large index")
+    flags.add_threads(parser, 1, "queries searched at once; with fewer queries, threads search parts of a large index")
     clusters.add_ray_search(parser, "search an index of index --shards")
     group = flags.advanced(parser)
     group.add_argument(

@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
         _EPILOG,
     )
     add = parser.add_argument
-    text = "index folder, or name of a prebuilt index, and its name in URLs (default: that of the folder)"
+    text = "index folder, or name of a prebuilt index, and its name in URLs (default: the folder's name)"
     add("--index", nargs="+", action="extend", default=[], metavar="[NAME=]DIR", help=text)
     add("--config", metavar="FILE", help="YAML file with indexes and API keys")
     add_flags(parser, ServeOptions, ("host", "port", "mcp"))

@@ -1,4 +1,4 @@
-"""``--version`` of every command: what is installed and would be used. No Java starts."""
+"""``--version`` of every command: the installed parts that would be used. Does not start Java."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ class ShowVersions(argparse.Action):
     """The action of ``--version``: prints a line for each part, and ends the command."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        """Prints them."""
         print(versions(), end="")
         parser.exit()
 
 
 def versions() -> str:
-    """The versions of this package, Pyserini, Anserini with its Lucene, and Java; a line each."""
+    """The versions of this package, Pyserini, Anserini with its Lucene, and Java, one on each line."""
     lines = [f"pyserini_compneg {_installed('pyserini_compneg')}, Python {platform.python_version()}"]
     lines += [f"Pyserini {_installed('pyserini')}", _anserini(), _java()]
     return "".join(f"{line}\n" for line in lines)

@@ -24,7 +24,9 @@ from mteb.models.model_meta import ModelMeta  # noqa: E402
 
 
 class CompNegSearch:
-    """A ``SearchProtocol`` of MTEB. It indexes a task's documents in a temporary folder and searches its queries.``encoder`` encodes documents and queries: ``bm25``, a model, or ``bm25+MODEL``. ``read`` turns a text into a query:
+    """A ``SearchProtocol`` of MTEB. It indexes a task's documents in a temporary folder and searches its queries.
+
+    ``encoder`` encodes documents and queries: ``bm25``, a model, or ``bm25+MODEL``. ``read`` turns a text into a query:
     by default the text is one atom, and ``decompose`` reads AND, OR and NOT in it. ``name`` is the name in the results,
     ``organisation/model``. MTEB skips tasks that have results, so the revision contains encoders, operators and
     readings.

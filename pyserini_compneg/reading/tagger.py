@@ -72,7 +72,9 @@ class Tagger:
 
 
 def first_tokens(words: Sequence[Span], offsets: Sequence[Span]) -> list[int]:
-    """The position of the token in which each word begins; 0, the token that begins the text, without such a token.>>> first_tokens([(0, 3), (4, 7), (8, 9)], [(0, 0), (0, 2), (2, 3), (4, 7), (0, 0)])
+    """The position of the token in which each word begins; 0, the token that begins the text, without such a token.
+
+    >>> first_tokens([(0, 3), (4, 7), (8, 9)], [(0, 0), (0, 2), (2, 3), (4, 7), (0, 0)])
     [1, 3, 0]
     """
     covering: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Makes answers, JSON values, from checked parameters. The work of a request is done here, in a thread."""
+"""Makes answers, JSON values, from checked parameters. This work of a request runs in a thread of the pool."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from pyserini_compneg.topics.topics import Topic
 from pyserini_compneg.topics.unread import notes_on
 
 _MOST_CONTRIBUTIONS = 100
-"""Of a hit, the largest; ``explain`` of one document has all."""
+"""The number of largest contributions of a hit. ``explain`` of one document gives all."""
 
 _NO_TEXTS = ("id", "_id", "docid", "vector")
 _TEXTS = ("body", "content", "contents", "text")
@@ -60,7 +60,7 @@ _logger = logging.getLogger(__name__)
 
 
 def search_answer(backend: Backend, name: str | None, asked: SearchParameters | SearchBody) -> SearchReply:
-    """The answer to a search, in the form of Pyserini's, with more about the query."""
+    """The answer to a search, in the form of Pyserini's answer, with more fields about the query."""
     index = backend.index(name)
     with index.searcher() as searcher:
         with stage("read"):
@@ -75,7 +75,7 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
             lacking = searcher.lacking(query, [hit.docid for hit in hits], operators=operators)
         candidates: list[Candidate] = []
         for rank, (hit, lacks) in enumerate(zip(hits, lacking, strict=True), asked.offset + 1):
-            check_cancelled()  # a thousand documents take their time, too
+            check_cancelled()  # reading a thousand documents takes time, too
             with stage("documents"):
                 document = _document(searcher, hit.docid, asked)
             candidate = Candidate(docid=hit.docid, score=hit.score, rank=rank, doc=document)
@@ -90,7 +90,7 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
 
 
 def _note_unread_operators(query: Query, asked: SearchParameters | SearchBody) -> None:
-    """Warns of words in a text that look like operators, as the commands do."""
+    """Warns of words in a text that look like operators, like the commands."""
     if asked.query is None:
         return
     decomposition = query if isinstance(query, Decomposition) else None
@@ -130,7 +130,7 @@ def explain_answer(
 
 
 def reading_answer(asked: ReadingParameters) -> ReadingReply:
-    """How a text is read, and the tag of each word."""
+    """The decomposition of a text, and the tag of each word."""
     reading = read_words(asked.query, asked.tags)
     tags = asked.tags.split(",") if asked.tags else packaged_reader().tags(asked.query)
     words = [] if tags is None else zip(words_of(asked.query), tags, strict=True)
@@ -168,14 +168,14 @@ def _require(searcher: SignedImpactSearcher, docid: str) -> None:
 
 
 def _document(searcher: SignedImpactSearcher, docid: str, asked: DocumentParameters) -> Any:
-    """The stored source, as Pyserini gives it: without the id, and a single field by itself. Values keep their types.
+    """The stored source, as in Pyserini: without the id, a single field as its value. Values keep their types.
 
-    A vector that an encoder made elsewhere is no part of the document's text, and is left out, too.
+    A vector from another encoder is not part of the document's text, and is also left out.
     """
     raw = searcher.reader.raw(docid)
     if raw is None or not asked.parse:
         return raw
-    try:  # others than this package may have stored NaN
+    try:  # other programs may have stored NaN
         source = json.loads(raw, parse_constant=str, parse_float=_number)
     except (ValueError, RecursionError):
         return raw[: asked.max_doc_length]
@@ -186,7 +186,7 @@ def _document(searcher: SignedImpactSearcher, docid: str, asked: DocumentParamet
 
 
 def _number(text: str) -> float | str:
-    """A number of JSON. One above the largest float stays a text, because JSON has no infinity."""
+    """A JSON number. A number above the largest float stays a text, because JSON has no infinity."""
     return number if math.isfinite(number := float(text)) else text
 
 
@@ -195,7 +195,7 @@ def _cut(name: str, value: Any, length: int | None) -> Any:
 
 
 def _explain(candidate: Candidate, searcher: SignedImpactSearcher, node: ScoringNode) -> None:
-    """Adds the contributions to the score, largest magnitude first, and the words of the document they stand for."""
+    """Adds the contributions to the score, largest magnitude first, and the words of the document behind them."""
     contributions = searcher.explain(node, candidate["docid"]).contributions
     largest = sorted(contributions, key=lambda part: -abs(part.amount))[:_MOST_CONTRIBUTIONS]
     candidate["contributions"] = [Contribution(term=part.term, amount=part.amount) for part in largest]
@@ -211,7 +211,7 @@ def _texts_of(value: Any) -> Iterator[str]:
 
 
 def _matched_words(text: str, terms: Iterable[str]) -> dict[str, list[str]]:
-    """The words of a text, in lower case, each with the terms that it stands for: single terms, no pairs."""
+    """The words of a text, in lower case, each with its terms: only single terms, no pairs."""
     singles = {single for term in terms for single in term.split(PAIR_SIGN)}
     words = sorted({word.lower() for word in _WORD.findall(text)})
     found: Mapping[str, list[str]] = {

@@ -44,10 +44,10 @@ def create_app(
     api_keys: Sequence[str] = (),
     hosts: Container[str] | None = None,
 ) -> Gate:
-    """The application, which closes the indexes when it ends. ``hosts`` are its names, None for any name."""
+    """The application, which closes the indexes when it ends. ``hosts`` are its names; None allows any name."""
     backend = Backend(indexes, limits, options)
     mcp = None
-    if options.mcp == "http":  # the library takes longer to import than all else
+    if options.mcp == "http":  # the library is slow to import
         from pyserini_compneg.serve.mcp_tools import http_route, tools
 
         mcp = tools(backend)
@@ -83,7 +83,7 @@ def create_app(
 
 
 def _add_pages(app: FastAPI, backend: Backend) -> None:
-    """The routes that belong to no index."""
+    """The routes without an index."""
 
     @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def about(request: Request) -> Response:
@@ -121,11 +121,13 @@ def _add_pages(app: FastAPI, backend: Backend) -> None:
 def _add_error_handlers(app: FastAPI, backend: Backend) -> None:
     async def refused(_: Request, error: Exception) -> Response:
         if isinstance(error, RequestValidationError):
-            faults = [{**fault, "loc": fault["loc"][1:]} for fault in error.errors()]  # the first says: in the query
+            faults = [{**fault, "loc": fault["loc"][1:]} for fault in error.errors()]  # the first item is "query"
             return error_answer(HTTPException(400, first_fault(faults)))
-        if isinstance(error, HTTPException) and error.detail == HTTPStatus(error.status_code).phrase:  # Starlette's own
+        if (
+            isinstance(error, HTTPException) and error.detail == HTTPStatus(error.status_code).phrase
+        ):  # raised by Starlette
             error.detail = _REFUSALS.get(error.status_code, error.detail)
-        return error_answer(backend.refusal(error))  # after a failure the error is raised again, so the log has it
+        return error_answer(backend.refusal(error))  # a failure is raised again, for the log
 
     for kind in (RequestValidationError, HTTPException, ClientDisconnect, CompNegError, Exception):
         app.add_exception_handler(kind, refused)

@@ -20,19 +20,19 @@ from pyserini_compneg.serve.settings import Limits
 from pyserini_compneg.support.errors import CompNegError, SearchCancelled, SearchTimeout
 from pyserini_compneg.support.settings_files import first_fault
 
-CLIENT_GONE = 499  # a status for the log alone, as other servers have it
+CLIENT_GONE = 499  # only for the log, as in other servers
 
 _RELOAD_SECONDS = 1.0
 
 _logger = logging.getLogger(__name__)
 _note: ContextVar[Callable[[str], bool] | None] = ContextVar("note", default=None)
-"""Takes a warning for the answer that this thread makes; returns whether the log can do without the warning."""
+"""Adds a warning to the answer that this thread makes. Returns whether the log can omit the warning."""
 
 
 class Backend:
-    """The open indexes by their names, the pool that searches them, and the figures of both.
+    """The open indexes by name, the pool that searches them, and metrics.
 
-    Warnings of the package become notes of answers as soon as there is a backend.
+    While a backend exists, warnings of the package become notes of answers.
     """
 
     def __init__(self, indexes: Mapping[str, ServedIndex], limits: Limits, options: ServeOptions) -> None:
@@ -42,7 +42,7 @@ class Backend:
         _gather_notes()
 
     def index(self, name: str | None) -> ServedIndex:
-        """The index of that name; None means the only index."""
+        """The index with this name. None means the only index."""
         there = f"there are {', '.join(self.indexes)}"
         if name is None and len(self.indexes) > 1:
             raise HTTPException(400, f"Name an index; {there}")
@@ -51,7 +51,7 @@ class Backend:
         return next(iter(self.indexes.values())) if name is None else self.indexes[name]
 
     def health(self) -> dict[str, Any]:
-        """Whether all indexes are whole, their sizes, and what they can be filtered by."""
+        """Whether all indexes are complete, their sizes, and their filter fields."""
         degraded = {name: what for name, index in self.indexes.items() if (what := index.degraded)}
         return {
             "status": "degraded" if degraded else "ok",
@@ -81,7 +81,7 @@ class Backend:
         """A message with the names of indexes in place of their paths, and the names of these indexes."""
         folders = [(folder, name) for name, index in self.indexes.items() for folder in index.folders]
         named = set[str]()
-        for folder, name in sorted(folders, key=lambda one: -len(one[0])):  # one may lie in another
+        for folder, name in sorted(folders, key=lambda one: -len(one[0])):  # a folder may be inside another
             if folder in text:
                 text = text.replace(folder, name)
                 named.add(name)
@@ -92,7 +92,7 @@ class Backend:
             self.metrics.warnings.labels(name).inc()
 
     def refusal(self, error: Exception) -> HTTPException:
-        """The answer to an error: clients are told what is wrong with a request, not what is wrong with an index."""
+        """The answer to an error. Clients get the faults of requests, but not the faults of indexes."""
         match error:
             case HTTPException():
                 return error
@@ -110,7 +110,7 @@ class Backend:
         return HTTPException(500, "Internal server error")
 
     async def reload_for_ever(self) -> None:
-        """Turns to indexes that replace the open ones. An index that cannot be opened is reported once."""
+        """Opens indexes that replace the open ones, repeatedly. An index that cannot be opened is reported once."""
         told: dict[str, str] = {}
         while True:
             await asyncio.sleep(_RELOAD_SECONDS)
@@ -120,7 +120,7 @@ class Backend:
                         self.metrics.reloads.labels(name).inc()
                         _logger.info("index %s: reloaded, %s documents", name, f"{index.documents:,}")
                     told.pop(name, None)
-                except Exception as error:  # whatever it is, the server goes on, and looks again
+                except Exception as error:  # after any error, the server continues and tries again
                     if told.get(name) != str(error):
                         trace = None if isinstance(error, CompNegError) else error
                         _logger.warning("index %s: the one that is open stays: %s", name, error, exc_info=trace)
@@ -128,7 +128,7 @@ class Backend:
 
 
 class _Noting(logging.Handler):
-    """Adds a warning to the answer, and marks the record if no other handler need print it."""
+    """Adds a warning to the answer, and marks the record if no other handler needs to print it."""
 
     def emit(self, record: logging.LogRecord) -> None:
         note = _note.get()

@@ -1,6 +1,6 @@
-"""Connections: how many there may be, and how long each may wait. What uvicorn does with them else is its own.
+"""Limits the number of connections and their waiting times. uvicorn handles everything else.
 
-uvicorn waits for a request as long as the client likes, and accepts connections until the process has no file left.
+uvicorn itself waits for a request without limit, and accepts connections until the process has no file left.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 ACCEPTED_AT_ONCE = 64
-"""By the event loop, in each of its rounds. A connection too many is closed six rounds later."""
+"""The number of connections that the event loop accepts in a round. An excess connection is closed six rounds later."""
 
 _OTHER_FILES = 256 + 6 * ACCEPTED_AT_ONCE
 """File descriptors kept for indexes and other files, and for connections that will be refused."""
@@ -46,35 +46,35 @@ class _Phase(Enum):
 
 
 class Connections:
-    """The open connections of a server. Beyond the limit the connection that waits longest is closed for a new one.
+    """The open connections of a server. At the limit, the connection that waits longest is closed for a new one.
 
-    There may be ``most``, or fewer where the system grants fewer files. A request must arrive, and a client must read
-    on, within ``seconds``.
+    The limit is ``most``, or less if the system grants fewer files. A request must arrive within ``seconds``, and a
+    client must continue reading within ``seconds``.
     """
 
     def __init__(self, most: int, seconds: float) -> None:
         self.seconds = seconds
         self._most = min(most, _files_for(most))
         self._open = set[LimitedProtocol]()
-        self._waiting = dict[LimitedProtocol, None]()  # since they began to wait
+        self._waiting = dict[LimitedProtocol, None]()  # ordered by the start of their wait
         self._closed = Counter[str]()
         if self._most < most:
             _logger.warning("%d connections at most, not %d: the system grants no more files", self._most, most)
 
     def opened(self, connection: LimitedProtocol) -> None:
-        """Counts a connection, and makes room for it; where all others are being answered, it is closed itself."""
+        """Counts a connection and makes room for it. If all others are being answered, the new connection is closed."""
         self._open.add(connection)
         if len(self._open) > self._most:
             self.close(next(iter(self._waiting), connection), "made room for others")
 
     def waits(self, connection: LimitedProtocol, is_waiting: bool) -> None:
-        """Notes that a connection begins to wait for its client, or that it does not wait any more."""
+        """Records that a connection starts or stops waiting for its client."""
         self._waiting.pop(connection, None)
         if is_waiting:
             self._waiting[connection] = None
 
     def close(self, connection: LimitedProtocol, reason: str) -> None:
-        """Closes a connection at once; one line tells of all in a second."""
+        """Closes a connection immediately. The log has at most one line for this each second."""
         if not self._closed:
             connection.loop.call_later(_REPORT_SECONDS, self._report)
         self._closed[reason] += 1
@@ -82,7 +82,6 @@ class Connections:
         connection.transport.abort()
 
     def lost(self, connection: LimitedProtocol) -> None:
-        """Forgets a connection."""
         self._open.discard(connection)
         self._waiting.pop(connection, None)
 
@@ -92,7 +91,7 @@ class Connections:
 
 
 class LimitedProtocol(H11Protocol):
-    """uvicorn's protocol, with limits of time, and errors in the form of all others."""
+    """uvicorn's protocol with time limits, and with errors in the form of all other errors."""
 
     def __init__(self, connections: Connections, **given: Any) -> None:
         super().__init__(**given)
@@ -136,7 +135,7 @@ class LimitedProtocol(H11Protocol):
         return _Phase.REQUEST if self.conn.their_state is h11.SEND_BODY else _Phase.ANSWER
 
     def _enter(self, phase: _Phase) -> None:
-        """Begins to wait, unless the connection has waited for the same already: each byte would begin anew."""
+        """Starts to wait, unless the connection already waits for the same: otherwise each byte would restart it."""
         if phase is self._phase:
             return
         if self._timer is not None:
@@ -144,7 +143,7 @@ class LimitedProtocol(H11Protocol):
         self._phase, self._timer = phase, None
         self._connections.waits(self, phase is not _Phase.ANSWER)
         if phase is not _Phase.ANSWER:
-            idle = self.timeout_keep_alive if phase is _Phase.IDLE else 0  # then uvicorn closes it, if it can
+            idle = self.timeout_keep_alive if phase is _Phase.IDLE else 0  # uvicorn should close it by then
             self._timer = self.loop.call_later(idle + self._connections.seconds, self._expired)
 
     def _expired(self) -> None:
@@ -154,7 +153,7 @@ class LimitedProtocol(H11Protocol):
         self._connections.close(self, phase.value)
 
     def send_400_response(self, msg: str) -> None:
-        """Answers what is no HTTP; in the middle of an answer nothing can be said any more."""
+        """Answers a request that is not HTTP. If an answer has begun, nothing is sent."""
         fault = sys.exception()
         is_long = isinstance(fault, h11.RemoteProtocolError) and fault.error_status_hint == 431
         too_long = "The address and the headers are too long; a large query goes into the body of a POST"
@@ -165,7 +164,7 @@ class LimitedProtocol(H11Protocol):
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             return
         if self.cycle is not None:
-            self.cycle.disconnected = True  # so the application says no more
+            self.cycle.disconnected = True  # so the application sends nothing more
         body = json.dumps({"error": said}).encode()
         headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
         reason = HTTPStatus(status).phrase.encode()
@@ -177,7 +176,7 @@ class LimitedProtocol(H11Protocol):
             self.transport.write(self.conn.send(event) or b"")
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Says nothing: the request is answered without the upgrade, as HTTP has it."""
+        """Logs nothing. The request is answered without the upgrade, as HTTP allows."""
 
 
 def protocol(connections: Connections) -> type[asyncio.Protocol]:
@@ -186,7 +185,7 @@ def protocol(connections: Connections) -> type[asyncio.Protocol]:
 
 
 def _files_for(most: int) -> int:
-    """How many connections the process can have; it asks the system for as many files as they take."""
+    """How many connections the process can have. Asks the system for enough files."""
     if resource is None:
         return most
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,4 +1,4 @@
-"""Middleware of every request: checks key, origin and size of the body, adds headers, and logs a line."""
+"""Middleware for every request: checks key, origin and body size, adds headers, and logs a line."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ _NO_KEY = "Unauthorized: send an API key as X-API-Key, or as Authorization: Bear
 
 
 def error_answer(error: HTTPException) -> Response:
-    """Every error is ``{"error": sentence}``."""
+    """The answer to an error, ``{"error": sentence}``."""
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
 class Gate:
-    """The outermost part of the server.
+    """The outermost layer of the server.
 
-    Paths that begin with one of ``guarded`` are searches: they need a key, no page of another origin may ask for them,
-    and they are refused before they are read while the pool is full. ``hosts`` are the names by which the server may be
-    called, None for any name: so no page of the web whose name is made to point to this machine can read answers.
+    Paths that begin with one of ``guarded`` are searches. They need a key, pages of other origins may not request them,
+    and they are refused unread while the pool is full. ``hosts`` are the names of the server; None allows any name.
+    This check prevents web pages from reading answers through a name that resolves to this machine.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Gate:
             return self._too_large()
         if not _is_utf8(scope.get("raw_path", b""), scope["query_string"]):
             return HTTPException(400, "The address is no UTF-8 text; percent-encode it as such")
-        if scope["path"].endswith("\n"):  # which the router would not see
+        if scope["path"].endswith("\n"):  # the router would ignore it
             return HTTPException(404, "The path ends with a line feed, and no route or document does")
         if not scope["path"].startswith(self._guarded):
             return None
@@ -122,9 +122,9 @@ class Gate:
 
 
 def _has_key(headers: Sequence[tuple[bytes, bytes]], digests: Sequence[bytes]) -> bool:
-    """Whether ``X-API-Key``, or ``Authorization: Bearer``, is one of the keys. The time it takes tells nothing of them.
+    """Whether ``X-API-Key`` or ``Authorization: Bearer`` has one of the keys. The duration reveals nothing.
 
-    Keys are compared by their digests, all of them each time.
+    Digests of the keys are compared, always all of them.
     """
     given = [value.strip() for name, value in headers if name == b"x-api-key"]
     for name, value in headers:
@@ -148,9 +148,9 @@ def _is_utf8(*encoded: bytes) -> bool:
 
 
 def _is_foreign(method: str, headers: Mapping[bytes, bytes]) -> bool:
-    """Whether a page of another origin asks. It cannot read the answer, but a search has its cost.
+    """Whether a page of another origin sent the request. It cannot read the answer, but the search would have its cost.
 
-    A key in a header says that no page asks unbidden: browsers send one to another origin only if that allows it.
+    A key in a header shows that the request is intended: browsers send it to another origin only with permission.
     """
     if headers.keys() & {b"authorization", b"x-api-key"}:
         return False
@@ -163,23 +163,23 @@ def _is_foreign(method: str, headers: Mapping[bytes, bytes]) -> bool:
 
 
 def _is_json(content_type: bytes) -> bool:
-    """Whether a body may be JSON by its type; none, and that of ``curl -d``, say nothing."""
+    """Whether a body may be JSON by its type. A missing type and the type of ``curl -d`` are accepted."""
     kind = content_type.partition(b";")[0].strip().lower()
     return kind in (b"", b"application/json", b"application/x-www-form-urlencoded")
 
 
 def _without_host(header: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
-    """The header; where a redirection leads is said without the host, which is what the client says it is."""
+    """The header without the host of a redirection, because the client chooses the host."""
     name, value = header
     if name != b"location":
         return header
     there = urlsplit(value.decode("latin-1"))
-    path = f"/{there.path.lstrip('/')}"  # two slashes would begin the name of another host
+    path = f"/{there.path.lstrip('/')}"  # two slashes would start a host name
     return name, (f"{path}?{there.query}" if there.query else path).encode("latin-1")
 
 
 def _host(scope: Scope) -> str:
-    """The name by which the server was called, without the port."""
+    """The host name in the request, without the port."""
     called = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("ascii", "replace")
     name = re.fullmatch(r"(\[[^]]*\]|[^:]*)(?::\d*)?", called)
     return (name[1] if name else called).lower()
@@ -191,9 +191,9 @@ def _timing(spent: Mapping[str, float]) -> str:
 
 
 def _log(scope: Scope, status: int, seconds: float, spent: Mapping[str, float], keys: Sequence[str]) -> None:
-    """One line; path and query are percent-encoded, so nothing in them can begin another line.
+    """Logs one line. Path and query are percent-encoded, so they cannot start another line.
 
-    What may hold a key is left out: the query of a request without a right key, and all that holds a right key.
+    Possible keys are left out: the query of a request without a valid key, and every part that contains a valid key.
     """
     method, path = scope["method"], scope.get("raw_path", scope["path"].encode()).decode("ascii", "replace")
     query = scope["query_string"].decode("ascii", "replace")
@@ -212,6 +212,6 @@ def _log(scope: Scope, status: int, seconds: float, spent: Mapping[str, float], 
 
 
 def _holds_key(text: str, keys: Sequence[str]) -> bool:
-    """Whether a key stands in a text, percent-encoded or not."""
+    """Whether a text contains a key, percent-encoded or not."""
     forms = (text, unquote(text), unquote_plus(text))
     return any(key in form for form in forms for key in keys)

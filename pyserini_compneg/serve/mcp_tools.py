@@ -1,4 +1,4 @@
-"""Tools for language models, by the Model Context Protocol: named as in Pyserini's server, and two more.
+"""Tools for language models, by the Model Context Protocol: the tools of Pyserini's server, and two more.
 
 A model of ``parameters`` describes and checks the arguments of each tool.
 """
@@ -88,7 +88,7 @@ class _ListIndexes(Parameters):
 
 
 class _Explain(_OfIndex, ExplainOfIdParameters):
-    """Say what each term of a query adds to the score of a document, or takes from it."""
+    """Explain the score of a document by the contribution of each term of a query."""
 
 
 class _Decompose(ReadingParameters):
@@ -108,7 +108,7 @@ _TOOLS: Mapping[str, tuple[type[BaseModel], Callable[[Backend, Any], Mapping[str
 
 
 def tools(backend: Backend) -> Server[Any]:
-    """A server with the five tools, which the pool of the backend runs."""
+    """A server with the five tools, which run in the pool of the backend."""
     listed = ListToolsResult(
         tools=[
             Tool(name=name, description=model.__doc__, input_schema=model.model_json_schema())
@@ -141,7 +141,6 @@ def tools(backend: Backend) -> Server[Any]:
 
 
 async def _run(backend: Backend, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Runs a tool in the pool."""
     if name not in _TOOLS:
         others = suggestion(name, _TOOLS) or f"; there are {', '.join(_TOOLS)}"
         raise HTTPException(404, f"no tool {shown(name)}{others}")
@@ -154,14 +153,14 @@ async def _run(backend: Backend, name: str, arguments: Mapping[str, Any]) -> Map
 
 
 def _text_only(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer without halves of surrogate pairs, which a stored text may hold and no message can."""
+    """The answer without halves of surrogate pairs. Stored texts may contain them, but messages cannot."""
     text = json.dumps(answer, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     whole: dict[str, Any] = json.loads(text)
     return whole
 
 
 def run_on_standard_input(indexes: Mapping[str, ServedIndex], options: ServeOptions, limits: Limits) -> None:
-    """Serves the tools on standard input and output, until the input ends."""
+    """Serves the tools on standard input and output until the input ends."""
     backend = Backend(indexes, limits, options)
 
     async def run() -> None:
@@ -183,7 +182,7 @@ def run_on_standard_input(indexes: Mapping[str, ServedIndex], options: ServeOpti
 
 
 async def _serve_standard_input(server: Server[Any]) -> None:
-    """Serves until the input ends. A line that is not a message gets an answer, too: the library would drop it."""
+    """Serves until the input ends. Also answers lines that are not messages, which the library would drop."""
     async with stdio_server() as (lines, replies):
         passed, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
 
@@ -201,7 +200,7 @@ async def _serve_standard_input(server: Server[Any]) -> None:
 
 
 class _Understood:
-    """Passes on what is a message; the library's own answer to all else is a report of pydantic."""
+    """Passes messages on. The library itself would answer other input with a report of pydantic."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -223,15 +222,15 @@ class _Understood:
 
 
 def http_route(server: Server[Any]) -> Route:
-    """The tools at ``/mcp``, for POST alone: GET would open a stream without an end, on which nothing is sent."""
-    checked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the gate has looked at the host
+    """The tools at ``/mcp``, for POST only: GET would open an endless stream on which nothing is sent."""
+    checked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the gate has checked the host
     app = server.streamable_http_app(stateless_http=True, json_response=True, transport_security=checked)
     (route,) = (route for route in app.routes if isinstance(route, Route))
     return Route(route.path, _Understood(route.app), methods=["POST"])
 
 
 def _not_understood(error: Exception) -> JSONRPCError:
-    """The answer to what is not a message, with the id that it has nevertheless."""
+    """The answer to input that is not a message, with its id if there is one."""
     code, said, found = PARSE_ERROR, "the message is not valid JSON", None
     with suppress(ValueError, RecursionError):
         given = error.errors()[0]["input"] if isinstance(error, ValidationError) else ""
@@ -247,10 +246,10 @@ def _not_understood(error: Exception) -> JSONRPCError:
 
 
 def _take_signals_between_tasks() -> None:
-    """Lets the event loop call the handlers of signals.
+    """Makes the event loop call the handlers of signals.
 
-    Python calls them between any two instructions. Their exception could lose what the loop had just taken from its
-    queue, and a task would wait for it for ever.
+    Python calls handlers between any two instructions. Their exception could lose a task that the loop has just taken
+    from its queue, and the loop would wait for it for ever.
     """
     loop = asyncio.get_running_loop()
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
@@ -260,6 +259,6 @@ def _take_signals_between_tasks() -> None:
 
 
 def _end_without_input(code: int) -> None:
-    """Ends the process when its main thread is done: Python would wait for the thread that reads the input."""
+    """Ends the process when its main thread ends. Python would wait for the thread that reads the input."""
     threading.main_thread().join()
     os._exit(code)

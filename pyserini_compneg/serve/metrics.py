@@ -14,7 +14,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 
 class Metrics:
-    """The figures of one server. Gauges ask the indexes and the pool when the figures are read."""
+    """The metrics of one server. Gauges read the indexes and the pool when metrics are requested."""
 
     def __init__(self, indexes: Mapping[str, ServedIndex], pool: SearchPool) -> None:
         self._registry = registry = CollectorRegistry()
@@ -38,7 +38,7 @@ class Metrics:
             Gauge(f"compneg_searches_{name}", f"Searches {name} now", registry=registry).set_function(now)
 
     def answered(self, route: str, status: int, seconds: float, stages: Mapping[str, float]) -> None:
-        """Counts a request, whose stages took so many milliseconds."""
+        """Counts a request, with the milliseconds of its stages."""
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
         for name, milliseconds in stages.items():

@@ -1,6 +1,6 @@
-"""How a server runs: the flags of the command. What a server serves, and for whom, is in ``settings``.
+"""The flags of a server process. Indexes and access are in :mod:`pyserini_compneg.serve.settings`.
 
-This module loads no pydantic, so the help of the command does not, either.
+This module does not load pydantic, so the help of the command does not load it, either.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _THREADS = os.cpu_count() or 1
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """Where a server listens, and how much it does at once. Port 0 is any free port."""
+    """The address of a server and the limits on its concurrent work. Port 0 means any free port."""
 
     host: str = option("127.0.0.1", "address to listen at (default 127.0.0.1, this machine)", metavar="ADDRESS")
     port: int = option(8081, "port to listen at (default 8081)", PORT, metavar="N")
     mcp: str | None = option(
         None,
-        "tools for language models: http adds the route /mcp; stdio serves nothing but them, on standard input",
+        "tools for language models: http adds the route /mcp; stdio serves only these tools, on standard input",
         choices=("http", "stdio"),
     )
     threads: int = option(_THREADS, f"queries searched at once (default {_THREADS})", COUNT)

@@ -1,4 +1,4 @@
-"""The parameters of requests, with the names of Pyserini's server and of our commands. Pydantic checks them."""
+"""The parameters of requests, with the names in Pyserini's server and in the commands. Pydantic checks them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pyserini_compneg.reading.words import TAGS
 from pyserini_compneg.support.terminal import shown, suggestion
 
 MOST_CHARACTERS = 8_000
-"""Of a query, and of all atoms of a tree together."""
+"""The limit on the characters of a query, and of all atoms of a tree together."""
 
 MOST_HITS = 1_000
 LAST_RANK = 10_000
-"""The last rank of any answer, whatever ``offset`` says."""
+"""The last rank of any answer, including ``offset``."""
 
 
 def _checked_text(text: str) -> str:
@@ -49,7 +49,7 @@ Tags = Annotated[
 
 
 def _spelled(form: str, fault: Any) -> BeforeValidator:
-    """Refuses texts of another form. Pydantic alone would take ``1_0``, digits of all scripts, and ``on``."""
+    """Refuses texts of another form. Pydantic itself would accept ``1_0``, digits of all scripts, and ``on``."""
 
     def checked(value: Any) -> Any:
         if isinstance(value, str) and not re.fullmatch(form, value):
@@ -69,7 +69,7 @@ def _one_of(names: tuple[str, ...]) -> Any:
 
 
 class Parameters(BaseModel):
-    """Unknown parameters, infinities and NaN are refused."""
+    """Base of all parameters. Refuses unknown parameters, infinities and NaN."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
 
@@ -84,7 +84,7 @@ class Parameters(BaseModel):
 
 
 class OperatorParameters(Parameters):
-    """The operators of a query. An operator that is not given has its default."""
+    """The operators of a query. A missing operator has its default."""
 
     union: str | None = _one_of(UNIONS)
     intersection: str | None = _one_of(INTERSECTIONS)
@@ -102,7 +102,9 @@ class OperatorParameters(Parameters):
 
 
 def _conditions(value: Any) -> Any:
-    if isinstance(value, str) and value.startswith(("[", "{")):  # no condition does; some clients send JSON as a text
+    if isinstance(value, str) and value.startswith(
+        ("[", "{")
+    ):  # conditions do not start like this; some clients send JSON as text
         with suppress(ValueError, RecursionError):
             value = json.loads(value)
     listed = [value] if isinstance(value, str) else value
@@ -153,7 +155,7 @@ class QueryParameters(OperatorParameters):
 
 
 class IdParameters(Parameters):
-    """The id of a document, for ids that a path cannot hold: browsers remove ``.`` and ``..`` from paths."""
+    """The id of a document, as a parameter: browsers remove the ids ``.`` and ``..`` from paths."""
 
     docid: str = Field(min_length=1, max_length=MOST_CHARACTERS, description="id of the document")
 
@@ -172,7 +174,7 @@ class DocumentParameters(Parameters):
 
 
 class HitParameters(DocumentParameters, FilterParameters):
-    """The hits that are wanted."""
+    """The range and the form of hits."""
 
     hits: Whole = Field(default=10, ge=1, le=MOST_HITS)
     offset: Whole = Field(default=0, ge=0, lt=LAST_RANK, description="hits that are left out before the first")
@@ -204,9 +206,9 @@ class ExplainOfIdParameters(IdParameters, ExplainParameters):
 class SearchBody(OperatorParameters, HitParameters):
     """``POST /v1/{index}/search``: a query in one of five forms.
 
-    A line that ``compose`` wrote is such a body: ``contents`` is its text, and its ``id`` is ignored. Pydantic does not
-    check the inside of trees, because it recurses: 200 brackets can end a process in its main thread, whose stack Java
-    limits.
+    A line of ``compose`` is a valid body: ``contents`` is its text, and its ``id`` is ignored. Pydantic does not check
+    the inside of trees, because it recurses: 200 brackets can end a process in its main thread, where Java limits the
+    stack.
     """
 
     query: QueryText | None = None

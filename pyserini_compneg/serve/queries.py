@@ -1,4 +1,4 @@
-"""From checked parameters to a query, its operators and its filter, within the limits of the server."""
+"""Turns checked parameters into a query, its operators and its filter, within the limits of the server."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from pyserini_compneg.serve.settings import Limits
 from pyserini_compneg.support.errors import ArgumentError
 
 _MOST_VALUES = 10_000
-"""Of a filter. The engine keeps the last filters in memory."""
+"""The limit on the values of a filter. The engine keeps the last filters in memory."""
 
 _PAIRS_OF_ATOM = 60
-"""Pairs are chosen among all terms, so an atom costs the more the more atoms there are."""
+"""The limit on pairs for each atom. Pairs are chosen among all terms, so each atom costs more with more atoms."""
 
 
 def read_query(
     asked: SearchParameters | ExplainParameters | SearchBody, limits: Limits
 ) -> tuple[Query, Operators, Filter | None]:
-    """The query, its operators and its filter. None lets all documents through."""
+    """The query, its operators and its filter or None."""
     query, allowed = _query(asked), _filter(asked)
     chosen = asked.model_dump(include=set(OperatorParameters.model_fields), exclude_none=True)
     operators = Operators(**chosen)
@@ -42,7 +42,7 @@ def read_query(
 
 
 def read_words(text: str, tags: str | None) -> Decomposition:
-    """How plain words are read: by the given tags, or by those of the model."""
+    """The decomposition of plain words by the given tags, or by the model's tags."""
     return decompose(text) if tags is None else tagged_reading(text, tags.split(","))
 
 

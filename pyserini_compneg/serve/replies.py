@@ -1,4 +1,4 @@
-"""The server's answers: what ``answers`` builds, and what the description of the server shows."""
+"""The types of the server's answers. ``answers`` builds them, and the OpenAPI description shows them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import (
     Any,
     Final,
     Literal,
-    NotRequired,  # of Python 3.11 pydantic takes no other
+    NotRequired,  # pydantic refuses the NotRequired of Python 3.11
 )
 
 from pydantic import Field, JsonValue
@@ -23,7 +23,7 @@ class ErrorReply(TypedDict):
 
 
 class Contribution(TypedDict):
-    """What a term, or a pair ``a∩b``, adds to a score or takes from it."""
+    """The contribution of a term, or of a pair ``a∩b``, to a score."""
 
     term: str
     amount: float
@@ -49,7 +49,7 @@ class Candidate(TypedDict):
 
 
 class Reading(TypedDict):
-    """How a plain text is read."""
+    """The decomposition of a plain text."""
 
     text: str
     expression: str
@@ -61,7 +61,7 @@ class Reading(TypedDict):
 
 
 class ReadingReply(Reading):
-    """How a plain text is read, word by word."""
+    """The decomposition of a plain text, word by word."""
 
     api: Literal["v1"]
     words: Annotated[
@@ -70,7 +70,7 @@ class ReadingReply(Reading):
 
 
 class AskedQuery(TypedDict):
-    """The query. A query that was composed elsewhere has no expression and no operators."""
+    """The query. A composed query has no expression and no operators."""
 
     text: str
     unit: Annotated[float, Field(description="scores divided by it are in the unit of the encoder")]
@@ -99,7 +99,7 @@ class DocumentReply(TypedDict):
 
 
 class ExplainReply(TypedDict):
-    """What a query became, and why a document has its score."""
+    """The composed form of a query, and the contributions to the score of a document."""
 
     api: Literal["v1"]
     index: str

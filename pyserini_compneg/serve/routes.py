@@ -1,4 +1,4 @@
-"""The routes below ``/v1``: Pyserini's, and ours beside them."""
+"""The routes below ``/v1``: Pyserini's routes, and more."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 
 
 def _each_once(request: Request) -> None:
-    """Refuses a parameter that is given twice, of which one would else be dropped."""
+    """Refuses repeated parameters, because all but one would be dropped."""
     names = [name for name, _ in request.query_params.multi_items() if name != "filter"]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise HTTPException(400, f"{shown(twice)} is given twice")
 
 
 def _read(body: bytes) -> SearchBody:
-    """The JSON body of a request, read as strictly as files are."""
+    """Parses the JSON body of a request as strictly as files."""
     try:
         return SearchBody.model_validate(parse_json_object(body.decode(), "body", ArgumentError), strict=True)
     except UnicodeDecodeError as error:
@@ -70,13 +70,13 @@ router = APIRouter(prefix=f"/{API}", responses=_ERRORS, dependencies=[Depends(_e
 
 
 async def _answer(request: Request, work: Callable[..., Mapping[str, Any]], *arguments: Any) -> Response:
-    """Runs ``work(backend, *arguments)`` in the pool, and cancels it when the client goes."""
+    """Runs ``work(backend, *arguments)`` in the pool, and cancels it when the client disconnects."""
     backend: Backend = request.app.state.backend
 
     def body() -> bytes:
         answer = backend.with_notes(partial(work, backend, *arguments))
         with stage("json"):
-            return json.dumps(answer).encode()  # all of it ASCII: a stored text may hold half a surrogate pair
+            return json.dumps(answer).encode()  # ASCII, because a stored text may contain half a surrogate pair
 
     async def gone() -> None:
         while (await request.receive())["type"] != "http.disconnect":
@@ -99,7 +99,7 @@ async def search(request: Request, index: str, asked: Annotated[SearchParameters
     openapi_extra={"requestBody": _BODY},
 )
 async def search_composed(request: Request, index: str) -> Response:
-    """The best documents for a query that was composed elsewhere, for a tree, or for weights of tokens."""
+    """The best documents for a composed query, for a tree, or for weights of tokens."""
     body = await request.body()
     if request.query_params:
         raise HTTPException(400, "a POST takes its parameters in the body, and none in the URL")
@@ -114,29 +114,29 @@ async def document(request: Request, index: str, docid: str, asked: Annotated[Do
 
 @router.get("/{index}/doc", response_model=DocumentReply, summary="Fetch a document by its id, as a parameter")
 async def document_of_id(request: Request, index: str, asked: Annotated[DocumentOfIdParameters, Query()]) -> Response:
-    """The stored source of a document of any id: a path cannot hold ``.`` and ``..``."""
+    """The stored source of a document with any id: a path cannot hold ``.`` and ``..``."""
     return await _answer(request, answers.document_answer, index, asked.docid, asked)
 
 
 @router.get("/{index}/compose", response_model=ExplainReply, summary="Compose a query")
 async def compose(request: Request, index: str, asked: Annotated[ExplainParameters, Query()]) -> Response:
-    """What a query becomes: its weights, and the composed query that ``POST search`` takes."""
+    """The composed form of a query: its weights, and the composed query for ``POST search``."""
     return await _answer(request, answers.explain_answer, index, asked)
 
 
 @router.get("/{index}/explain/{docid:path}", response_model=ExplainReply, summary="Explain a score")
 async def explain(request: Request, index: str, docid: str, asked: Annotated[ExplainParameters, Query()]) -> Response:
-    """What each term adds to the score of a document, or takes from it; the parts add up to the score."""
+    """The contribution of each term to the score of a document. The contributions add up to the score."""
     return await _answer(request, answers.explain_answer, index, asked, docid)
 
 
 @router.get("/{index}/explain", response_model=ExplainReply, summary="Explain a score, with the id as a parameter")
 async def explain_of_id(request: Request, index: str, asked: Annotated[ExplainOfIdParameters, Query()]) -> Response:
-    """What each term adds to the score of a document of any id."""
+    """The contribution of each term to the score of a document with any id."""
     return await _answer(request, answers.explain_answer, index, asked, asked.docid)
 
 
 @router.get("/decompose", response_model=ReadingReply, summary="Read plain words as an expression")
 async def decompose(request: Request, asked: Annotated[ReadingParameters, Query()]) -> Response:
-    """How the small model reads a text, and the tag of each word; or how it is read with other tags."""
+    """The decomposition of a text by the small model or by given tags, and the tag of each word."""
     return await _answer(request, lambda _: answers.reading_answer(asked))

@@ -1,4 +1,4 @@
-"""The threads that search, the queue before them, and how long each stage of a request takes."""
+"""The threads that search, their queue, and the duration of each stage of a request."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from pyserini_compneg.support.errors import SearchCancelled
 T = TypeVar("T")
 
 stages: ContextVar[dict[str, float] | None] = ContextVar("stages", default=None)
-"""Milliseconds of each stage of the current request, for its log line, its ``Server-Timing`` and the metrics."""
+"""The milliseconds of each stage of the current request, for its log line, its ``Server-Timing`` and the metrics."""
 
 
 @contextmanager
 def stage(name: str) -> Iterator[None]:
-    """Adds the time that the block takes to a stage of the current request."""
+    """Adds the duration of the block to a stage of the current request."""
     begun = time.perf_counter()
     try:
         yield
@@ -37,15 +37,14 @@ def _add(name: str, seconds: float) -> None:
 
 
 def queue_full() -> HTTPException:
-    """The refusal of a search while the queue is full."""
     return HTTPException(429, "Too many searches are waiting; try again in a second", {"Retry-After": "1"})
 
 
 class SearchPool:
-    """Runs work in threads, off the event loop, and refuses work while the queue is full.
+    """Runs work in threads outside the event loop, and refuses work while the queue is full.
 
-    Only the work runs in the threads; every method runs in the thread of the event loop. A search has ``seconds``,
-    waiting included.
+    Only the work runs in the threads; every method runs in the thread of the event loop. A search, including its wait,
+    may take ``seconds``.
     """
 
     def __init__(self, threads: int, queue: int, seconds: float) -> None:
@@ -68,8 +67,8 @@ class SearchPool:
     async def run(self, work: Callable[[], T], abandoned: Callable[[], Awaitable[object]]) -> T:
         """Runs work in a thread, as part of the current request.
 
-        ``abandoned`` returns when nobody waits for the work any more, for example because the client is gone. Then the
-        work is cancelled. An error that ``abandoned`` raises replaces the ``SearchCancelled`` of the work.
+        ``abandoned`` returns when the work is no longer needed, for example because the client has disconnected. Then
+        the work is cancelled. An error that ``abandoned`` raises replaces the ``SearchCancelled`` of the work.
         """
         if self.is_full:
             raise queue_full()
@@ -85,9 +84,9 @@ class SearchPool:
         done = asyncio.get_running_loop().run_in_executor(self._executor, copy_context().run, in_thread)
         done.add_done_callback(lambda _: self._taken.discard(cancellation))
         watcher = asyncio.ensure_future(abandoned())
-        watcher.add_done_callback(lambda _: cancellation.cancel())  # the watcher ends when the work does, too
+        watcher.add_done_callback(lambda _: cancellation.cancel())  # the watcher also ends with the work
         try:
-            return await asyncio.shield(done)  # a place is free when the thread is, not before
+            return await asyncio.shield(done)  # the place stays taken until the thread is free
         except SearchCancelled:
             if watcher.done() and not watcher.cancelled() and (reason := watcher.exception()):
                 raise reason from None
@@ -96,7 +95,7 @@ class SearchPool:
             watcher.cancel()
 
     def close(self) -> None:
-        """Cancels all work that runs or waits."""
+        """Cancels all running and waiting work."""
         for cancellation in self._taken:
             cancellation.cancel()
         self._executor.shutdown(wait=True)

@@ -1,4 +1,4 @@
-"""An index that many threads search, and that may be replaced meanwhile."""
+"""An index that many threads search, and that may be replaced during searches."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from pyserini_compneg.serve.settings import IndexSettings
 from pyserini_compneg.support.errors import IndexReadError
 
 OpenIndex: TypeAlias = Callable[[str, str | None], SignedImpactSearcher]
-"""Opens an index by its folder or the name of a prebuilt one, and an encoder or None for the one that it names."""
+"""Opens an index, by its folder or prebuilt name, with a given encoder, or None for the encoder that the index names.
+"""
 
 
 @dataclass
 class _Opened:
-    """A searcher, and how many threads use it."""
+    """A searcher and the number of threads that use it."""
 
     searcher: SignedImpactSearcher
     users: int = 0
@@ -28,17 +29,17 @@ class _Opened:
 
 
 class ServedIndex:
-    """An open index. When another index takes its place in the folder, :meth:`reload` opens that one.
+    """An open index. If another index replaces it in the folder, :meth:`reload` opens the new index.
 
-    The encoder is loaded at once. A search goes on with the index in which it began, and the last search of a replaced
-    index closes it.
+    The encoder is loaded immediately. A search continues with the index in which it started. The last search of a
+    replaced index closes it.
     """
 
     def __init__(self, name: str, settings: IndexSettings, open_index: OpenIndex = SignedImpactSearcher) -> None:
         self.name = name
         self._settings, self._open_index = settings, open_index
         path = settings.path
-        self._path = os.path.abspath(path) if os.path.isdir(path) else path  # whole, so public() can tell it from words
+        self._path = os.path.abspath(path) if os.path.isdir(path) else path  # absolute, so messages can replace it
         self._lock = threading.Lock()
         self._search_failed = self._reload_failed = False
         self._current = self._open()
@@ -46,7 +47,7 @@ class ServedIndex:
     def _open(self) -> _Opened:
         searcher = self._open_index(self._path, self._settings.encoder)
         try:
-            searcher.encoder  # noqa: B018  # loads it, so that no request waits for it
+            searcher.encoder  # noqa: B018  # load it now, so that no request waits for it
         except BaseException:
             searcher.close()
             raise
@@ -54,7 +55,7 @@ class ServedIndex:
 
     @contextmanager
     def searcher(self) -> Iterator[SignedImpactSearcher]:
-        """The searcher of the index that is there now; it stays open until the context ends."""
+        """The current searcher of the index. It stays open until the context ends."""
         with self._used() as searcher:
             try:
                 yield searcher
@@ -75,7 +76,7 @@ class ServedIndex:
 
     @property
     def folders(self) -> set[str]:
-        """The paths that no client is told."""
+        """The paths that are hidden from clients."""
         encoder = split_name(self._settings.encoder or "")[1]
         with self._used() as searcher:
             known = {self._path, str(searcher.reader.folder), *([encoder] if os.path.exists(encoder) else [])}
@@ -83,7 +84,7 @@ class ServedIndex:
 
     @property
     def degraded(self) -> str | None:
-        """The fault of the index, in words for a client; None if no fault is known."""
+        """The fault of the index, in words for a client, or None."""
         with self._used() as searcher:
             lost = getattr(searcher.reader, "lost", ())
         if lost:
@@ -94,21 +95,20 @@ class ServedIndex:
 
     @property
     def documents(self) -> int:
-        """How many documents there are now."""
+        """The current number of documents."""
         with self._used() as searcher:
             return searcher.num_docs
 
     @property
     def filter_fields(self) -> tuple[str, ...]:
-        """The fields that a search can filter by."""
         with self._used() as searcher:
             manifest = searcher.reader.manifest
             return manifest.filter_fields if manifest else ()
 
     def reload(self) -> bool:
-        """Opens the index that is in the folder now, and returns True, if the open index was replaced.
+        """If the open index was replaced, opens the index that is now in the folder and returns True.
 
-        If the new index cannot be opened, the open one stays. Only one thread may call this at a time.
+        If the new index cannot be opened, the old index stays open. Only one thread may call this at a time.
         """
         before = self._current
         if not before.searcher.reader.is_replaced():
@@ -126,7 +126,7 @@ class ServedIndex:
         return True
 
     def _leave(self, opened: _Opened, users: int) -> None:
-        """Closes a searcher that has no users any more and was replaced; one thread alone does so."""
+        """Closes a searcher that was replaced and has no users any more. Only one thread does this."""
         with self._lock:
             opened.users -= users
             unused = opened is not self._current and not opened.users and not opened.closing
@@ -135,5 +135,5 @@ class ServedIndex:
             opened.searcher.close()
 
     def close(self) -> None:
-        """Closes the index; no thread may search it."""
+        """Closes the index. No thread may be searching it."""
         self._current.searcher.close()

@@ -1,4 +1,4 @@
-"""Opens the indexes, and runs the server until it is stopped."""
+"""Opens the indexes and runs the server until it is stopped."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import reason_of
 
 _MOST_BYTES_OF_A_HEAD = 12 * MOST_CHARACTERS + 32_768
-"""Of the line and the headers of a request. A character of a query may be percent-encoded as 12."""
+"""The limit on the request line and the headers, in bytes. A percent-encoded character of a query may take 12."""
 
 _KEEP_ALIVE_SECONDS = 75
-"""Longer than clients keep an idle connection, so that none sends a request while this side closes it."""
+"""Longer than clients keep an idle connection, so that no client sends a request while this side closes it."""
 
 _BACKLOG = 2048
-"""Connections that the system keeps until they are accepted."""
+"""The number of connections that the system queues until they are accepted."""
 
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
@@ -35,7 +35,7 @@ _logger = logging.getLogger(__name__)
 
 
 def serve(settings: ServerSettings, options: ServeOptions, open_index: OpenIndex = SignedImpactSearcher) -> None:
-    """Serves indexes until a signal stops the server. Requests that came before the signal are answered."""
+    """Serves indexes until a signal stops the server. Requests that arrived before the signal are answered."""
     with ExitStack() as stack:
         listening = None if options.mcp == "stdio" else stack.enter_context(_listening(options.host, options.port))
         opened = {name: ServedIndex(name, index, open_index) for name, index in settings.indexes.items()}
@@ -62,10 +62,10 @@ def serve(settings: ServerSettings, options: ServeOptions, open_index: OpenIndex
             log_config=None,
             access_log=False,
             server_header=False,
-            proxy_headers=False,  # they are texts of anyone's, and would stand in the log
+            proxy_headers=False,  # any client can set these headers, and the log would show them
             log_level="warning",
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=math.ceil(options.timeout) + 1,  # every search is over by then
+            timeout_graceful_shutdown=math.ceil(options.timeout) + 1,  # all searches have ended by then
         )
         _Server(config).run(sockets=[listening])
 
@@ -74,7 +74,7 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         for one in sockets or ():
-            one.listen(_BACKLOG)  # the event loop has set as many as it accepts at once
+            one.listen(_BACKLOG)  # the event loop has set another backlog
 
 
 def _listening(host: str, port: int) -> socket.socket:

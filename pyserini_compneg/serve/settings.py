@@ -36,9 +36,9 @@ class Limits(Settings):
 
 
 class IndexSettings(Settings):
-    """An index: its folder (a relative one lies beside the YAML file) or its prebuilt name, and its encoder of queries.
+    """An index: its folder (relative to the YAML file) or its prebuilt name, and the encoder of its queries.
 
-    ``index_type`` is Pyserini's word for indexes of impacts, the only ones that are served.
+    ``index_type`` is a key of Pyserini. Only indexes of impacts are served.
     """
 
     path: str
@@ -47,7 +47,7 @@ class IndexSettings(Settings):
 
 
 def checked_name(name: str) -> str:
-    """The name of an index, if a URL can hold it as it is.
+    """The name of an index, if a URL can contain it unchanged.
 
     >>> checked_name("msmarco-v1.splade")
     'msmarco-v1.splade'
@@ -65,12 +65,12 @@ def _checked_key(key: str) -> str:
 
 
 def _as_mapping(value: Any) -> Any:
-    """The short form ``name: folder`` as the long one."""
+    """Expands the short form ``name: folder``."""
     return {"path": value} if isinstance(value, str) else value
 
 
 class ServerSettings(Settings):
-    """The content of the YAML file: indexes by their names in URLs, and keys; without keys everybody may search."""
+    """The content of the YAML file: indexes by their names in URLs, and keys. Without keys, anyone may search."""
 
     indexes: dict[Annotated[str, AfterValidator(checked_name)], Annotated[IndexSettings, BeforeValidator(_as_mapping)]]
     api_keys: tuple[Annotated[str, AfterValidator(_checked_key)], ...] = ()
@@ -78,7 +78,7 @@ class ServerSettings(Settings):
 
 
 def read_server_settings(path: str | Path) -> ServerSettings:
-    """Reads the YAML file of a server, and resolves the folders beside it."""
+    """Reads the YAML file of a server. Folders are relative to the file."""
     settings = read_settings(path, ServerSettings, InputError)
     indexes = {name: _resolved(index, Path(path).parent) for name, index in settings.indexes.items()}
     return settings.model_copy(update={"indexes": indexes})
@@ -90,7 +90,7 @@ def _resolved(index: IndexSettings, folder: Path) -> IndexSettings:
 
 
 def named_indexes(arguments: list[str]) -> Mapping[str, IndexSettings]:
-    """The indexes of ``--index``, each ``NAME=DIR``, or a folder that gives the name."""
+    """The indexes of ``--index``, each ``NAME=DIR``, or a folder whose name is used."""
     indexes: dict[str, IndexSettings] = {}
     for argument in arguments:
         name, _, path = argument.rpartition("=")
