@@ -8,6 +8,29 @@ from pyserini_compneg.lab.experiments.experiment import reproduce
 from pyserini_compneg.lab.experiments.protocol import read_protocol
 from pyserini_compneg.lab.experiments.workplace import Engine
 
+PROTOCOL = """
+title: Two sections
+about: Of differences and of atoms.
+datasets: [filmsets]
+splits: [test, dev]
+measures: [nDCG@10, R@100]
+hits: 20
+examples: 1
+sections:
+  - title: Set difference
+    templates: [_ that are not _]
+    rows:
+      - {name: vanilla, formula: f, method: operators, settings: {difference: vanilla}, published: [0.1, 0.2]}
+      - {name: ignore, formula: A, method: operators, settings: {difference: ignore}, note: The  negation
+          is left out.}
+      - {name: disentangled, formula: A − B*, method: operators, settings: {difference: disentangled}}
+      - {name: elsewhere, published: [null, 0.9]}
+  - title: Atoms
+    templates: [_]
+    rows:
+      - {name: atomic, method: operators}
+"""
+
 
 @pytest.fixture(scope="package")
 def dataset(tmp_path_factory):
@@ -24,3 +47,16 @@ def reproduced(dataset, tmp_path):
         return reproduce(read_protocol(str(tmp_path / "two.yaml")), **options)
 
     return reproduced
+
+
+@pytest.fixture
+def run(reproduced):
+    """Reproduces ``PROTOCOL``, or one with changes."""
+
+    def run(*changes, text=PROTOCOL, **options):
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        return reproduced(text, **options)
+
+    return run

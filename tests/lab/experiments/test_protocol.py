@@ -73,102 +73,70 @@ def test_a_sweep_of_the_models_weight_is_no_setting_of_the_method():
     assert rows[0].title == "bm25+model, w = 0"
 
 
-WRONG = [
-    # what is written, in place of what, and the message
-    ("titel: Least", "title: Least", ": unknown key 'titel'; did you mean title?"),
-    ("about: 3", "about: Nothing", ": about: expected a text, got 3"),
-    ("datasets: filmsets", "datasets: [filmsets]", ": datasets: expected a list, such as [a, b], got 'filmsets'"),
-    ("[dev]\nhits: 0", "[dev]", ": hits: expected a number from 1, got 0"),
-    (f"[dev]\nhits: {10**30}", "[dev]", ": hits: expected a number up to 1000000000, got "),
-    ("[dev]\ntitle: Two", "[dev]", ":6: not valid YAML: title is given twice"),
-    ("[]", "[nDCG@10]", ": measures: expected a list of at least 1, got []"),
-    ("[R@5, r@5]", "[nDCG@10]", ": measures: the measure 'R@5' is there twice"),
-    ("[nDGC@10]", "[nDCG@10]", ": measures: unknown measure 'nDGC@10'"),
-    ('["P.5,10"]', "[nDCG@10]", ": measures: measure 'P.5,10' is several; name them one by one"),
-    ("[filmset]", "[filmsets]", ": datasets: no kind of dataset 'filmset'; there are: quest, filmsets, "),
-    ("method: magic", "method: operators", f"{ROWS}: row 'a': no method 'magic'; expected one of "),
-    (
-        "operators, settings: {differense: nrf}}",
-        "operators}",
-        f"{ROWS}: row 'a': method operators: unknown setting 'differense'; expected one of union, ",
-    ),
-    (
-        "operators, settings: {difference: minus}}",
-        "operators}",
-        f"{ROWS}: row 'a': difference must be one of ",
-    ),
-    (
-        "operators, sweep: {setting: cpt_weight, symbol: α, values: [1, -1]}}",
-        "operators}",
-        f"{ROWS}: row 'a, α = -1': cpt_weight must be a finite number above 0, got -1",
-    ),
-    ("operators, ablation: all}", "operators}", f"{ROWS}: row 'a': no ablation 'all'; expected one of "),
-    ("[dev]\npapers: {quest: [test]}", "[dev]", ": papers: 'quest' is none of the datasets: "),
-    ("{name: a}", "{name: a, method: operators}", f"{ROWS}: no row has a method"),
-    ("{name: a, methods: b,", "{name: a,", f"{ROWS}[0]: unknown key 'methods'; did you mean method?"),
-    (
-        "{name: a, reads: marks,",
-        "{name: a,",
-        f"{ROWS}[0].reads: expected 'expression', 'plain', 'model' or 'llm', got 'marks'",
-    ),
-    ("{name: a, published: [1, 2],", "{name: a,", ": the row 'a' has more published figures than there are meas"),
-    ("operators, model: nc}", "operators}", ": the row 'a' names the model 'nc'; models has: none"),
-    (
-        "operators, tuned: true}",
-        "operators}",
-        f"{ROWS}[0]: row 'a' is tuned, but has no sweep that says of which values",
-    ),
-    (
-        "operators, tuned: true, sweep: {setting: cpt_weight, symbol: β, values: [1]}}",
-        "operators}",
-        ": the row 'a' is tuned, but tuned_on names no split",
-    ),
-    (
-        "word-space, settings: {difference: vanilla}}",
-        "operators}",
-        f"{ROWS}: row 'a': difference in a word space must be one of orthogonal, ",
-    ),
-    ("[dev]\nqueries: words", "[dev]", ": queries of words are not judged, so there is no nDCG@10; "),
-    ("[dev]\nqueries: word", "[dev]", ": queries: expected 'dataset' or 'words', got 'word'"),
-    ("{name: a, published: [x],", "{name: a,", f"{ROWS}[0].published[0]: expected a number"),
-    ("{name: a, published: [.nan],", "{name: a,", f"{ROWS}[0].published[0]: expected a finite number"),
-    ("operators}\n      - {name: a, method: operators}", "operators}", f"{ROWS}: the row 'a' is there twice"),
-    (
-        "sections:\n  - {title: ONE!, rows: [{name: a, method: operators}]}",
-        "sections:",
-        ": the section 'one' is there twice",
-    ),
-    ("    rows: []", "    rows:\n      - {name: a, method: operators}", f"{ROWS}: "),
-    (
-        "{name: a, sweep: {setting: x, symbol: x, values: [y]},",
-        "{name: a,",
-        f"{ROWS}[0].sweep.values[0]: expected a whole number, got 'y'",
-    ),
-    ("interference: {section: Two}\nsections:", "sections:", ": interference: no section 'Two'"),
-    (
-        "interference: {section: One, bins: 0}\nsections:",
-        "sections:",
-        ": interference.bins: expected a number from 1, got 0",
-    ),
-    (
-        "\n      - ".join(
-            f"{{name: {name}, method: operators, sweep: {{setting: cpt_weight, symbol: {name}, values: [1]}}}}"
-            for name in "αβ"
-        ),
-        "{name: a, method: operators}",
-        f"{ROWS}: sweeps over 'α' and over 'β' need a section each",
-    ),
-    # rows that are reranked
-    ("operators, rerank: all}", "operators}", f"{ROWS}[0].rerank: expected 'text', 'atoms' or 'both', got 'all'"),
-    ("dense, rerank: text}", "operators}", f"{ROWS}: row 'a': rerank: ranks documents of a method of search again, n"),
-    ("operators, rerank: text, rerank_hits: 0}", "operators}", f"{ROWS}[0].rerank_hits: expected a number from 1"),
-    ("operators, rerank_judged: true}", "operators}", f"{ROWS}[0]: row 'a' has rerank_judged, but no rerank that says"),
-    ("operators, rerank_judged: some}", "operators}", f"{ROWS}[0].rerank_judged: expected true or false, got 'some'"),
-]
+SWEEP = "sweep: {setting: cpt_weight, symbol: β, values: [1]}}"
+SWEPT = "{{name: {0}, method: operators, sweep: {{setting: cpt_weight, symbol: {0}, values: [1]}}}}"
+METHOD = f"{ROWS}: row 'a': method operators"
+WRONG = {  # in place of what, what is written, and the message
+    "title: Least": [("titel: Least", ": unknown key 'titel'; did you mean title?")],
+    "about: Nothing": [("about: 3", ": about: expected a text, got 3")],
+    "[filmsets]": [
+        ("filmsets", ": datasets: expected a list, such as [a, b], got 'filmsets'"),
+        ("[filmset]", ": datasets: no kind of dataset 'filmset'; there are: quest, filmsets, "),
+    ],
+    "[dev]": [
+        ("[dev]\nhits: 0", ": hits: expected a number from 1, got 0"),
+        (f"[dev]\nhits: {10**30}", ": hits: expected a number up to 1000000000, got "),
+        ("[dev]\ntitle: Two", ":6: not valid YAML: title is given twice"),
+        ("[dev]\npapers: {quest: [test]}", ": papers: 'quest' is none of the datasets: "),
+        ("[dev]\nqueries: words", ": queries of words are not judged, so there is no nDCG@10; "),
+        ("[dev]\nqueries: word", ": queries: expected 'dataset' or 'words', got 'word'"),
+    ],
+    "[nDCG@10]": [
+        ("[]", ": measures: expected a list of at least 1, got []"),
+        ("[R@5, r@5]", ": measures: the measure 'R@5' is there twice"),
+        ("[nDGC@10]", ": measures: unknown measure 'nDGC@10'"),
+        ('["P.5,10"]', ": measures: measure 'P.5,10' is several; name them one by one"),
+    ],
+    "sections:": [
+        ("sections:\n  - {title: ONE!, rows: [{name: a, method: operators}]}", ": the section 'one' is there twice"),
+        ("interference: {section: Two}\nsections:", ": interference: no section 'Two'"),
+        ("interference: {section: One, bins: 0}\nsections:", ": interference.bins: expected a number from 1, got 0"),
+    ],
+    "    rows:\n      - {name: a, method: operators}": [("    rows: []", f"{ROWS}: ")],
+    "{name: a, method: operators}": [
+        ("{name: a}", f"{ROWS}: no row has a method"),
+        ("\n      - ".join(map(SWEPT.format, "αβ")), f"{ROWS}: sweeps over 'α' and over 'β' need a section each"),
+    ],
+    "{name: a,": [
+        ("{name: a, methods: b,", f"{ROWS}[0]: unknown key 'methods'; did you mean method?"),
+        ("{name: a, reads: marks,", f"{ROWS}[0].reads: expected 'expression', 'plain', 'model' or 'llm', got 'marks'"),
+        ("{name: a, published: [1, 2],", ": the row 'a' has more published figures than there are meas"),
+        ("{name: a, published: [x],", f"{ROWS}[0].published[0]: expected a number"),
+        ("{name: a, published: [.nan],", f"{ROWS}[0].published[0]: expected a finite number"),
+        ("{name: a, sweep: {setting: x, symbol: x, values: [y]},", f"{ROWS}[0].sweep.values[0]: expected a whole num"),
+    ],
+    "method: operators": [("method: magic", f"{ROWS}: row 'a': no method 'magic'; expected one of ")],
+    "operators}": [
+        ("operators, settings: {differense: nrf}}", f"{METHOD}: unknown setting 'differense'; expected one of union, "),
+        ("operators, settings: {difference: minus}}", f"{ROWS}: row 'a': difference must be one of "),
+        (f"operators, {SWEEP.replace('1', '-1')}", f"{ROWS}: row 'a, β = -1': cpt_weight must be a finite number abov"),
+        ("operators, ablation: all}", f"{ROWS}: row 'a': no ablation 'all'; expected one of "),
+        ("operators, model: nc}", ": the row 'a' names the model 'nc'; models has: none"),
+        ("operators, tuned: true}", f"{ROWS}[0]: row 'a' is tuned, but has no sweep that says of which values"),
+        (f"operators, tuned: true, {SWEEP}", ": the row 'a' is tuned, but tuned_on names no split"),
+        ("word-space, settings: {difference: vanilla}}", f"{ROWS}: row 'a': difference in a word space must be one of"),
+        ("operators}\n      - {name: a, method: operators}", f"{ROWS}: the row 'a' is there twice"),
+        ("operators, rerank: all}", f"{ROWS}[0].rerank: expected 'text', 'atoms' or 'both', got 'all'"),
+        ("dense, rerank: text}", f"{ROWS}: row 'a': rerank: ranks documents of a method of search again, n"),
+        ("operators, rerank: text, rerank_hits: 0}", f"{ROWS}[0].rerank_hits: expected a number from 1"),
+        ("operators, rerank_judged: true}", f"{ROWS}[0]: row 'a' has rerank_judged, but no rerank that says"),
+        ("operators, rerank_judged: some}", f"{ROWS}[0].rerank_judged: expected true or false, got 'some'"),
+    ],
+}
 
 
-@pytest.mark.parametrize(("new", "old", "message"), WRONG)
-def test_what_is_no_protocol(tmp_path, new, old, message):
+@pytest.mark.parametrize(("old", "new", "message"), [(old, *case) for old, cases in WRONG.items() for case in cases])
+def test_what_is_no_protocol(tmp_path, old, new, message):
     path = tmp_path / "p.yaml"
     path.write_text(LEAST.replace(old, new))
     assert refusal(read_protocol, str(path), error=InputError).startswith(f"{path}{message}")

@@ -1,13 +1,10 @@
 """A protocol from files to results, and what happens when it is run again."""
 
-import hashlib
 import json
-import random
 
 import pytest
 from chat_server import chat_server
 from film_set import write_film_set
-from json_lines import write_jsonl
 from refusals import refusal
 from wordnet_files import write_wordnet
 
@@ -16,57 +13,13 @@ from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.experiments.experiment import reproduce
-from pyserini_compneg.lab.experiments.kept_runs import kept_run
 from pyserini_compneg.lab.experiments.protocol import read_protocol
 from pyserini_compneg.lab.experiments.workplace import Engine
-from pyserini_compneg.reading import decompose
-from pyserini_compneg.search import Hit
-from pyserini_compneg.support.errors import (
-    IndexFormatError,
-    InputError,
-    OutputError,
-)
-from pyserini_compneg.topics.topics import Topic
-
-PROTOCOL = """
-title: Two sections
-about: Of differences and of atoms.
-datasets: [filmsets]
-splits: [test, dev]
-measures: [nDCG@10, R@100]
-hits: 20
-examples: 1
-sections:
-  - title: Set difference
-    templates: [_ that are not _]
-    rows:
-      - {name: vanilla, formula: f, method: operators, settings: {difference: vanilla}, published: [0.1, 0.2]}
-      - {name: ignore, formula: A, method: operators, settings: {difference: ignore}, note: The  negation
-          is left out.}
-      - {name: disentangled, formula: A − B*, method: operators, settings: {difference: disentangled}}
-      - {name: elsewhere, published: [null, 0.9]}
-  - title: Atoms
-    templates: [_]
-    rows:
-      - {name: atomic, method: operators}
-"""
+from pyserini_compneg.support.errors import IndexFormatError, InputError, OutputError
 
 
 def per_query(section):
     return {row.name: row.per_query for row in section.ran}
-
-
-@pytest.fixture
-def run(reproduced):
-    """Reproduces the protocol, or one with changes."""
-
-    def run(*changes, text=PROTOCOL, **options):
-        for old, new in changes:
-            assert old in text
-            text = text.replace(old, new)
-        return reproduced(text, **options)
-
-    return run
 
 
 def test_the_figures_are_those_of_the_run_files(run, dataset, tmp_path):
@@ -78,13 +31,9 @@ def test_the_figures_are_those_of_the_run_files(run, dataset, tmp_path):
     assert [row.name for row in differences.ran] == ["vanilla", "ignore", "disentangled"]
     qrels = {t.qid: dataset.qrels("dev")[t.qid] for t in dataset.topics("dev") if t.group == "_ that are not _"}
     assert differences.queries == len(qrels) > 2
-    measures = parse_measures(["nDCG@10", "R@100"])
     for row in differences.rows[:3]:
-        values = evaluate(qrels, read_run(tmp_path / "report" / row.path), measures)
-        assert row.per_query == values
-        for measure in measures:
-            mean = sum(values[qid][measure.name] for qid in qrels) / len(qrels)
-            assert row.figures[measure.name].value == pytest.approx(mean)
+        run_file = read_run(tmp_path / "report" / row.path)
+        assert row.per_query == evaluate(qrels, run_file, parse_measures(["nDCG@10", "R@100"]))
     elsewhere = differences.rows[3]
     assert (elsewhere.path, elsewhere.figures, elsewhere.published(1)) == (None, {}, 0.9)
     assert differences.rows[1].plan.note == "The negation is left out."
@@ -117,65 +66,6 @@ def test_queries_without_a_result_are_one_warning_for_each_row(run, tmp_path, ca
 
 def test_what_a_row_does_not_say_is_in_the_settings_or_nowhere(run):
     assert "None" not in run().settings["operators, where a row does not say"]
-
-
-def test_runs_are_made_once(run, tmp_path, monkeypatch):
-    runs = tmp_path / "report" / "runs"
-    first = run()
-    assert first.runs_made == len(list(runs.iterdir())) == 4
-    for path in runs.iterdir():
-        checksum = (tmp_path / "report" / "checksums" / f"{path.stem}.sha256").read_text()
-        assert checksum == f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"  # as sha256sum writes it
-    run(("{difference: ignore}", "{difference: nrf, difference_weight: 0.5}"))
-    assert len(list(runs.iterdir())) == 5  # what depends on something else has another name
-    run(("hits: 20", "hits: 10"))
-    assert len(list(runs.iterdir())) == 9
-    monkeypatch.setattr("pyserini_compneg.lab.experiments.kept_runs.RUN_FORMAT", -1)
-    assert [run().runs_made, run().runs_made] == [4, 0]
-
-
-@pytest.mark.parametrize(
-    ("folder", "change"),
-    [
-        ("runs", lambda path: path.write_text("".join(path.read_text().splitlines(keepends=True)[:-7]))),
-        ("runs", lambda path: path.write_text(path.read_text().replace(" 1 ", " 2 ", 1))),
-        ("runs", lambda path: path.unlink()),
-        ("checksums", lambda path: path.write_text("0" * 64)),
-        ("checksums", lambda path: path.unlink()),  # as after a kill between writing the two
-    ],
-)
-def test_a_run_that_was_changed_or_lacks_its_checksum_is_made_again(run, tmp_path, caplog, folder, change):
-    first = run()
-    whole = {path: path.read_bytes() for path in sorted((tmp_path / "report").glob("[rc][uh]*/*"))}
-    assert len(whole) == 8
-    changed = random.Random(0).choice([path for path in whole if path.parent.name == folder])
-    change(changed)
-    is_there = changed.exists()
-    again = run()
-    assert {path: path.read_bytes() for path in whole} == whole
-    assert (again.runs_made, again.sections) == (1, first.sections)
-    warned = {record.getMessage() for record in caplog.records if "changed" in record.getMessage()}
-    run_file = tmp_path / "report" / "runs" / f"{changed.stem}.txt"
-    assert warned == ({f"{run_file}: was changed since it was made; it is made again"} if is_there else set())
-    assert run().runs_made == 0
-
-
-def test_a_run_of_other_wordings_is_another_run(tmp_path):
-    """The wording of a text that was read is part of the query, so two wordings of one expression are two runs."""
-
-    def asked(text):
-        reading = decompose(text)
-        return [Topic("1", text, reading.expression, decomposition=reading)]
-
-    def search(topics, hits):
-        return {topic.qid: [Hit(topic.text.replace(" ", "-"), 1.0)] for topic in topics}
-
-    texts = ["spy films but not comedies", "spy films other than comedies"]
-    made = [kept_run(tmp_path, "operators", {}, asked(text), search, 10) for text in texts]
-    assert asked(texts[0])[0].expression == asked(texts[1])[0].expression
-    assert [was_there for _, was_there in made] == [False, False]
-    assert [path.read_text().split()[2] for path, _ in made] == [text.replace(" ", "-") for text in texts]
-    assert kept_run(tmp_path, "operators", {}, asked(texts[0]), search, 10) == (made[0][0], True)
 
 
 def test_too_few_queries_for_a_curve_are_known_before_anything_is_run(run, dataset, tmp_path, monkeypatch):
@@ -236,28 +126,6 @@ def test_a_report_overwrites_no_data(run, dataset, tmp_path):
         message = refusal(run, folder=folder, error=OutputError)
         assert message == f"{folder}: {reason}; choose another place with --report"
     assert sorted((tmp_path / "index").iterdir()) == before
-
-
-def test_encoded_atoms_that_have_changed_are_searched_anew(run, dataset, tmp_path):
-    build_index(dataset.collection, tmp_path / "index")
-    texts = [topic.text for topic in dataset.topics("dev")] + [f"{word} films" for word in ("spy", "war", "western")]
-    values = []
-    for term in ("spy", "red"):
-        lines = ({"text": text, "vector": {term: 1.0}, "encoder": "bm25"} for text in sorted({*texts}))
-        atoms = write_jsonl(tmp_path / "atoms.jsonl", *lines)
-        results = run(engines=[Engine(str(atoms), tmp_path / "index")])
-        values.append(results.sections[1].rows[0].per_query)
-    assert values[0] != values[1]
-
-
-def test_a_changed_collection_is_indexed_anew(run, tmp_path):
-    folder = write_film_set(tmp_path / "films")
-    before = run(dataset=open_dataset(folder))
-    with open(folder / "documents.jsonl", "a") as handle:
-        handle.write('{"docid": "new", "title": "new", "text": "one more spy film"}\n')
-    after = run(dataset=open_dataset(folder))
-    assert (before.dataset["documents"], after.dataset["documents"]) == (24, 25)
-    assert len(list((tmp_path / "report" / "indexes").iterdir())) == 2
 
 
 def test_what_cannot_be_written_names_report(run, tmp_path):

@@ -11,7 +11,6 @@ from pyserini_compneg.lab.experiments.provided import SYNONYMS, TERM_MEASURES
 from pyserini_compneg.lab.experiments.term_measures import TermMeasures, check_wordnet, synonyms_of
 from pyserini_compneg.lab.experiments.word_space import WordNeighbours
 from pyserini_compneg.support.errors import InputError
-from pyserini_compneg.support.files import iter_jsonl
 from pyserini_compneg.topics import Topic
 
 COUNTED = [name for name in TERM_MEASURES if name != SYNONYMS]  # which need WordNet
@@ -75,13 +74,6 @@ def test_rare_and_common_words_mean_nothing():
     space = WordNeighbours([*texts, *["the film"] * 200])
     assert space.of(["war"]) == ["soldier"]
     assert [word for word in ("the", "film", "war", "unheard") if space.is_common(word)] == ["the", "film"]
-
-
-def test_neighbours_in_real_text(shared_data):
-    films = [record for _, record in iter_jsonl(shared_data / "filmsets" / "documents.jsonl.gz")][:8000]
-    space = WordNeighbours(f"{film['title']} {film['text']}" for film in films)
-    assert {"army", "soldier"} & {*space.of(["war"])}
-    assert {"is", "the", "film", "starring"}.isdisjoint(space.of(["comedy"], ["western"]))
 
 
 def test_synonyms_are_words_of_all_synsets_of_all_parts_of_speech(tmp_path):

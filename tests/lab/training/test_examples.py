@@ -99,6 +99,7 @@ def test_files_of_pairs_bring_their_own_negatives(tmp_path):
         assert examples_of(file, None, negatives=kind) == examples
 
 
+PAIR = {"query": "q", "positive": "p"}
 OF_DATASETS = (
     ": a file has no split, and no negatives but its own; leave out split, and set negatives to judged or none"
 )
@@ -110,16 +111,8 @@ OF_DATASETS = (
         ([], {}, ": is empty; expected lines of `query`, `positive` and perhaps `negative`"),
         ([{"query": "q"}], {}, ":1: `positive` must be a text that is not blank, got None"),
         ([{"query": " ", "positive": "p"}], {}, ":1: `query` must be a text that is not blank, got ' '"),
-        (
-            [{"query": "q", "positive": "p", "negative": 7}],
-            {},
-            ":1: `negative` must be a text or a list of texts that are not blank, got 7",
-        ),
-        (
-            [{"query": "q", "positive": "p", "negative": ["n", "p"]}],
-            {},
-            ":1: the text of `positive` is also in `negative`: 'p'",
-        ),
+        ([{**PAIR, "negative": 7}], {}, ":1: `negative` must be a text or a list of texts that are not blank, got 7"),
+        ([{**PAIR, "negative": ["n", "p"]}], {}, ":1: the text of `positive` is also in `negative`: 'p'"),
         ([], {"split": "train"}, OF_DATASETS),
         ([], {"negatives": "bm25"}, OF_DATASETS),
     ],

@@ -12,12 +12,7 @@ from pyserini_compneg.expression import format_expression
 from pyserini_compneg.lab.training import train
 from pyserini_compneg.lab.training.config import ReaderSection, ReaderTrainConfig
 from pyserini_compneg.lab.training.judged_requests import JudgedRequest, request_score
-from pyserini_compneg.lab.training.tagged_requests import (
-    augmented,
-    distributed,
-    parse_request,
-    separators,
-)
+from pyserini_compneg.lab.training.tagged_requests import augmented, distributed, parse_request, separators
 from pyserini_compneg.reading import ModelReader, undivided
 from pyserini_compneg.reading.words import SHARED
 from pyserini_compneg.support.errors import InputError
@@ -55,10 +50,7 @@ def test_a_wrong_line_is_refused(line, said):
     [
         ("[S songs by] [W drake] [OR or] [W denny]", ["songs by drake", "or", "songs by denny"]),
         ("[W red][OR ,] [W white] [S sneakers], no [X Nike]", ["red sneakers", ",", "white sneakers", "Nike"]),
-        (
-            "no [X kit]: [S a] [W canoe] [OR or] [W raft] [S for two]",
-            ["kit", "a canoe for two", "or", "a raft for two"],
-        ),
+        ("no [X kit]: [S a] [W canoe] [OR or] [W raft] [S for 2]", ["kit", "a canoe for 2", "or", "a raft for 2"]),
         ("[W Drake] [OR or] [W Denny]", None),  # nothing is shared
         ("[S inns] which are [W old] [OR or] [W cheap]", None),  # other words stand between
         ("[S inns] [W old] [AND and] [W cheap]", None),  # conditions read badly so
@@ -160,11 +152,7 @@ RIGHT = JUDGED[0] | {"wanted_op": "single"}
         ("[W a]\n[X b]\n", RIGHT, "requests.txt:2: nothing is wanted; give at least one [W ...]"),
         ("", RIGHT, "requests.txt: no request in it"),
         ("[W a]\n", {"query": "a"}, "judged.jsonl:1: the key 'kind' is missing"),
-        (
-            "[W a]\n",
-            RIGHT | {"wanted_op": "OR"},
-            "judged.jsonl:1: wanted_op: expected 'single', 'or' or 'and', got 'OR'",
-        ),
+        ("[W a]\n", RIGHT | {"wanted_op": "OR"}, "judged.jsonl:1: wanted_op: expected 'single', 'or' or 'and', got "),
         ("[W a]\n", RIGHT | {"excluded": [3]}, "judged.jsonl:1: excluded[0]: expected a text, got 3"),
         ("[W a]\n", RIGHT | {"wanted": ["sea"]}, "judged.jsonl:1: 'sea' is not in the query"),
         (

@@ -12,7 +12,6 @@ from json_lines import write_jsonl
 from mini_sources import NEAR, Judged, Taught, Teacher, films, quest, summaries
 
 from pyserini_compneg.encode.bm25 import lucene_idf
-from pyserini_compneg.support.errors import InputError
 
 LEADS = [
     f"Film {number}\nFilm {number} is a {1930 + number % 25} American {('spy', 'war')[number % 2]} film."
@@ -121,17 +120,6 @@ def test_sources(data):
     texts, queries = films(str(data / "filmsets"), 0)
     for text, relevant in queries:
         assert relevant == {n for n, lead in enumerate(texts) if " spy " in lead and (text[0] == "s" or " 193" in lead)}
-
-
-def test_other_sources_are_refused(tmp_path):
-    for written in ("no JSON", "[]", '{"a": 1}'):
-        (tmp_path / "s.json").write_text(written)
-        with pytest.raises(InputError, match="s.json: is no file of summaries"):
-            summaries(tmp_path / "s.json")
-    with pytest.raises(InputError, match=r"has no documents.jsonl; name the folder of QUEST's evidence passages$"):
-        quest(tmp_path)
-    with pytest.raises(InputError, match="^the texts are 30; give more than 30$"):
-        Taught(LEADS[:30], ["spy films"], a_teacher(), 1)
 
 
 torch = pytest.importorskip("torch", reason="training runs on torch")

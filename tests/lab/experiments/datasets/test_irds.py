@@ -66,15 +66,6 @@ def test_the_folder_is_that_of_the_environment(folder, load, monkeypatch):
     assert len(queries) == 42
 
 
-def test_what_there_is_not(folder, load):
-    register(folder)
-    assert (
-        refusal(load, f"compneg/pairs-{folder.name}/test")
-        == f"{folder}/pairs-{folder.name}: no split 'test'; there are: dev"
-    )
-    assert refusal(load, "compneg/none/test") == f"{folder}/none: no such folder"
-
-
 def test_no_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("COMPNEG_DATASETS", raising=False)
     assert refusal(register) == "no folder of datasets; give one to register, or name it in COMPNEG_DATASETS"

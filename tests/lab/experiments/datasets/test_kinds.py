@@ -168,24 +168,15 @@ def test_nevir(tmp_path, files, splits):
 
 ROW, PLACE = '8-2,W1,a,b,"c\nc",d', "test_manual_final.json"
 NEVIR_HEADER = ",".join(COLUMNS)
+OUTSIDE = ": 1 of 2 queries are not in …/queries.jsonl, first '7'"
+TWICE = "the pair '8-2' is given twice, first at …/test.csv:2"
+WHITE = "'a b' has white space, which a TREC run cannot hold"
 FIELDS = "expected the fields id, q1, q2, doc1, doc2"
 POSITIONS = f"{PLACE}: query 0: expected [negative, positive], two positions in corpus.json from 0, as corpus_sub_index"
 WRONG = [
     # good files, the wrong one, its content, what is read of it, and the message
-    (
-        BEIR,
-        "qrels/test.tsv",
-        f"{HEADER}2\td2\t1\n7\td2\t1\n",
-        "topics",
-        ": 1 of 2 queries are not in …/queries.jsonl, first '7'",
-    ),
-    (
-        BEIR,
-        "qrels/test.tsv",
-        f"{HEADER}2\td2\t1\n7\td2\t1\n",
-        "qrels",
-        ": 1 of 2 queries are not in …/queries.jsonl, first '7'",
-    ),
+    (BEIR, "qrels/test.tsv", f"{HEADER}2\td2\t1\n7\td2\t1\n", "topics", OUTSIDE),
+    (BEIR, "qrels/test.tsv", f"{HEADER}2\td2\t1\n7\td2\t1\n", "qrels", OUTSIDE),
     (CISI, "CISI.QRY", "", "topics", ": no records; expected lines of `.I number`"),
     (CISI, "CISI.QRY", ".W\nbats\n", "topics", ":2: expected a line `.I number`, then `.W`, got 'bats'"),
     (CISI, "CISI.QRY", ".I 1\nbats\n", "topics", ":2: expected a line `.I number`, then `.W`, got 'bats'"),
@@ -210,32 +201,14 @@ WRONG = [
     (EXCLUIR, "corpus.json", '["a", 1]', "documents", ": document 1: expected a text, got a whole number"),
     (EXCLUIR, "corpus.json", '[\n"a",\nb]', "documents", ":3: not valid JSON: Expecting value at column 1"),
     (EXCLUIR, "corpus.json", "{}", "documents", ": expected a JSON list, got an object"),
-    (
-        {},
-        "test.csv",
-        f"{NEVIR_HEADER}\n{ROW}\n{ROW}",
-        "topics",
-        ":4: the pair '8-2' is given twice, first at …/test.csv:2",
-    ),
-    (
-        {},
-        "test.csv",
-        f"{NEVIR_HEADER}\n{ROW}\n9-1,W1,a, ,c,d",
-        "topics",
-        ":4: `q2` must be a text that is not blank, got ' '",
-    ),
+    ({}, "test.csv", f"{NEVIR_HEADER}\n{ROW}\n{ROW}", "topics", f":4: {TWICE}"),
+    ({}, "test.csv", f"{NEVIR_HEADER}\n9-1,W1,a, ,c,d", "topics", ":2: `q2` must be a text that is not blank, got ' '"),
     ({}, "test.csv", "id,q1,doc1\n8-2,a,c", "topics", f":2: no `q2`, `doc2`; {FIELDS}"),
     ({}, "test.csv", f"{NEVIR_HEADER}\n1,2", "topics", ":2: expected the 6 columns of the first line, found 2"),
     ({}, "test.csv", f'{NEVIR_HEADER}\n1,w,"a', "topics", ":2: broken CSV: unexpected end of data"),
     ({}, "test.csv", NEVIR_HEADER, "topics", ": no pairs"),
     ({}, "test.jsonl", [{"q1": "a"}], "topics", f":1: no `id`, `q2`, `doc1`, `doc2`; {FIELDS}"),
-    (
-        {},
-        "test.jsonl",
-        [{**PAIR, "id": "a b"}],
-        "topics",
-        ":1: the pair id 'a b' has white space, which a TREC run cannot hold",
-    ),
+    ({}, "test.jsonl", [{**PAIR, "id": "a b"}], "topics", f":1: the pair id {WHITE}"),
 ]
 
 

@@ -64,27 +64,22 @@ def test_a_broken_first_line_is_named_whatever_the_kind(tmp_path, content, messa
     assert refusal(open_dataset, tmp_path) == f"{tmp_path}/dev.jsonl:1: {message}"
 
 
+MISSING = "is missing, plain or gzip, which the kind"
+FILES = "train.jsonl, train_aug.jsonl, val.jsonl, dev.jsonl, test.jsonl, queries.jsonl"
+
+
 @pytest.mark.parametrize(
     ("kind", "files", "message"),
     [
-        ("quest", "dev.jsonl", "documents.jsonl is missing, plain or gzip, which the kind quest needs"),
-        (
-            "filmsets",
-            "documents.jsonl",
-            "no queries; the kind filmsets needs one of train.jsonl, train_aug.jsonl, val.jsonl, dev.jsonl, "
-            "test.jsonl, queries.jsonl, plain or gzip",
-        ),
+        ("quest", "dev.jsonl", f"documents.jsonl {MISSING} quest needs"),
+        ("filmsets", "documents.jsonl", f"no queries; the kind filmsets needs one of {FILES}, plain or gzip"),
         ("nevir", "", "no pairs; the kind nevir needs train, validation, val, dev, test, each .csv or .jsonl"),
-        ("excluir", "", "corpus.json is missing, plain or gzip, which the kind excluir needs"),
-        ("excluir", "queries.dev.jsonl", "corpus.jsonl is missing, plain or gzip, which the kind excluir needs"),
-        ("beir", "qrels.dev.tsv", "corpus.jsonl is missing, plain or gzip, which the kind beir needs"),
+        ("excluir", "", f"corpus.json {MISSING} excluir needs"),
+        ("excluir", "queries.dev.jsonl", f"corpus.jsonl {MISSING} excluir needs"),
+        ("beir", "qrels.dev.tsv", f"corpus.jsonl {MISSING} beir needs"),
         ("beir", "corpus.jsonl", "no judgements; the kind beir needs qrels/SPLIT.tsv or qrels.SPLIT.tsv"),
-        (
-            "beir",
-            "corpus.jsonl qrels.dev.tsv",
-            "queries.dev.jsonl or queries.jsonl is missing, plain or gzip, which the kind beir needs",
-        ),
-        ("cisi", "CISI.ALL CISI.QRY", "CISI.REL is missing, plain or gzip, which the kind cisi needs"),
+        ("beir", "corpus.jsonl qrels.dev.tsv", f"queries.dev.jsonl or queries.jsonl {MISSING} beir needs"),
+        ("cisi", "CISI.ALL CISI.QRY", f"CISI.REL {MISSING} cisi needs"),
     ],
 )
 def test_a_missing_file(tmp_path, kind, files, message):

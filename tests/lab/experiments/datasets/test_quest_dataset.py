@@ -13,14 +13,8 @@ NOT = "_ that are not _"
 def line(domain, template="_", **more):
     marked = {"_": "<mark>a</mark>", NOT: "<mark>a</mark> that are not <mark>b</mark>"}[template]
     metadata = {"template": template, "domain": domain, "fluency": [True], "evidence_ratings": {"Emu": []}}
-    return {
-        "query": f"{domain}?",
-        "docs": ["Fruit bat"],
-        "original_query": marked,
-        "scores": None,
-        "metadata": metadata,
-        **more,
-    }
+    about = {"query": f"{domain}?", "docs": ["Fruit bat"], "original_query": marked, "scores": None}
+    return {**about, "metadata": metadata, **more}
 
 
 def augmented(domain, template):
@@ -63,12 +57,7 @@ def test_the_non_compositional_subset_keeps_the_ids_of_its_file(quest):
 
 
 @pytest.mark.parametrize(
-    ("split", "qids"),
-    [
-        ("domain-train", ["train-1", "train-3", "test-1"]),
-        ("domain-train-nc", ["train-1", "test-1"]),
-        ("domain-test", ["train-2", "val-1", "test-2"]),
-    ],
+    ("split", "qids"), [("domain-train", ["train-1", "train-3", "test-1"]), ("domain-train-nc", ["train-1", "test-1"])]
 )
 def test_the_domain_split_is_over_all_files(quest, split, qids):
     dataset = open_dataset(quest)
@@ -77,13 +66,8 @@ def test_the_domain_split_is_over_all_files(quest, split, qids):
 
 
 def test_augmented_queries_have_no_marks_and_are_taken_once(quest):
-    write_jsonl(
-        quest / "train_aug.jsonl",
-        line("films"),
-        augmented("books", "_"),
-        augmented("books", None),
-        augmented("films", NOT),
-    )
+    queries = line("films"), augmented("books", "_"), augmented("books", None), augmented("films", NOT)
+    write_jsonl(quest / "train_aug.jsonl", *queries)
     dataset = open_dataset(quest)
     assert dataset.topics("train_aug")[1] == Topic(
         "2", "books?", Atom("books?"), group="_", metadata={"domain": "books"}
@@ -94,18 +78,8 @@ def test_augmented_queries_have_no_marks_and_are_taken_once(quest):
     ]
 
 
-def test_files_with_query_ids_are_filmsets(tmp_path):
-    write_jsonl(tmp_path / "documents.jsonl", {"docid": "Emu", "title": "Emu", "text": "A bird."})
-    write_jsonl(tmp_path / "dev.jsonl", line("films", qid="dev-7"))
-    dataset = open_dataset(tmp_path)
-    assert (dataset.kind, dataset.splits) == ("filmsets", ("dev",))
-    assert [topic.qid for topic in dataset.topics("dev")] == ["dev-7"]
-
-
 def test_a_split_without_queries(quest):
     (quest / "train.jsonl").unlink()
     write_jsonl(quest / "test.jsonl", line("plants"))
-    assert (
-        refusal(open_dataset(quest).topics, "domain-train")
-        == f"{quest}/val.jsonl, {quest}/test.jsonl: no query that belongs to this split"
-    )
+    said = f"{quest}/val.jsonl, {quest}/test.jsonl: no query that belongs to this split"
+    assert refusal(open_dataset(quest).topics, "domain-train") == said
