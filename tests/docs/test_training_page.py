@@ -17,7 +17,6 @@ from pyserini_compneg.lab.training.config import (
     SourceConfig,
     TeacherConfig,
     TrainingConfig,
-    recipe_names,
 )
 
 PAGE = (Path(pyserini_compneg.lab.training.__file__).parents[3] / "docs" / "training.md").read_text(encoding="utf-8")
@@ -52,13 +51,3 @@ def test_six_lines_are_enough(tmp_path, request, monkeypatch, caplog):
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
     assert "licence of its author: 6 examples, 6 of them with hard negatives (its own)\n" in card
     assert any(message.startswith("training: 2 of 2 steps in ") for message in caplog.messages)
-
-
-def test_every_recipe_is_in_the_table():
-    rows = [line for line in PAGE.splitlines() if line.startswith("| `") and line.count("|") == 4 and "`table" in line]
-    rows += [line for line in PAGE.splitlines() if line.startswith(("| `filmsets-", "| `nevir-split-", "| `excluir-"))]
-    named = set(re.findall(r"`((?:table\d|filmsets|nevir-split|excluir)-[\w-]+)`", "\n".join(rows)))
-    suffixes = re.findall(r"`-([\w]+)`", "\n".join(rows))
-    named |= {f"filmsets-full-{suffix}" for suffix in suffixes}
-    named |= set(re.findall(r"compneg\.train (reader) ", PAGE))
-    assert named == set(recipe_names())

@@ -10,41 +10,10 @@ _TWICE = "@@twice@@"
 DEEP = 10**5
 NUMBERS = ["0", "-1", "1.5", "-0.0", "1e400", "1e-400", "9" * 5000, "2147483648", "9223372036854775808", "1e308"]
 TEXTS = [
-    *(
-        "",
-        " ",
-        "١",
-        "1_000",
-        "0x10",
-        "nan",
-        "-inf",
-        "+7",
-        "1e400",
-        "None",
-        "true",
-        "no",
-        "=",
-        "..",
-        "/",
-        "~",
-        "*",
-        "%s",
-    ),
-    *(
-        "\x1b[31m",
-        "a\nb",
-        "a\r\nb",
-        "\u202eb",
-        "\u2066b",
-        "\u2028b",
-        "\x85b",
-        "\x00",
-        "\x7f",
-        "\ufeffa",
-        "a\tb",
-        "\u3000",
-    ),
-    *("x" * 10**5, "(" * 2000, "[" * 2000, '"', "'", "\\", "{}", "{0}", "$name", "a∩b", "¬a", "\ud800", "é" * 300),
+    *["", " ", "١", "1_000", "0x10", "nan", "-inf", "+7", "1e400", "None", "true", "no", "=", "..", "/", "~", "*"],
+    *["%s", "\x1b[31m", "a\nb", "a\r\nb", "\u202eb", "\u2066b", "\u2028b", "\x85b", "\x00", "\x7f", "\ufeffa", "a\tb"],
+    *["\u3000", "x" * 10**5, "(" * 2000, "[" * 2000, '"', "'", "\\", "{}", "{0}", "$name", "a∩b", "¬a", "\ud800"],
+    "é" * 300,
 ]
 JSON_VALUES = [
     *("null", "true", "false", "[]", "{}", "[null]", '{"a": null}', "NaN", "Infinity", "-Infinity", *NUMBERS),
@@ -52,17 +21,10 @@ JSON_VALUES = [
     *(json.dumps(text) for text in TEXTS),
 ]
 YAML_VALUES = [
-    *(
-        "!!int ''",
-        "!!bool maybe",
-        "!!timestamp nope",
-        "!!binary x",
-        "!!float x",
-        "!!set {a}",
-        "!!python/name:os.system",
-    ),
-    *("!!omap [a]", "!!pairs [a]", "!!str [a]", "!x y", "&a [*a]", "*nothing", "yes", "no", "~", ".nan", ".inf", "0o7"),
-    *("1:30", "2020-12-31", "<<", "|", ">", "? a", "- a", "%", "@", "`", "[*x, *x]", "{<<: [1]}", "{<<: {a: 1}}"),
+    *["!!int ''", "!!bool maybe", "!!timestamp nope", "!!binary x", "!!float x", "!!set {a}"],
+    *["!!python/name:os.system", "!!omap [a]", "!!pairs [a]", "!!str [a]", "!x y", "&a [*a]", "*nothing", "yes", "no"],
+    *["~", ".nan", ".inf", "0o7", "1:30", "2020-12-31", "<<", "|", ">", "? a", "- a", "%", "@", "`", "[*x, *x]"],
+    *["{<<: [1]}", "{<<: {a: 1}}"],
 ]
 COLUMNS = [*NUMBERS, *TEXTS, "a b", "1\t2"]
 
@@ -123,11 +85,8 @@ def _columns(random, text):
     for _ in range(random.choice([1, 1, 2])):
         place = random.randrange(len(parts))
         change = random.choice(["replace", "replace", "drop", "twice"])
-        parts[place : place + 1] = {
-            "replace": [random.choice(COLUMNS)],
-            "drop": [],
-            "twice": parts[place : place + 1] * 2,
-        }[change] or [""]
+        one = parts[place : place + 1]
+        parts[place : place + 1] = {"replace": [random.choice(COLUMNS)], "drop": [""], "twice": one * 2}[change]
     return "".join(parts)
 
 
