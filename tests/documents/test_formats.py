@@ -83,7 +83,7 @@ def test_an_index_of_a_format(tmp_path, name, caplog):
     path = write(tmp_path / name, FILES[name])
     build_index(path, tmp_path / "index", store_raw=True, filter_fields=["year"], existing="overwrite")
     said = f"{path}: {name[2:]} with the fields id, title, text, year"
-    assert [record.getMessage() for record in caplog.records].count(said) == 1
+    assert caplog.messages.count(said) == 1
     with ImpactReader(tmp_path / "index") as reader:
         raw = {docid: json.loads(reader.raw(docid)) for docid in ("007", "d3")}
     assert raw == {"007": DOCUMENTS[0] | ({"year": 1999} if name == "e.csv" else {}), "d3": DOCUMENTS[2]}

@@ -37,9 +37,8 @@ def test_a_document_by_hand(text, parameters, expected):
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"k1": -1.0}, "k1 must be a finite number, 0 or more, got -1.0"),
-        ({"k1": math.nan}, "k1 must be a finite number, 0 or more, got nan"),
-        ({"b": 1.5}, "b must be a number from 0 to 1, got 1.5"),
+        ({"k1": -1}, "k1 must be a finite number, 0 or more, got -1"),
+        ({"b": 2}, "b must be a number from 0 to 1, got 2"),
     ],
 )
 def test_parameters_out_of_range(parameters, said):
@@ -51,31 +50,26 @@ def stock_index(folder, vectors):
     return write_index(folder, {str(number): vector for number, vector in enumerate(vectors)})
 
 
+NAME_IT = "name the model that made it as --encoder"
+
+
 @pytest.mark.parametrize(
     ("vector", "said"),
     [
         ({"time": 80, "bird": 9}, None),  # and in a few documents "and", the stem of "ands"
-        (
-            {"time": 80, "##ing": 9},
-            " does not look like an index of bm25: it has the term '##ing', which Lucene's English analysis never "
-            "gives; name the model that made it as --encoder",
-        ),
-        (
-            {"Zeit": 80},
-            " does not look like an index of bm25: it has none of 12 common English terms, such as 'time'; name the "
-            "model that made it as --encoder",
-        ),
+        ({"time": 80, "##ing": 9}, f"it has the term '##ing', which Lucene's English analysis never gives; {NAME_IT}"),
+        ({"Zeit": 80}, f"it has none of 12 common English terms, such as 'time'; {NAME_IT}"),
         (
             {"time": 1},
-            " does not look like an index of bm25: it has term frequencies, not impacts; build an index of the texts "
-            "with python -m pyserini_compneg.index",
+            "it has term frequencies, not impacts; build an index of the texts with python -m pyserini_compneg.index",
         ),
     ],
 )
 def test_an_index_that_looks_like_anothers_is_warned_of(tmp_path, caplog, vector, said):
     with ImpactReader(stock_index(tmp_path / "index", [vector] * 100 + [{"and": 9}] * 3)) as reader:
         query_encoder("bm25", reader)
-    assert [record.getMessage() for record in caplog.records] == ([f"{tmp_path / 'index'}{said}"] if said else [])
+    start = f"{tmp_path / 'index'} does not look like an index of bm25: "
+    assert caplog.messages == ([start + said] if said else [])
 
 
 def test_a_query_by_hand(tmp_path):

@@ -38,23 +38,23 @@ def test_gzip_the_models_name_and_a_vector_that_is_changed(tmp_path):
     assert (encoder.name, encoder.encode_batch(["a"])[0]) == ("splade", {"x": 1.0})
 
 
+A = {"text": "a", "vector": {"x": 1}}
+ATOM = '{"text": an atom, "vector": {term: weight}}'
+
+
 @pytest.mark.parametrize(
     ("lines", "error", "said"),
     [
-        ([""], InputError, ': no atoms; expected lines of {"text": an atom, "vector": {term: weight}}'),
+        ([""], InputError, f": no atoms; expected lines of {ATOM}"),
         (['{"text": '], InputError, ":1: not valid JSON: Expecting value at column 10"),
-        ([{"vector": {}}], EncodingError, ':1: expected {"text": an atom, "vector": {term: weight}}'),
-        ([{"text": 7, "vector": {}}], EncodingError, ':1: expected {"text": an atom, "vector": {term: weight}}'),
-        ([{"text": "a"}], EncodingError, ':1: expected {"text": an atom, "vector": {term: weight}}'),
-        ([{"text": "a", "vector": [1]}], EncodingError, ':1: expected {"text": an atom, "vector": {term: weight}}'),
-        ([{"text": "a", "vector": {"": 1}}], EncodingError, ":1: a term must be a non-empty text, got ''"),
-        (
-            [{"text": "a", "vector": {"x": 1}}, {"text": "b", "vector": {}}, {"text": "a", "vector": {"x": 2}}],
-            EncodingError,
-            ":3: 'a' has another vector on an earlier line",
+        *(
+            ([line], EncodingError, f":1: expected {ATOM}")
+            for line in ({"vector": {}}, {"text": 7, "vector": {}}, {"text": "a"}, {"text": "a", "vector": [1]})
         ),
+        ([{"text": "a", "vector": {"": 1}}], EncodingError, ":1: a term must be a non-empty text, got ''"),
+        ([A, {**A, "vector": {"x": 2}}], EncodingError, ":2: 'a' has another vector on an earlier line"),
         (
-            [{"text": "a", "vector": {}, "encoder": "m1"}, {"text": "b", "vector": {}, "encoder": "m2"}],
+            [{**A, "encoder": "m1"}, {**A, "text": "b", "encoder": "m2"}],
             EncodingError,
             ":2: the vector is of 'm2', those before it are of 'm1'",
         ),
@@ -110,9 +110,7 @@ def test_queries_of_another_encoder(reader, tmp_path, caplog):
     assert refused("bm25", reader) == other("unicoil", "bm25")
     assert refused(str(atoms), reader) == other("unicoil", "splade")
     assert isinstance(query_encoder(str(unnamed), reader), CachedQueryEncoder)
-    assert [record.getMessage() for record in caplog.records] == [
-        f'{unnamed} does not say its "encoder"; taking it for unicoil, as the index is'
-    ]
+    assert caplog.messages == [f'{unnamed} does not say its "encoder"; taking it for unicoil, as the index is']
     reader.manifest = Manifest("splade")
     assert query_encoder(str(atoms), reader).name == "splade"
     reader.manifest = Manifest("bm25")
@@ -192,7 +190,7 @@ def test_a_damaged_file_is_said_once(place, caplog, said):
     for _ in range(2):
         assert cache.get(list(VECTORS)) == {}
         cache.put(VECTORS)
-    assert [record.getMessage() for record in caplog.records] == [
+    assert caplog.messages == [
         f"{place}: not used as a cache: {said}; delete it, or name another place in COMPNEG_CACHE"
     ]
 

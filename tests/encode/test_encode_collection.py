@@ -63,35 +63,9 @@ def test_fields_that_are_not_encoded_are_said_unless_they_were_chosen(tmp_path, 
     ]
 
 
-def test_documents_without_a_text_have_no_terms(tmp_path):
-    path = write_jsonl(
-        tmp_path / "c.jsonl", {"id": "a", "contents": ""}, {"id": "b", "contents": "spy"}, {"id": "c", "contents": " "}
-    )
-    assert [record["vector"] for record in records(encode(path, tmp_path / "out"))] == [{}, {"spy": 1.0}, {}]
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("{", "not valid JSON: Expecting property name enclosed in double quotes at column 2"),
-        (
-            '{"id": "x", "vector": {"a": 1}}',
-            "only a `vector`, where texts are encoded; give the model that made it as --encoder",
-        ),
-    ],
-)
-def test_bad_documents(tmp_path, line, said):
-    path = write_jsonl(tmp_path / "c.jsonl", {"id": "a", "contents": "spy"}, line)
-    assert refusal(encode, path, tmp_path / "out") == f"{path}:2: {said}"
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize(
     ("content", "shard", "where"),
-    [
-        ("", {}, ""),
-        ('{"id": "a", "contents": "x"}', {"shard_id": 1, "shard_num": 2}, " in shard 1 of 2"),
-    ],
+    [("", {}, ""), ('{"id": "a", "contents": "x"}', {"shard_id": 1, "shard_num": 2}, " in shard 1 of 2")],
 )
 def test_a_shard_without_documents_leaves_nothing(tmp_path, content, shard, where, caplog):
     (tmp_path / "c.jsonl").write_text(content)

@@ -203,13 +203,9 @@ def test_pruning_by_hand():
         ({"backend": "tf"}, "backend must be one of onnx, torch, got 'tf'"),
         ({"precision": "fp8"}, "precision must be one of fp32, int8, fp16, got 'fp8'"),
         ({"device": "tpu"}, "device must be one of cpu, cuda, got 'tpu'"),
-        (
-            {"backend": "torch", "precision": "int8"},
-            "int8 is for the onnx backend on a processor; choose fp32, or fp16 on a GPU",
-        ),
-        (
-            {"device": "cuda", "precision": "int8"},
-            "int8 is for the onnx backend on a processor; choose fp32, or fp16 on a GPU",
+        *(
+            ({"precision": "int8", **one}, "int8 is for the onnx backend on a processor; choose fp32, or fp16 on a GPU")
+            for one in ({"backend": "torch"}, {"device": "cuda"})
         ),
         ({"precision": "fp16"}, "fp16 is for GPUs; choose --device cuda, or int8 on a processor"),
     ],

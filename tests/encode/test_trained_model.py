@@ -4,9 +4,7 @@ import pytest
 from json_lines import write_jsonl
 
 from pyserini_compneg import SignedImpactSearcher, build_index
-from pyserini_compneg.encode.export import exported_folder, read_report
-from pyserini_compneg.encode.models import ModelOptions, read_checkpoint
-from pyserini_compneg.encode.models.onnx_model import MODEL_FILE
+from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.eval.measures import evaluate, mean, parse_measures
 from pyserini_compneg.eval.qrels import read_qrels
 from pyserini_compneg.expression import Atom
@@ -46,19 +44,3 @@ def test_int8_ranks_as_fp32_does(rankings, qrels):
     assert abs(int8 - fp32) < 0.01
     shares = [len(best.keys() & rankings["int8"][qid].keys()) / len(best) for qid, best in rankings["fp32"].items()]
     assert sum(shares) / len(shares) > 0.95
-
-
-def test_int8_takes_an_eighth_of_the_bytes(splade_tiny, rankings):
-    """Embeddings and the decoder that is tied to them are one table; in fp32 it is stored twice."""
-    onnx = pytest.importorskip("onnx")
-    side = read_checkpoint(splade_tiny).document
-    fp32, int8 = (read_report(exported_folder(side, precision)) for precision in rankings)
-    assert fp32["largest_difference"] <= 1e-4
-    assert int8["mean_cosine"] > 0.995
-    assert int8["bytes"] < fp32["bytes"] / 6
-    matrices = [
-        entry
-        for entry in onnx.load(exported_folder(side, "int8") / MODEL_FILE).graph.initializer
-        if len(entry.dims) == 2 and int8["width"] in entry.dims
-    ]
-    assert [entry.name.rpartition(".")[2] for entry in matrices] == ["weight_int8"]

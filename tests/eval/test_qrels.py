@@ -35,10 +35,8 @@ def test_groups(write):
         {"id": "b", "metadata": {"template": "_ or _"}},
     )
     assert read_groups(path, "template") == {"1": "_", "b": "_ or _"}
-    assert (
-        refusal(read_groups, path, "domain", error=InputError)
-        == f"{path}:2: no text `metadata.domain` to group by; there are: template"
-    )
+    said = f"{path}:2: no text `metadata.domain` to group by; there are: template"
+    assert refusal(read_groups, path, "domain", error=InputError) == said
 
 
 def test_groups_twice(write):

@@ -23,6 +23,7 @@ DOCUMENTS = {
 }
 ATOMS = {"A": {"a": 1.0, "c": 0.123}, "B": {"b": 0.5, "a": 0.25}, "C": {"c": 2.0}, "every": {"x": 1.0, "b": 1.0}}
 VECTORS = Operators(union="maxpool", intersection="addition")
+SUMS = "Operators(intersection='maxpool')"
 QUERIES = ["A", "A OR B", "A AND C", "A NOT B", "(A OR B) AND C NOT every"]
 
 
@@ -73,11 +74,7 @@ def test_whole_weights(encoder):
     ("text", "said"),
     [
         ("A NOT B", "a damped score; "),
-        (
-            "A AND B",
-            "a product; give cpt='materialised' for an index that holds pairs, or Operators(intersection='maxpool'); "
-            "or ",
-        ),
+        ("A AND B", f"a product; give cpt='materialised' for an index that holds pairs, or {SUMS}; or "),
         ("A OR B", "a maximum; give Operators(union='maxpool'); or "),
     ],
 )

@@ -21,10 +21,7 @@ def meaning(line):
         ("[W spy films] but not [X comedies]", "spy films NOT comedies"),
         ("[W cars] without [X diesel] [OR or] [X gas]", "cars NOT (diesel OR gas)"),
         ("[W French] [OR or] [W Italian] [S comedies]", "French comedies OR Italian comedies"),
-        (
-            "[S hotels] with [W a pool] [AND and] [W parking], no [X hostels]",
-            "hotels a pool AND hotels parking NOT hostels",
-        ),
+        ("[S inns] with [W a pool] [AND and] [W parking], no [X hostels]", "inns a pool AND inns parking NOT hostels"),
         ("[S films starring] [W Depp] [OR or] [W films starring Penn]", "films starring Depp OR films starring Penn"),
         ("[W a] [OR or] [W b] [AND and] [W c] [OR or] [W d]", "(a OR b) AND (c OR d)"),
         ("[W vans] other than [X Ford] [W with six seats]", "vans with six seats NOT Ford"),

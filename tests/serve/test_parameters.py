@@ -91,6 +91,8 @@ def costs(count, parts, most):
 
 
 VECTOR, FILTER = {"vector": {"a": 1}}, {"filter": {"id": "a"}}
+VECTORS = costs(3, "vectors and filters", 2)
+PAIRS = {"expression": {"intersection": ["spy"] * 256}, "intersection": "cpt-pairs", "cpt_terms": 1000}
 SMALL = Limits(atoms=3, vectors=2, terms=4, body_bytes=500)
 
 
@@ -101,23 +103,15 @@ SMALL = Limits(atoms=3, vectors=2, terms=4, body_bytes=500)
         (SMALL, {"expression": {"union": ["a", "b", {"difference": ["c", "d"]}]}}, costs(4, "atoms", 3)),
         (SMALL, {"vector": dict.fromkeys("abcde", 1)}, costs(5, "terms", 4)),
         (SMALL, {"query_tokens": dict.fromkeys("abcde", 1)}, costs(5, "terms", 4)),
-        (SMALL, {"score": {"max": [VECTOR] * 3}}, costs(3, "vectors and filters", 2)),
-        (
-            SMALL,
-            {"score": {"excluding": VECTOR, "excluded": [FILTER] * 2, "above": [0, 0]}},
-            costs(3, "vectors and filters", 2),
-        ),
-        (SMALL, {"score": {"excluding": VECTOR, "required": [VECTOR] * 2}}, costs(3, "vectors and filters", 2)),
+        (SMALL, {"score": {"max": [VECTOR] * 3}}, VECTORS),
+        (SMALL, {"score": {"excluding": VECTOR, "excluded": [FILTER] * 2, "above": [0, 0]}}, VECTORS),
+        (SMALL, {"score": {"excluding": VECTOR, "required": [VECTOR] * 2}}, VECTORS),
         (SMALL, {"query": "spy OR war OR western"}, None),
         (SMALL, {"score": {"max": [{"vector": {"a": 1, "b": 1}}, {"vector": {"c": 1, "d": 1}}]}}, None),
         (SMALL, {"query": "a" * 500}, "The body has more than 500 bytes"),
         (Limits(), {"expression": {"union": ["spy"] * 20_000}}, costs(20_000, "atoms", 256)),
         (Limits(), {"expression": {"union": ["spy " * 2000, "no"]}}, costs(8001, "characters in its atoms", 8000)),
-        (
-            Limits(),
-            {"expression": {"intersection": ["spy"] * 256}, "intersection": "cpt-pairs", "cpt_terms": 1000},
-            costs(256_000, "atoms and cpt_terms, multiplied,", 15_360),
-        ),
+        (Limits(), PAIRS, costs(256_000, "atoms and cpt_terms, multiplied,", 15_360)),
         (Limits(), {"vector": {f"term{number}": 1 for number in range(3000)}}, None),
     ],
 )
@@ -129,14 +123,14 @@ def test_the_cost_of_a_query_is_bounded(films, limits, body, said):
             assert client.get("/v1/films/compose", params=body).is_success == (said is None)
 
 
+ONE_OF = "give one of query, expression, vector, score, query_tokens"
+
+
 @pytest.mark.parametrize(
     ("body", "error"),
     [
-        ({}, "body: give one of query, expression, vector, score, query_tokens, got none"),
-        (
-            {"query": "a", "vector": {"a": 1}},
-            "body: give one of query, expression, vector, score, query_tokens, got query and vector",
-        ),
+        ({}, f"body: {ONE_OF}, got none"),
+        ({"query": "a", "vector": {"a": 1}}, f"body: {ONE_OF}, got query and vector"),
         ({"query": "a", "hit": 3}, "body: unknown key 'hit'; did you mean hits?"),
         ({"query": 7}, "body: query: expected a text, got 7"),
         ({"vector": {"a": "1"}}, "vector: $.vector: the weight of 'a' must be a finite number, got '1'"),

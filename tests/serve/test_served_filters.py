@@ -42,15 +42,13 @@ def ranking(answer):
     return [(candidate["docid"], candidate["score"]) for candidate in answer["candidates"]]
 
 
+LATE = {"d2", "d3"}
+
+
 @pytest.mark.parametrize(
     ("conditions", "fields", "found"),
     [
-        (["genre=comedy"], {"genre": "comedy"}, {"d1", "d3"}),
-        (
-            ["year=1960..1969", "genre=comedy", "genre=drama"],
-            {"year": "1960..1969", "genre": ["comedy", "drama"]},
-            {"d2", "d3"},
-        ),
+        (["year=1960..", "genre=drama", "genre=comedy"], {"year": "1960..", "genre": ["drama", "comedy"]}, LATE),
         (["genre=science fiction"], {"genre": ["science fiction"]}, {"d2"}),
         (["year=1971"], {"year": 1971}, {"d4"}),
         (["id=d1", "id=d2"], {"id": ["d1", "d2"]}, {"d1", "d2"}),
@@ -97,11 +95,6 @@ def test_exclusion(client, searcher, exclusion):
     for answer in (client.get(url, params=parameters).json(), client.post(url, json=parameters).json()):
         assert ranking(answer) == expected
         assert answer["query"]["operators"]["exclusion"] == exclusion
-
-
-def test_a_condition_after_not_excludes(client):
-    found = client.get("/v1/films/search", params={"query": "spy NOT! genre=comedy"}).json()
-    assert {docid for docid, _ in ranking(found)} == {"d2", "d4"}
 
 
 OBJECTS = [{}, {"genre": None}, {"genre": {"a": 1}}, {"genre": [["a"]]}, {"genre": ""}, {"title": "x"}]

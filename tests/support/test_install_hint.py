@@ -51,10 +51,3 @@ def test_a_checkout_that_is_not_installed(monkeypatch):
 
     monkeypatch.setattr(metadata, "requires", requires)
     assert install_hint("ray") == "pip install -e '.[ray]' in the checkout"
-
-
-def test_all_hints_are_made_here():
-    """A name with an extra would be asked of an index, which does not offer this package."""
-    files = [*(ROOT / "pyserini_compneg").rglob("*.py"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
-    found = [str(path) for path in files if re.search(r"pip install \S*pyserini_compneg", path.read_text("utf-8"))]
-    assert not found

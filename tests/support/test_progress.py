@@ -52,7 +52,7 @@ def test_the_lines_of_a_log(caplog, clock, unit, total, done, lines):
         bar.update(20)
         clock[0] += 9
         bar.update(2380)
-    assert [record.getMessage() for record in caplog.records] == lines
+    assert caplog.messages == lines
     assert caplog.records[0].progress == {
         **{"work": "encoding", "done": done + 620, "total": total, "unit": unit.strip(), "done_before": done},
         **{"seconds": 31.0, "per_second": 20.0},
@@ -67,7 +67,7 @@ def test_a_summary_is_for_what_is_done(caplog, clock):
         assert bar.n == 5
     with pytest.raises(KeyboardInterrupt), progress(None, None, " docs", "indexing", summary=True):
         raise KeyboardInterrupt
-    assert [record.getMessage() for record in caplog.records] == ["indexing: 5 docs in 0:00:02, 2.5 a second"]
+    assert caplog.messages == ["indexing: 5 docs in 0:00:02, 2.5 a second"]
 
 
 def test_shown_on_standard_error_of_a_terminal(capsys, monkeypatch):

@@ -32,10 +32,7 @@ VECTORS = st.dictionaries(st.sampled_from("abcdef"), st.integers(-9, 9).filter(b
         ),
         *(({term: 1.0}, f"a term must be a non-empty text, got {term!r}") for term in ("", 3)),
         *(
-            (
-                {"a": 1.0, term: 1.0},
-                f"the term {term!r} has white space, so no index holds it; weigh its words one by one",
-            )
+            ({"a": 1.0, term: 1.0}, f"the term {term!r} has {SPACE}")
             for term in map("spy{}film".format, " \t\n\r\x1f\u2003\u2028\u3000")
         ),
     ],

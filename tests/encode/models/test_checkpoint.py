@@ -108,7 +108,7 @@ def test_opensearchs_weights_of_query_tokens(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "first", ["sentence_transformers.models.Transformer", "sentence_transformers.sparse_encoder.models.MLMTransformer"]
+    "first", ["sentence_transformers.models.Transformer", "x.sparse_encoder.models.MLMTransformer"]
 )
 def test_a_sparse_encoder(tmp_path, first):
     folder = splade(tmp_path, first, activation_function="snrelu", pooling_strategy="absmax", epsilon=0.25)
@@ -159,6 +159,7 @@ def test_a_lexical_route(tmp_path):
 NO_TERMS = "does not give weights of terms"
 NO_HEAD = "has no masked-language-model head, so it weighs no terms; name a SPLADE-like model"
 POOLING_FILE = "1_SpladePooling/config.json"
+POOL = ("x.SpladePooling", "")
 SPLADE = (("x.Transformer", ""), ("x.SpladePooling", "1_SpladePooling"))
 
 
@@ -172,9 +173,6 @@ NOT_MODELS = {
         folder, MLM | {"num_hidden_layers": -1}
     ),
     "config.json: `n_heads` must be a number, got '2'": lambda folder: masked_lm(folder, MLM | {"n_heads": "2"}),
-    "sentence_bert_config.json: `max_seq_length` must be a number, got '64'": lambda folder: masked_lm(
-        folder, sentence_bert_config={"max_seq_length": "64"}
-    ),
     "needs code of its own (config.json has `auto_map`), which is never run here": lambda folder: masked_lm(
         folder, MLM | {"auto_map": {"AutoModel": "x.py"}}
     ),
@@ -183,17 +181,11 @@ NOT_MODELS = {
         lambda folder: modules(folder, ("x.Transformer", ""), ("x.Pooling", "1_Pooling"))
     ),
     f"a model of no modules {NO_TERMS}; expected a masked language model and SpladePooling": modules,
-    f"a model with Dense after SpladePooling {NO_TERMS}": lambda folder: modules(
-        splade(folder), *SPLADE, ("x.Dense", "2")
-    ),
+    f"a model with D after SpladePooling {NO_TERMS}": lambda folder: modules(splade(folder), *SPLADE, ("x.D", "2")),
     f"{POOLING_FILE}: relu is pooled by max or sum, got 'mean'": lambda folder: splade(folder, pooling_strategy="mean"),
     f"{POOLING_FILE}: epsilon must be a number, got 'x'": lambda folder: splade(folder, epsilon="x"),
-    "its part 'a/../../b' lies outside its folder": lambda folder: modules(
-        folder, ("x.Transformer", "a/../../b"), ("x.SpladePooling", "")
-    ),
-    "its part '/etc' lies outside its folder": lambda folder: modules(
-        folder, ("x.Transformer", "/etc"), ("x.SpladePooling", "")
-    ),
+    "its part 'a/../../b' lies outside its folder": lambda at: modules(at, ("x.Transformer", "a/../../b"), POOL),
+    "its part '/etc' lies outside its folder": lambda folder: modules(folder, ("x.Transformer", "/etc"), POOL),
 }
 
 

@@ -1,7 +1,6 @@
 """Names of the hub, offline and against a server of this machine that answers as the hub does."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 from hub_server import COMMIT, hub_server
 from refusals import refusal
 
-from pyserini_compneg.encode.models import model_folder, read_checkpoint
+from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.support.errors import DownloadError, EncodingError, install_hint
 
 pytest.importorskip("huggingface_hub", reason="models come from the hub by huggingface_hub")
@@ -168,19 +167,3 @@ def test_no_hub(ask, tmp_path):
         "); name a folder, or download it where there is a network (hf download owner/m) and copy the cache"
     )
     assert "\n" not in said
-
-
-def test_a_model_of_the_hub_is_read(checkpoints, ask, hub):
-    hub.add("owner/router", checkpoints.router)
-    assert read_checkpoint(Path(ask("owner/router"))).query.weights.is_file()
-
-
-def test_a_cache_that_others_filled_is_completed(ask):
-    """transformers, for one, downloads less than what says how a model is to be used."""
-    shutil.rmtree(Path(os.environ["COMPNEG_CACHE"]) / "hub", ignore_errors=True)
-    less = "import sys\nfrom huggingface_hub import hf_hub_download as load\n"
-    less += "print([load(sys.argv[1], name) for name in ('config.json', 'model.safetensors')][0])"
-    folder = Path(ask("owner/m", script=less)).parent
-    assert files(folder) == {"config.json", "model.safetensors"}
-    assert ask("owner/m") == str(folder)
-    assert {"1_SpladePooling/config.json", "tokenizer.json"} <= files(folder)
