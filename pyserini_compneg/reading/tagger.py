@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,8 @@ from pyserini_compneg.reading.decomposition import Span
 from pyserini_compneg.reading.words import TAGS
 from pyserini_compneg.support.errors import QueryError, in_one_line, install_hint
 from pyserini_compneg.support.files import reason_of
-from pyserini_compneg.support.json_objects import parse_json_object
 from pyserini_compneg.support.onnx_sessions import import_onnxruntime, open_session, processors
+from pyserini_compneg.support.schema import entry, read_schema
 
 SETTINGS_FILE, MODEL_FILE, TOKENIZER_FILE = "reader.json", "model.onnx", "tokenizer.json"
 FORMAT_VERSION = 1
@@ -41,13 +42,13 @@ class Tagger:
     """
 
     def __init__(self, folder: Path) -> None:
-        settings = read_settings(folder)
-        self.chain = Chain.of(settings["transitions"])
-        self.slope, self.offset = settings["calibration"]
-        self.threshold: float = settings["threshold"]
-        self.separators = frozenset[str](settings["separators"])
-        self.unasked = frozenset[str](settings["unasked"])
-        self.max_tokens: int = settings["max_tokens"]
+        settings = _read_settings(folder)
+        self.chain = Chain.of(settings.transitions)
+        self.slope, self.offset = settings.calibration
+        self.threshold = settings.threshold
+        self.separators = frozenset(settings.separators)
+        self.unasked = frozenset(settings.unasked)
+        self.max_tokens = settings.max_tokens
         self._tokenizer, self._session = _loaded(folder)
 
     def emissions(self, texts: Sequence[str], words: Sequence[Sequence[Span]]) -> list[NDArray[np.float64] | None]:
@@ -99,30 +100,40 @@ def is_capital(text: str, words: Sequence[Span], offsets: Sequence[Span]) -> lis
     return [int(end > start and start in inside) for start, end in offsets]
 
 
-def read_settings(folder: Path) -> dict[str, Any]:
+def _are_numbers(values: Sequence[Any], count: int) -> bool:
+    return len(values) == count and all(abs(value) <= _LARGEST for value in values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """The content of ``reader.json``, beside ``format_version``."""
+
+    format_version: int
+    separators: tuple[str, ...]
+    unasked: tuple[str, ...]
+    sha256: Mapping[str, str]
+    tags: tuple[str, ...] = entry(lambda tags: tags == list(TAGS))
+    transitions: tuple[tuple[float, ...], ...] = entry(
+        lambda rows: len(rows) == len(TAGS) and all(_are_numbers(row, len(TAGS)) for row in rows)
+    )
+    calibration: tuple[float, ...] = entry(lambda values: _are_numbers(values, 2))
+    threshold: float = entry(lambda value: 0 <= value <= 1)
+    max_tokens: int = entry(lambda count: 3 <= count <= _MOST_TOKENS)
+
+
+def _read_settings(folder: Path) -> _Settings:
     """Reads and checks ``reader.json``. The other two files must be the files for which it was written."""
     path = folder / SETTINGS_FILE
     try:
-        settings = parse_json_object(path.read_text(encoding="utf-8"), str(path), QueryError)
-    except UnicodeDecodeError:
-        raise QueryError("not UTF-8 text", where=path) from None
-    except OSError as error:
-        what = f"not the folder of a reader: {path.name}: {reason_of(error)}"
-        raise QueryError(what, where=folder) from None
-    version = settings.get("format_version")
-    if type(version) is not int or version != FORMAT_VERSION or settings.get("tags") != list(TAGS):
-        found = json.dumps(version)[:20]
-        remedy = f"this version reads {FORMAT_VERSION}"
-        raise QueryError(f"a reader of another format, {found}", where=path, remedy=remedy)
-    if wrong := [name for name, is_right in _ENTRIES.items() if not is_right(settings.get(name))]:
-        what = f"the entry {wrong[0]!r} is missing or wrong"
-        raise QueryError(what, where=path, remedy="train the reader anew")
+        settings = read_schema(_Settings, path, FORMAT_VERSION, QueryError, "train the reader anew")
+    except FileNotFoundError:
+        raise QueryError(f"not the folder of a reader: it has no {SETTINGS_FILE}", where=folder) from None
     for name in (MODEL_FILE, TOKENIZER_FILE):
         try:
             found = hashlib.sha256((folder / name).read_bytes()).hexdigest()
         except OSError as error:
             raise QueryError(f"cannot be read: {reason_of(error)}", where=folder / name) from None
-        if found != settings["sha256"].get(name):
+        if found != settings.sha256.get(name):
             raise QueryError(f"damaged: its SHA-256 is not the one in {SETTINGS_FILE}", where=folder / name)
     return settings
 
@@ -139,31 +150,6 @@ def write_settings(folder: Path, entries: Mapping[str, Any]) -> None:
     }
     settings = {"format_version": FORMAT_VERSION, "tags": TAGS, **entries, "sha256": checksums}
     (folder / SETTINGS_FILE).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
-
-
-def _are_numbers(values: object, count: int) -> bool:
-    return isinstance(values, list) and len(values) == count and all(map(_is_number, values))
-
-
-def _are_texts(values: object) -> bool:
-    return isinstance(values, list) and all(isinstance(value, str) for value in values)
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) <= _LARGEST
-
-
-_ENTRIES: dict[str, Callable[[Any], bool]] = {
-    "transitions": lambda rows: (
-        isinstance(rows, list) and len(rows) == len(TAGS) and all(_are_numbers(row, len(TAGS)) for row in rows)
-    ),
-    "calibration": lambda values: _are_numbers(values, 2),
-    "threshold": lambda value: _is_number(value) and 0 <= value <= 1,
-    "separators": lambda words: _are_texts(words),
-    "unasked": lambda words: _are_texts(words),
-    "max_tokens": lambda value: type(value) is int and 3 <= value <= _MOST_TOKENS,
-    "sha256": lambda sums: isinstance(sums, dict),
-}
 
 
 def _loaded(folder: Path) -> tuple[Any, Any]:
