@@ -26,29 +26,20 @@ DEPTH = 1000
 """How many documents the first step of a two-step method finds."""
 
 
+@dataclass(frozen=True, slots=True)
 class ComposingMethod:
-    """A method that ranks by one scoring tree for each query, so that its scores can be explained."""
+    """Ranks by one scoring tree for each query, made by a choice of operators, so that scores can be explained."""
 
-    __slots__ = ()
+    operators: Operators
 
     def compose(self, searcher: SignedImpactSearcher, queries: Sequence[Query]) -> list[ScoringNode]:
         """The scoring tree of each query. Its scores are the scores of the ranking."""
-        raise NotImplementedError
+        return searcher.compose(queries, self.operators)
 
     def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
         """The hits of the composed queries; see :meth:`Method.answer`."""
         nodes = self.compose(searcher, request.queries)
         return searcher.batch_search(nodes, request.qids, request.k, request.threads, filter=request.filters)
-
-
-@dataclass(frozen=True, slots=True)
-class Composed(ComposingMethod):
-    """A choice of operators."""
-
-    operators: Operators
-
-    def compose(self, searcher: SignedImpactSearcher, queries: Sequence[Query]) -> list[ScoringNode]:
-        return searcher.compose(queries, self.operators)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +81,7 @@ class TwoStep(ComposingMethod):
 
     def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
         as_expressions(request.queries)
-        plain = Composed(replace(self.operators, intersection="maxpool"))
+        plain = ComposingMethod(replace(self.operators, intersection="maxpool"))
         first = plain.answer(searcher, request._replace(k=self.depth))
         docids = [[hit.docid for hit in hits] for hits in first.values()]
         nodes = self.compose(searcher, request.queries)
@@ -103,12 +94,9 @@ class TwoStep(ComposingMethod):
         warn_of_no_result(searcher.reader, list(emptied), [()] * len(emptied), list(emptied.values()))
         return rankings
 
-    def compose(self, searcher: SignedImpactSearcher, queries: Sequence[Query]) -> list[ScoringNode]:
-        return searcher.compose(queries, self.operators)
 
-
-def _composed(**operators: Any) -> Composed:
-    return Composed(Operators(**operators))
+def _composed(**operators: Any) -> ComposingMethod:
+    return ComposingMethod(Operators(**operators))
 
 
 def _filtering(**operators: Any) -> Filtering:

@@ -23,7 +23,7 @@ FIRST_PAGE = 10
 """How many best scores are looked up for a query."""
 
 
-class Unanswered(Exception):  # noqa: N818  # not an error: the composition is resumed with the answer
+class _Unanswered(Exception):  # noqa: N818  # not an error: the composition is resumed with the answer
     """The composition needs scores that the next round looks up in the index."""
 
 
@@ -40,7 +40,7 @@ class Answers:
         keys = [query_line(node) for node in nodes]
         if missing := {key: node for key, node in zip(keys, nodes, strict=True) if key not in self._known}:
             self._asked |= missing
-            raise Unanswered
+            raise _Unanswered
         return [self._known[key] for key in keys]
 
     def ask(self) -> None:
@@ -53,10 +53,10 @@ def for_each(compose: Callable[[_Part], _Result], parts: Sequence[_Part]) -> lis
     """The result for each part. If one part needs a score, the other parts still register the scores that they need."""
     results = []
     for part in parts:
-        with suppress(Unanswered):
+        with suppress(_Unanswered):
             results.append(compose(part))
     if len(results) < len(parts):
-        raise Unanswered
+        raise _Unanswered
     return results
 
 
@@ -65,7 +65,7 @@ def answered(compositions: Sequence[Callable[[], _Result]], answers: Answers | N
     while len(results) < len(compositions):
         for i, compose in enumerate(compositions):
             if i not in results:
-                with suppress(Unanswered):
+                with suppress(_Unanswered):
                     results[i] = compose()
         if answers:
             answers.ask()

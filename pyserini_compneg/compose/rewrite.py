@@ -31,7 +31,7 @@ from pyserini_compneg.expression import (
 from pyserini_compneg.support.errors import QueryError
 
 
-class OperatorNames(Protocol):
+class _OperatorNames(Protocol):
     """A choice of operators, for sparse vectors or for dense ones."""
 
     @property
@@ -66,7 +66,7 @@ class Conjunction(NamedTuple):
     """The operands of each AND!, each operand once; a document must have every one of them."""
 
 
-def verbalised(expression: Expression, operators: OperatorNames) -> Expression:
+def verbalised(expression: Expression, operators: _OperatorNames) -> Expression:
     """Replaces every subtree whose operator is ``vanilla`` by an atom with the wording of the subtree.
 
     >>> from pyserini_compneg.compose import Operators

@@ -24,7 +24,7 @@ from pyserini_compneg.support.staging import locked
 
 
 @dataclass(frozen=True, slots=True)
-class PrebuiltIndex:
+class _PrebuiltIndex:
     """An index that can be downloaded. ``md5`` and ``size`` describe the archive."""
 
     name: str
@@ -78,7 +78,7 @@ def registry() -> Mapping[str, Mapping[str, Any]]:
     return IMPACT_INDEX_INFO
 
 
-def _look_up(name: str) -> PrebuiltIndex:
+def _look_up(name: str) -> _PrebuiltIndex:
     known = registry()
     if name not in known:
         nearest = ", ".join(difflib.get_close_matches(name, known, cutoff=0.4)) or "none"
@@ -90,7 +90,7 @@ def _look_up(name: str) -> PrebuiltIndex:
     size = info.get("size", info.get("size compressed (bytes)"))
     stem = re.sub(r"\.tar(\.\w+)?$", "", Path(info["filename"]).name)
     folder_name = f"{stem}.{info['md5']}"
-    return PrebuiltIndex(name, tuple(info["urls"]), folder_name, info["md5"], size if size and size > 0 else None)
+    return _PrebuiltIndex(name, tuple(info["urls"]), folder_name, info["md5"], size if size and size > 0 else None)
 
 
 def _in_cache(name: str, cache: Path) -> list[Path]:
@@ -102,7 +102,7 @@ def _in_cache(name: str, cache: Path) -> list[Path]:
     ]
 
 
-def _installed(index: PrebuiltIndex, cache: Path) -> Path:
+def _installed(index: _PrebuiltIndex, cache: Path) -> Path:
     folder = cache / index.folder_name
     if folder.is_dir():
         return folder
@@ -113,7 +113,7 @@ def _installed(index: PrebuiltIndex, cache: Path) -> Path:
     return folder
 
 
-def _install(index: PrebuiltIndex, folder: Path) -> None:
+def _install(index: _PrebuiltIndex, folder: Path) -> None:
     archive, unpacking = (folder.with_name(f".{folder.name}.{suffix}") for suffix in ("part", "unpacking"))
     fetch(index.urls, archive, index.size, index.md5, index.name)
     try:

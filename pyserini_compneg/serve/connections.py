@@ -55,25 +55,25 @@ class Connections:
     def __init__(self, most: int, seconds: float) -> None:
         self.seconds = seconds
         self._most = min(most, _files_for(most))
-        self._open = set[LimitedProtocol]()
-        self._waiting = dict[LimitedProtocol, None]()  # ordered by the start of their wait
+        self._open = set[_LimitedProtocol]()
+        self._waiting = dict[_LimitedProtocol, None]()  # ordered by the start of their wait
         self._closed = Counter[str]()
         if self._most < most:
             _logger.warning("%d connections at most, not %d: the system grants no more files", self._most, most)
 
-    def opened(self, connection: LimitedProtocol) -> None:
+    def opened(self, connection: _LimitedProtocol) -> None:
         """Counts a connection and makes room for it. If all others are being answered, the new connection is closed."""
         self._open.add(connection)
         if len(self._open) > self._most:
             self.close(next(iter(self._waiting), connection), "made room for others")
 
-    def waits(self, connection: LimitedProtocol, is_waiting: bool) -> None:
+    def waits(self, connection: _LimitedProtocol, is_waiting: bool) -> None:
         """Records that a connection starts or stops waiting for its client."""
         self._waiting.pop(connection, None)
         if is_waiting:
             self._waiting[connection] = None
 
-    def close(self, connection: LimitedProtocol, reason: str) -> None:
+    def close(self, connection: _LimitedProtocol, reason: str) -> None:
         """Closes a connection immediately. The log has at most one line for this each second."""
         if not self._closed:
             connection.loop.call_later(_REPORT_SECONDS, self._report)
@@ -81,7 +81,7 @@ class Connections:
         self.lost(connection)
         connection.transport.abort()
 
-    def lost(self, connection: LimitedProtocol) -> None:
+    def lost(self, connection: _LimitedProtocol) -> None:
         self._open.discard(connection)
         self._waiting.pop(connection, None)
 
@@ -90,7 +90,7 @@ class Connections:
         self._closed.clear()
 
 
-class LimitedProtocol(H11Protocol):
+class _LimitedProtocol(H11Protocol):
     """uvicorn's protocol with time limits, and with errors in the form of all other errors."""
 
     def __init__(self, connections: Connections, **given: Any) -> None:
@@ -181,7 +181,7 @@ class LimitedProtocol(H11Protocol):
 
 def protocol(connections: Connections) -> type[asyncio.Protocol]:
     """The factory of connections for a uvicorn server."""
-    return cast("type[asyncio.Protocol]", partial(cast("Callable[..., Any]", LimitedProtocol), connections))
+    return cast("type[asyncio.Protocol]", partial(cast("Callable[..., Any]", _LimitedProtocol), connections))
 
 
 def _files_for(most: int) -> int:

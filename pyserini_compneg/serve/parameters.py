@@ -154,7 +154,7 @@ class QueryParameters(OperatorParameters):
         return self
 
 
-class IdParameters(Parameters):
+class _IdParameters(Parameters):
     """The id of a document, as a parameter: browsers remove the ids ``.`` and ``..`` from paths."""
 
     docid: str = Field(min_length=1, max_length=MOST_CHARACTERS, description="id of the document")
@@ -173,7 +173,7 @@ class DocumentParameters(Parameters):
         return self
 
 
-class HitParameters(DocumentParameters, FilterParameters):
+class _HitParameters(DocumentParameters, FilterParameters):
     """The range and the form of hits."""
 
     hits: Whole = Field(default=10, ge=1, le=MOST_HITS)
@@ -187,7 +187,7 @@ class HitParameters(DocumentParameters, FilterParameters):
         return self
 
 
-class SearchParameters(QueryParameters, HitParameters):
+class SearchParameters(QueryParameters, _HitParameters):
     """``GET /v1/{index}/search``."""
 
 
@@ -195,15 +195,15 @@ class ExplainParameters(QueryParameters, FilterParameters):
     """``GET /v1/{index}/explain/{docid}`` and ``GET /v1/{index}/compose``."""
 
 
-class DocumentOfIdParameters(IdParameters, DocumentParameters):
+class DocumentOfIdParameters(_IdParameters, DocumentParameters):
     """``GET /v1/{index}/doc``."""
 
 
-class ExplainOfIdParameters(IdParameters, ExplainParameters):
+class ExplainOfIdParameters(_IdParameters, ExplainParameters):
     """``GET /v1/{index}/explain``."""
 
 
-class SearchBody(OperatorParameters, HitParameters):
+class SearchBody(OperatorParameters, _HitParameters):
     """``POST /v1/{index}/search``: a query in one of five forms.
 
     A line of ``compose`` is a valid body: ``contents`` is its text, and its ``id`` is ignored. Pydantic does not check

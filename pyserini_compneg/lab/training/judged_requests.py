@@ -54,7 +54,7 @@ def read_judged(path: str | Path) -> list[JudgedRequest]:
     return judged
 
 
-class RequestScore(NamedTuple):
+class _RequestScore(NamedTuple):
     """Which sides of a reading are right."""
 
     excluded: bool
@@ -67,7 +67,7 @@ class RequestScore(NamedTuple):
     """Both, and no word that is wanted is missing."""
 
 
-def request_score(request: JudgedRequest, reading: Decomposition) -> RequestScore:
+def request_score(request: JudgedRequest, reading: Decomposition) -> _RequestScore:
     """Compares a reading with what a request asks for."""
     excluded = _content(part.text for part in reading.parts if part.excluded)
     has_union, has_intersection = _has(reading.expression, Union), _has(reading.expression, Intersection)
@@ -75,10 +75,10 @@ def request_score(request: JudgedRequest, reading: Decomposition) -> RequestScor
     if request.kind == "exclusion" and request.wanted_op == "and":  # one wish in pieces around an exclusion
         joined = not has_union
     if request.kind in ("whole", "plain"):
-        return RequestScore(not excluded, joined, joined and not excluded)
+        return _RequestScore(not excluded, joined, joined and not excluded)
     kept = _content(part.text for part in reading.parts if not part.excluded)
     right = excluded == _content(request.excluded)
-    return RequestScore(right, joined, right and joined and _content(request.wanted) <= kept)
+    return _RequestScore(right, joined, right and joined and _content(request.wanted) <= kept)
 
 
 def _has(expression: Expression, kind: type[Union | Intersection]) -> bool:

@@ -57,7 +57,7 @@ def _load(name: str, groups: tuple[str, str]) -> ir_datasets.Dataset:
     return ir_datasets.Dataset(_Split(dataset, groups[1]))
 
 
-class CompnegQuery(NamedTuple):
+class _CompnegQuery(NamedTuple):
     """A query of ir_datasets: what people read, and the same in the syntax of :func:`expression.parse`."""
 
     query_id: str
@@ -84,13 +84,13 @@ class _Split(BaseDocs, BaseQueries, BaseQrels):
     def docs_store(self) -> _Store:
         return _Store(self.docs_iter())
 
-    def queries_iter(self) -> Iterator[CompnegQuery]:
+    def queries_iter(self) -> Iterator[_CompnegQuery]:
         for topic in self._dataset.topics(self._split):
             expression = "" if topic.expression is None else format_expression(topic.expression)
-            yield CompnegQuery(topic.qid, topic.text, expression)
+            yield _CompnegQuery(topic.qid, topic.text, expression)
 
-    def queries_cls(self) -> type[CompnegQuery]:
-        return CompnegQuery
+    def queries_cls(self) -> type[_CompnegQuery]:
+        return _CompnegQuery
 
     def qrels_iter(self) -> Iterator[GenericQrel]:
         for qid, judged in self._dataset.qrels(self._split).items():
