@@ -70,7 +70,8 @@ def add_flags(flags: argparse._ActionsContainer, settings: type, only: Container
     for one in fields(settings):
         if "help" not in one.metadata or (only is not None and one.name not in only):
             continue
-        name, (help, number, choices, metavar) = f"--{one.name.replace('_', '-')}", one.metadata.values()
+        name = f"--{one.name.replace('_', '-')}"
+        help, number, choices, metavar = (one.metadata[key] for key in ("help", "number", "choices", "metavar"))
         if isinstance(one.default, bool):
             flags.add_argument(name, action="store_true", default=None, help=help)
         elif number is None:
