@@ -36,7 +36,7 @@ class _PrebuiltIndex:
 
 def prebuilt_folder(name: str) -> Path:
     """The folder of a prebuilt index, such as ``beir-v1.0.0-scifact.splade-v3``, downloaded on first use."""
-    cache = cache_home() / "indexes"
+    cache = pyserini_cache() / "indexes"
     try:
         index = _look_up(name)
     except IndexFormatError:
@@ -60,7 +60,7 @@ def prebuilt_folder(name: str) -> Path:
         ) from None
 
 
-def cache_home() -> Path:
+def pyserini_cache() -> Path:
     """Pyserini's cache, in the folder that the installed version of Pyserini uses."""
     if home := os.environ.get("PYSERINI_CACHE"):
         return Path(home)

@@ -243,12 +243,12 @@ def test_where_the_cache_is(tmp_path, monkeypatch):
     monkeypatch.delenv("PYSERINI_CACHE", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
-    assert prebuilt.cache_home() == tmp_path / "home" / ".cache" / "pyserini"
+    assert prebuilt.pyserini_cache() == tmp_path / "home" / ".cache" / "pyserini"
     (tmp_path / ".cache").mkdir()
     monkeypatch.setattr(prebuilt, "version", lambda _: "1.6.0")
-    assert prebuilt.cache_home() == tmp_path / "home" / ".cache" / "pyserini"
+    assert prebuilt.pyserini_cache() == tmp_path / "home" / ".cache" / "pyserini"
     monkeypatch.setattr(prebuilt, "version", lambda _: "2.4.0")
-    assert prebuilt.cache_home() == tmp_path / ".cache" / "pyserini"
+    assert prebuilt.pyserini_cache() == tmp_path / ".cache" / "pyserini"
 
 
 def test_the_list_of_pyserini_1(metadata):
