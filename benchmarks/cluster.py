@@ -27,7 +27,7 @@ from reporting import describe, environment, table
 from pyserini_compneg import SignedImpactSearcher
 from pyserini_compneg.cluster import ShardedImpactSearcher
 from pyserini_compneg.compose import query_line
-from pyserini_compneg.lucene import ImpactReader, IndexReader
+from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.lucene.shards import read_shards
 from pyserini_compneg.topics.batch import topic_query
 from pyserini_compneg.topics.topics import read_topics
@@ -43,7 +43,7 @@ Ranking = tuple[list[str], list[float]]
 """The ids of documents, and their scores."""
 
 
-def timed(reader: IndexReader, lines: Sequence[str], k: int) -> tuple[np.ndarray, list[Ranking]]:
+def timed(reader: ImpactReader, lines: Sequence[str], k: int) -> tuple[np.ndarray, list[Ranking]]:
     """The milliseconds of each query, the better of two rounds, and what was found."""
     times: list[float] = []
     found: list[Ranking] = []

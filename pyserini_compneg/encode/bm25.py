@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pyserini_compneg.documents.collection import Part, iter_collection_blocks, text_documents
 from pyserini_compneg.documents.formats import CollectionFile
 from pyserini_compneg.encode.models.options import checked_ablation
-from pyserini_compneg.lucene import IndexReader, analyze
+from pyserini_compneg.lucene import ImpactReader, analyze
 from pyserini_compneg.support.errors import EncodingError, InputError
 from pyserini_compneg.support.progress import progress
 
@@ -79,7 +79,7 @@ class Bm25QueryEncoder:
         EncodingError: The ablation is unknown.
     """
 
-    def __init__(self, reader: IndexReader, ablation: str | None = None) -> None:
+    def __init__(self, reader: ImpactReader, ablation: str | None = None) -> None:
         self._reader = reader
         self._weighs = checked_ablation(ablation) in ("none", "no-expansion")
 

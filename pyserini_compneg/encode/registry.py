@@ -17,7 +17,7 @@ from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
 from pyserini_compneg.encode.hybrid import BM25, PREFIX, HybridQueryEncoder, checked_weight, split_name
 from pyserini_compneg.encode.models import Head, ModelOptions, load_checkpoint
-from pyserini_compneg.lucene import IndexReader, Manifest
+from pyserini_compneg.lucene import ImpactReader, Manifest
 from pyserini_compneg.support.errors import EncodingError, IndexFormatError
 from pyserini_compneg.support.vectors import without_terms
 
@@ -33,7 +33,7 @@ _logger = logging.getLogger(__name__)
 
 def query_encoder(
     name: str | None,
-    reader: IndexReader | None,
+    reader: ImpactReader | None,
     model_options: ModelOptions | None = None,
     ablation: str | None = None,
     model_weight: float | None = None,
@@ -87,7 +87,7 @@ def query_encoder(
 class RareTerms:
     """An encoder without the terms whose ln(documents / document frequency) is ``min_idf`` or lower, as in Pyserini."""
 
-    def __init__(self, encoder: QueryEncoder, reader: IndexReader, min_idf: float) -> None:
+    def __init__(self, encoder: QueryEncoder, reader: ImpactReader, min_idf: float) -> None:
         self._encoder, self._reader, self._min_idf = encoder, reader, min_idf
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
@@ -99,7 +99,7 @@ class RareTerms:
         return [without_terms(vectors[text], common) for text in texts]
 
 
-def _cached(name: str, reader: IndexReader | None) -> CachedQueryEncoder:
+def _cached(name: str, reader: ImpactReader | None) -> CachedQueryEncoder:
     encoder = CachedQueryEncoder(name)
     manifest = reader.manifest if reader else None
     if encoder.name is None and manifest is not None and manifest.encoder != BM25:
@@ -117,7 +117,7 @@ def _cached(name: str, reader: IndexReader | None) -> CachedQueryEncoder:
 
 
 def _model(
-    name: str, reader: IndexReader | None, options: ModelOptions | None, ablation: str | None, weight: float
+    name: str, reader: ImpactReader | None, options: ModelOptions | None, ablation: str | None, weight: float
 ) -> QueryEncoder:
     from pyserini_compneg.encode.neural import ModelQueryEncoder, checkpoint_hash
 
@@ -147,7 +147,7 @@ def _model(
     return HybridQueryEncoder(Bm25QueryEncoder(reader, ablation), encoder, weight)
 
 
-def _check_spaces(name: str, reader: IndexReader, model: QueryEncoder) -> None:
+def _check_spaces(name: str, reader: ImpactReader, model: QueryEncoder) -> None:
     """Refuses an index of unknown origin that lacks terms of one of the two spaces. Small indexes are not checked."""
     if reader.field_document_count < _TELLING_DOCUMENTS:
         return
@@ -185,7 +185,7 @@ def _check(name: str, manifest: Manifest | None, folder: Path, model: object = N
         )
 
 
-def _warn_of_looks(reader: IndexReader) -> None:
+def _warn_of_looks(reader: ImpactReader) -> None:
     """Warns if an index without a manifest does not look like a BM25 index. Small indexes are not checked."""
     if reader.manifest is not None or reader.field_document_count < _TELLING_DOCUMENTS:
         return

@@ -5,7 +5,7 @@ from pyserini_compneg.lucene.gate import java_class, machine_runs
 from pyserini_compneg.lucene.index_settings import IndexSettings
 from pyserini_compneg.lucene.manifest import LARGEST_IMPACT, MANIFEST_NAME, SHARDS_NAME, Manifest, is_index
 from pyserini_compneg.lucene.reader import CONTENTS, ImpactReader, Ranking, resolve_index
-from pyserini_compneg.lucene.sharded_reader import IndexReader, ShardedReader, open_reader
+from pyserini_compneg.lucene.sharded_reader import ShardedReader, open_reader
 from pyserini_compneg.lucene.writer import LONGEST_TERM_BYTES, ImpactWriter
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "SHARDS_NAME",
     "ImpactReader",
     "ImpactWriter",
-    "IndexReader",
     "IndexSettings",
     "Manifest",
     "Ranking",

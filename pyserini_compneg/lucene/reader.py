@@ -230,18 +230,19 @@ class ImpactReader:
             A ranking for each query, in the order of the queries: higher scores first, equal scores by ascending docid.
 
         Raises:
+            ArgumentError: The number of filters or thresholds is not the number of queries.
             QueryFailure: The index cannot answer a query.
             SearchCancelled: The :class:`~pyserini_compneg.lucene.cancellation.Cancellation` of this thread ends the
                 search.
             IndexFormatError: As :meth:`filtered`.
         """
         queries = checked_list("queries", queries)
+        filters, least = checked_bounds(len(queries), filters, thresholds)
         if not queries:
             return []
         hits = min(hits, self.document_count)
         places = {one: place for place, one in enumerate(dict.fromkeys(one for one in filters if one is not None))}
-        filter_of = [-1 if one is None else places[one] for one in filters or [None] * len(queries)]
-        least = list(thresholds) or [-math.inf] * len(queries)
+        filter_of = [-1 if one is None else places[one] for one in filters]
         lines = "\n".join(queries).encode()
         looked_up, threads = [self.filtered(one).java for one in places], min(threads, _MOST_THREADS)
         batch = self._call(
@@ -321,6 +322,18 @@ class ImpactReader:
     def work_done(self) -> WorkDone:
         """Totals since the index was opened, for benchmarks."""
         return WorkDone(*self._call(lambda java: java.workDone()))
+
+
+def checked_bounds(
+    queries: int, filters: Sequence[Filter | None], thresholds: Sequence[float]
+) -> tuple[list[Filter | None], list[float]]:
+    """A filter and a threshold for each query of a search."""
+    filters = checked_list("filters", filters) or [None] * queries
+    thresholds = checked_list("thresholds", thresholds) or [-math.inf] * queries
+    for name, given in (("filters", filters), ("thresholds", thresholds)):
+        if len(given) != queries:
+            raise ArgumentError(f"{name} must have one entry for each of {queries} queries, got {len(given)}")
+    return filters, thresholds
 
 
 def resolve_index(index: str | Path) -> Path:

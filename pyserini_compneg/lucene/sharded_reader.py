@@ -13,12 +13,20 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Concatenate, TypeAlias
+from typing import Any, Concatenate
 
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest
-from pyserini_compneg.lucene.reader import KEPT_FILTERS, Filtered, ImpactReader, Ranking, WorkDone, resolve_index
+from pyserini_compneg.lucene.reader import (
+    KEPT_FILTERS,
+    Filtered,
+    ImpactReader,
+    Ranking,
+    WorkDone,
+    checked_bounds,
+    resolve_index,
+)
 from pyserini_compneg.lucene.shards import (
     Answer,
     Asked,
@@ -28,6 +36,7 @@ from pyserini_compneg.lucene.shards import (
     read_shards,
     whole_manifest,
 )
+from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
 
 _logger = logging.getLogger(__name__)
@@ -180,9 +189,10 @@ class ShardedReader(ImpactReader):
         filters: Sequence[Filter | None] = (),
         thresholds: Sequence[float] = (),
     ) -> list[Ranking]:
+        queries = checked_list("queries", queries)
+        filters, least = checked_bounds(len(queries), filters, thresholds)
         hits = min(hits, self.document_count)
         best: list[list[tuple[float, str]]] = [[] for _ in queries]
-        least = list(thresholds) or [-math.inf] * len(queries)
         paths = list(self._shards)
         at_once = self._at_once or len(paths)
         for start in range(0, len(paths), at_once):
@@ -228,11 +238,7 @@ class ShardedReader(ImpactReader):
         return WorkDone(*map(sum, zip(*self._ask(ImpactReader.work_done), strict=True)))
 
 
-IndexReader: TypeAlias = ImpactReader
-"""An open index, whole or in shards."""
-
-
-def open_reader(index: str | Path, allow_partial: bool = False) -> IndexReader:
+def open_reader(index: str | Path, allow_partial: bool = False) -> ImpactReader:
     """Opens an index, whole or in shards. Shards are searched in this process, one after another.
 
     Args:

@@ -21,7 +21,7 @@ from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.registry import RareTerms
 from pyserini_compneg.expression.filters import as_filter
-from pyserini_compneg.lucene import IndexReader, open_reader
+from pyserini_compneg.lucene import ImpactReader, open_reader
 from pyserini_compneg.search.explanation import Explanation, explained
 from pyserini_compneg.search.lacking import LastBatch, lacking_operands
 from pyserini_compneg.search.ranked_hits import (
@@ -82,7 +82,7 @@ class SignedImpactSearcher:
 
     def __init__(
         self,
-        index_dir: str | Path | IndexReader,
+        index_dir: str | Path | ImpactReader,
         encoder: str | Path | QueryEncoder | None = None,
         operators: Operators | None = None,
         **settings: Any,

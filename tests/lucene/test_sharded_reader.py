@@ -18,7 +18,7 @@ from pyserini_compneg.index import build_index, build_sharded_index
 from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, ShardedReader, open_reader
 from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.lucene.shards import Shard
-from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
+from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, IndexReadError
 from pyserini_compneg.topics.topic_runs import search_topics
 from pyserini_compneg.topics.topics import read_text
 
@@ -113,6 +113,14 @@ def test_what_cannot_be_asked_is_said_of_the_whole(readers):
             reader.search(['{"vector": {"a": 1}}', '{"vector": {"a": "b"}}'], 1)
         assert str(refused.value).startswith(f"{reader.folder}: cannot be searched: ")
         assert refused.value.position == 1
+
+
+@pytest.mark.parametrize("name, given", [("filters", [None]), ("thresholds", [0.5, 0.5, 0.5])])
+def test_each_query_has_a_filter_and_a_threshold_or_none_has(readers, name, given):
+    for reader in readers:
+        with pytest.raises(ArgumentError) as refused:
+            reader.search(['{"vector": {"a": 1}}'] * 2, 1, **{name: given})
+        assert str(refused.value) == f"{name} must have one entry for each of 2 queries, got {len(given)}"
 
 
 def test_later_shards_are_told_what_score_counts(readers, monkeypatch):
