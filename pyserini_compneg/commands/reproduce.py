@@ -62,6 +62,10 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from pyserini_compneg.lab.experiments.report import check_packages
 
     check_packages()
+    if args.rerank:  # also where no row would be reranked
+        from pyserini_compneg.baselines import check_pair_scorer
+
+        check_pair_scorer(args.rerank)
     if args.protocol == _ALL:
         _reproduce_all(args)
     else:

@@ -118,6 +118,18 @@ def test_a_package_that_the_report_needs_is_missed_before_anything_is_run(films,
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("protocol", ["table1", "reranking", "all"])
+def test_an_unknown_model_is_refused_before_anything_is_run(tmp_path, capsys, monkeypatch, protocol):
+    needs_sentence_transformers()
+    monkeypatch.chdir(tmp_path)
+    assert main([protocol, "--quick", "--report", "out", "--rerank", "nowhere"]) == 2
+    said = (
+        "error: no model of sentence-transformers 'nowhere'; expected a folder, or owner/name on the Hugging Face hub"
+    )
+    assert capsys.readouterr().err.splitlines() == [said]
+    assert not (tmp_path / "out").exists()
+
+
 def test_all_protocols_are_reproduced_quickly(tmp_path, capsys, monkeypatch, caplog):
     """Every protocol of the package, on datasets that are made of the sample."""
     pytest.importorskip("torch", reason="dense and trained models are run by torch")
