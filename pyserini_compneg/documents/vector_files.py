@@ -23,7 +23,7 @@ from pyserini_compneg.support.staging import (
     locked,
     output_errors,
     parent_folders,
-    remove_left_files,
+    remove_left,
 )
 
 VECTORS_FILE = "vectors.about"
@@ -122,7 +122,7 @@ class ShardFile:
             json.dump(state, handle)
 
     def _open(self, overwrite: bool, resume: bool) -> None:
-        remove_left_files(self._state)
+        remove_left(self._state)
         state = self._unfinished()
         if state is not None and not resume and not overwrite:
             raise _unfinished_work(self._path)

@@ -19,8 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import IO, Any, TextIO, cast
+from typing import Any, TextIO, cast
 
 from filelock import FileLock, Timeout
 
@@ -104,33 +103,66 @@ def _staged_file(path: str | Path) -> Iterator[TextIO]:
 
 def _temporary_file(target: Path) -> TextIO:
     """A new hidden file beside the target, locked while it is open."""
-    remove_left_files(target)
+    remove_left(target)
     while True:
-        path = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp")
+        path = _temporary_name(target)
         handle = open(path, "x", encoding="utf-8", newline="\n")  # noqa: SIM115
         with suppress(OSError):  # some file systems of a network have no locks; there nothing is removed either
-            _lock(handle)
+            _lock(handle.fileno())
         if path.exists():  # nobody took it for one that was left, before it was locked
             return handle
         handle.close()
 
 
-def remove_left_files(target: Path) -> None:
-    """Removes the temporary files that killed writers of a file left; those of living processes stay."""
+@contextmanager
+def _temporary_folder(target: Path) -> Iterator[Path]:
+    """A new hidden folder beside the target, locked until it is deleted at the end."""
+    remove_left(target)
+    with ExitStack() as stack:
+        while True:
+            path = _temporary_name(target)
+            path.mkdir(0o700)
+            with suppress(OSError):
+                stack.enter_context(_locked_entry(path))
+            if path.exists():
+                break
+        stack.callback(shutil.rmtree, path, ignore_errors=True)
+        yield path
+
+
+def _temporary_name(target: Path) -> Path:
+    return target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp")
+
+
+def remove_left(target: Path) -> None:
+    """Removes what killed writers of a file or a folder left beside it; what living processes write stays."""
     prefix = f".{target.name[:200]}."
     with suppress(OSError):  # a folder that can be written, not read
         for path in target.parent.iterdir():
             if path.name.startswith(prefix) and _TEMPORARY.fullmatch(path.name[len(prefix) :]):
-                with suppress(OSError), path.open("rb") as left:
-                    _lock(left)
-                    path.unlink()
+                with suppress(OSError), _locked_entry(path):
+                    if path.is_dir():
+                        shutil.rmtree(path)
+                    else:
+                        path.unlink()
 
 
-def _lock(file: IO[Any]) -> None:
-    """Locks a file until it is closed or its process ends; an OSError if another process holds it."""
+@contextmanager
+def _locked_entry(path: Path) -> Iterator[None]:
+    """A file or a folder, locked meanwhile; an OSError if another process holds it."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        _lock(number)
+        yield
+    finally:
+        os.close(number)
+
+
+def _lock(number: int) -> None:
+    """Locks an open file or folder until it is closed or its process ends; an OSError if another process holds it."""
     if fcntl is None:
         raise OSError(errno.ENOLCK, "no locks")
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
@@ -207,8 +239,8 @@ def staged_folder(target: Path, replace: bool = False) -> Iterator[Path]:
 
     A folder that is there by then is replaced only with ``replace``.
     """
-    with TemporaryDirectory(".tmp", f".{target.name[:200]}.", target.parent, ignore_cleanup_errors=True) as beside:
-        folder = Path(beside) / "made"  # with the permissions of any folder, which `beside` has not
+    with _temporary_folder(target) as beside:
+        folder = beside / "made"  # with the permissions of any folder, which `beside` has not
         folder.mkdir()
         yield folder
         if replace:

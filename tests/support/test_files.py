@@ -14,7 +14,7 @@ from refusals import refusal
 
 from pyserini_compneg.support.errors import InputError, OutputError
 from pyserini_compneg.support.files import iter_jsonl, iter_lines
-from pyserini_compneg.support.staging import atomic_writer
+from pyserini_compneg.support.staging import atomic_writer, staged_folder
 
 
 def write(path, data):
@@ -178,6 +178,36 @@ def test_what_a_killed_writer_left_is_removed_by_the_next_one_and_nothing_else(t
         assert len(list(tmp_path.iterdir())) == len(kept) + 2  # that of the living one is left
         living.communicate("")
     assert target.read_text() == ""  # the last one wins
+    assert sorted(tmp_path.iterdir()) == sorted([*kept, target])
+
+
+FOLDER_HOLDER = """
+import sys
+from pathlib import Path
+from pyserini_compneg.support.staging import staged_folder
+with staged_folder(Path(sys.argv[1]), replace=True) as folder:
+    (folder / "part").write_text("half")
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.kill
+def test_a_folder_that_a_killed_writer_left_is_removed_by_the_next_one_and_nothing_else(tmp_path):
+    target = tmp_path / "made"
+    kept = [tmp_path / name for name in (".made.notes.tmp", ".other.12345678.tmp")]
+    for path in kept:
+        path.mkdir()
+    with start(target, code=FOLDER_HOLDER) as killed, start(target, code=FOLDER_HOLDER) as living:
+        assert killed.stdout.readline() == living.stdout.readline() == "writing\n"
+        killed.kill()
+        killed.wait()
+        with staged_folder(target) as folder:
+            (folder / "part").write_text("whole")
+        assert (target / "part").read_text() == "whole"
+        assert len(list(tmp_path.iterdir())) == len(kept) + 2  # that of the living one is left
+        living.communicate("")
+    assert (target / "part").read_text() == "half"  # the last one wins
     assert sorted(tmp_path.iterdir()) == sorted([*kept, target])
 
 
