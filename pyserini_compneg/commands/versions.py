@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import platform
 import re
-import zipfile
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from pyserini_compneg.support.errors import JvmError
@@ -30,6 +28,8 @@ def versions() -> str:
 
 
 def _installed(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version  # every command imports this module
+
     try:
         return version(package)
     except PackageNotFoundError:
@@ -37,6 +37,8 @@ def _installed(package: str) -> str:
 
 
 def _anserini() -> str:
+    import zipfile
+
     from pyserini_compneg.lucene.gate import anserini_jar
 
     try:

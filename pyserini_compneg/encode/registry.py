@@ -8,7 +8,6 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import median
 
 from pyserini_compneg.compose import QueryEncoder
 from pyserini_compneg.compose.atom_vectors import atom_vectors
@@ -200,6 +199,8 @@ def _warn_of_looks(reader: ImpactReader) -> None:
     elif not english:
         said = f"it has none of {len(_ENGLISH)} common English terms, such as {_ENGLISH[0]!r}; {remedy}"
     else:
+        from statistics import median
+
         term, count = min(english, key=lambda pair: pair[1])
         ((_, impacts),) = reader.search([json.dumps({"vector": {term: 1}})], count)
         if not len(impacts) or median(impacts) > 1:

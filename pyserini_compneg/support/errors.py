@@ -10,7 +10,6 @@ import re
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import metadata
 from typing import Self
 
 
@@ -151,6 +150,8 @@ def install_hint(extra: str) -> str:
 
     It names the packages themselves, because ``pyserini_compneg[EXTRA]`` works only where an index offers this package.
     """
+    from importlib import metadata  # takes long to import, and most commands install nothing
+
     try:
         needed = list(_requirements(extra))
     except metadata.PackageNotFoundError:  # a checkout in PYTHONPATH
@@ -160,6 +161,8 @@ def install_hint(extra: str) -> str:
 
 def _requirements(extra: str) -> Iterator[str]:
     """The requirements of an extra, and of those of our extras that it names."""
+    from importlib import metadata
+
     for line in metadata.requires("pyserini_compneg") or ():
         requirement, *own = re.split(r"[][;]", line)
         if not line.endswith(f'; extra == "{extra.replace("_", "-")}"'):
@@ -172,6 +175,8 @@ def _requirements(extra: str) -> Iterator[str]:
 
 
 def _is_missing(requirement: str) -> bool:
+    from importlib import metadata
+
     try:
         metadata.version(re.split(r"[<>=!~ ]", requirement)[0])
     except metadata.PackageNotFoundError:

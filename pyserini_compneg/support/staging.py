@@ -21,8 +21,6 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from filelock import FileLock, Timeout
-
 from pyserini_compneg.support.errors import CompNegError, OutputError
 from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.terminal import EscapedOutput
@@ -214,6 +212,8 @@ def lock_file(target: Path) -> Path:
 @contextmanager
 def locked(target: Path, busy: str, remedy: str = "wait for it", *, waits: bool = False) -> Iterator[None]:
     """Keeps other processes away from a result. If one has it, this waits, or refuses it after ``lock_seconds``."""
+    from filelock import FileLock, Timeout  # takes 20 ms, and only writers lock
+
     path = lock_file(target)
     lock = FileLock(path)
     try:

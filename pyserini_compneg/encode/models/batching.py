@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-import numpy as np
-
 from pyserini_compneg.encode.models.options import BATCH_SIZE
 from pyserini_compneg.support.errors import EncodingError
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     Entries: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
@@ -39,6 +38,8 @@ def encode_tokens(
     model: SparseModel, ids: Sequence[Sequence[int]], terms: Sequence[str], batch_size: int = BATCH_SIZE
 ) -> list[dict[str, float]]:
     """The vectors of texts that are given as token ids. ``terms`` names the columns of the model."""
+    import numpy as np  # takes longer to import than a search with cached queries
+
     vectors: list[dict[str, float]] = [{}] * len(ids)
     numbers = [number for number, text in enumerate(ids) if text]
     for chosen in batches([len(ids[number]) for number in numbers], batch_size, MOST_TOKENS[model.device]):
@@ -68,6 +69,8 @@ def batches(lengths: Sequence[int], batch_size: int, most_tokens: int) -> Iterat
 
 
 def _vectors(entries: Entries, count: int, terms: Sequence[str]) -> Iterator[dict[str, float]]:
+    import numpy as np
+
     rows, columns, values = entries
     weights = np.round(values.astype(np.float64), DECIMALS)
     if not np.isfinite(weights).all():
