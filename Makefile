@@ -4,10 +4,11 @@ PYTHON ?= python3
 JOBS   ?= 2
 VENV   := .venv
 BIN    := $(VENV)/bin
-# Pyserini brings 2 GB of Python along, most of it never imported: compiling it all would take longer than the rest.
-PIP    := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
+# Compiling all that is installed would take longer than the rest, and most of it is never imported.
+PIP    := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile --no-warn-conflicts -c constraints.txt
 
-# One environment, three stamps: the package alone, with its server, and with the tools of its developers.
+# One environment, three stamps: the package with what searching needs, its server on top, and the tools of its developers
+# with all of Pyserini on top.
 PACKAGE := $(VENV)/package.stamp
 SERVER  := $(VENV)/server.stamp
 TOOLS   := $(VENV)/tools.stamp
@@ -60,14 +61,16 @@ $(BIN)/python:
 	  exit 1; }
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
+# Of Pyserini only the package itself, for its Anserini jar: its dependencies, torch among them, take 1.2 GB.
 $(PACKAGE): $(INPUTS) | $(BIN)/python
 	$(PIP) -e .
+	$(PIP) --no-deps pyserini
 	@touch $@
 
-$(SERVER): $(INPUTS) | $(BIN)/python
+$(SERVER): $(PACKAGE)
 	$(PIP) -e '.[serve]'
-	@touch $(PACKAGE) $@
+	@touch $@
 
-$(TOOLS): $(INPUTS) | $(BIN)/python
+$(TOOLS): $(PACKAGE)
 	$(PIP) -e '.[dev]'
-	@touch $(PACKAGE) $(SERVER) $@
+	@touch $(SERVER) $@

@@ -13,6 +13,7 @@ from typing import Any
 from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
 from pyserini_compneg.encode.models.cache import cache_home, content_hash, model_hash
 from pyserini_compneg.encode.models.checkpoint import MODEL_FILE, REPORT_FILE, WEIGHTS, Checkpoint, NeuralSide
+from pyserini_compneg.encode.models.loading import check_packages
 from pyserini_compneg.encode.models.onnx_model import OnnxModel
 from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TextTokenizer
 from pyserini_compneg.support.errors import EncodingError, OutputError
@@ -121,6 +122,7 @@ def _is_whole(folder: Path) -> bool:
 
 def _make(side: NeuralSide, precision: str, folder: Path) -> None:
     """Exports a model into a temporary folder, which is renamed to its final name if the vectors match torch's."""
+    check_packages("export")
     from pyserini_compneg.encode.networks import TorchModel, write_graph
 
     _logger.info("exporting %s to ONNX (%s), once; it is kept in %s", side.folder, precision, folder.parent)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pyserini_compneg.encode.export import export_model, read_report
 from pyserini_compneg.encode.models import ModelOptions, NeuralSide, Side, StaticSide, static_weights
 from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
+from pyserini_compneg.encode.models.loading import check_packages
 from pyserini_compneg.encode.models.onnx_model import OnnxModel
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer, TokenIds
 from pyserini_compneg.support.errors import EncodingError
@@ -80,6 +81,7 @@ def _network(side: NeuralSide, options: ModelOptions, length: int) -> tuple[Text
         width = read_report(folder)["width"]
         model: SparseModel = OnnxModel(folder, options.device)
     else:
+        check_packages("torch")
         from pyserini_compneg.encode.networks import TorchModel
 
         folder = side.folder

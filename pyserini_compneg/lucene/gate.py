@@ -94,7 +94,8 @@ def anserini_jar() -> Path:
     if root is None:
         spec = importlib.util.find_spec("pyserini")
         if spec is None or not spec.submodule_search_locations:
-            raise JvmError("Pyserini is not installed, and its Anserini jar is needed: pip install pyserini")
+            remedy = "pip install --no-deps pyserini, or set ANSERINI_CLASSPATH to the folder of the jar of another one"
+            raise JvmError("Pyserini is not installed, and its Anserini jar is needed", remedy=remedy)
         root = str(Path(spec.submodule_search_locations[0]) / "resources" / "jars")
     jars = sorted(Path(root).glob("anserini-*-fatjar.jar"), key=lambda jar: jar.stat().st_mtime)
     if not jars:

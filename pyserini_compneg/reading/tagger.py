@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from pyserini_compneg.reading.decoding import Chain
 from pyserini_compneg.reading.decomposition import Span
 from pyserini_compneg.reading.words import TAGS
-from pyserini_compneg.support.errors import QueryError, in_one_line, install_hint
+from pyserini_compneg.support.errors import QueryError, in_one_line
 from pyserini_compneg.support.files import reason_of
-from pyserini_compneg.support.onnx_sessions import import_onnxruntime, open_session, processors
+from pyserini_compneg.support.onnx_sessions import open_session, processors
 from pyserini_compneg.support.schema import entry, read_schema
 
 SETTINGS_FILE, MODEL_FILE, TOKENIZER_FILE = "reader.json", "model.onnx", "tokenizer.json"
@@ -153,11 +153,8 @@ def write_settings(folder: Path, entries: Mapping[str, Any]) -> None:
 
 
 def _loaded(folder: Path) -> tuple[Any, Any]:
-    try:
-        import_onnxruntime()
-        import tokenizers
-    except ImportError as error:
-        raise QueryError(f"{error.name} is not installed: {install_hint('onnx')}") from None
+    import tokenizers
+
     with in_one_line(QueryError, "cannot be loaded", where=folder):
         tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER_FILE))
         tokenizer.no_padding()

@@ -113,7 +113,7 @@ def test_some_rows(films, tmp_path, caplog, monkeypatch):
 def test_a_package_that_the_report_needs_is_missed_before_anything_is_run(films, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert main(["p.yaml", "--dataset", "films", "--report", "out"]) == 1
+    assert main(["p.yaml", "--dataset", "films", "--report", "out"]) == 2
     assert capsys.readouterr().err.startswith("error: a report needs the package matplotlib (")
     assert not (tmp_path / "out").exists()
 

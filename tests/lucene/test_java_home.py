@@ -128,5 +128,7 @@ def test_a_folder_without_anserini(monkeypatch, tmp_path):
 def test_without_pyserini(monkeypatch):
     monkeypatch.delenv("ANSERINI_CLASSPATH", raising=False)
     monkeypatch.setattr(gate.importlib.util, "find_spec", lambda name: None)
-    message = refusal(gate.anserini_jar, error=JvmError)
-    assert message == "Pyserini is not installed, and its Anserini jar is needed: pip install pyserini"
+    assert refusal(gate.anserini_jar, error=JvmError) == (
+        "Pyserini is not installed, and its Anserini jar is needed; pip install --no-deps pyserini, or set "
+        "ANSERINI_CLASSPATH to the folder of the jar of another one"
+    )

@@ -13,7 +13,7 @@ from pyserini_compneg.encode.models.cache import cache_home
 from pyserini_compneg.encode.models.checkpoint import Checkpoint, read_checkpoint
 from pyserini_compneg.encode.models.configuration import refuse_foreign_code
 from pyserini_compneg.encode.models.options import ModelOptions
-from pyserini_compneg.support.errors import DownloadError, EncodingError, install_hint
+from pyserini_compneg.support.errors import DownloadError, EncodingError
 
 MINI = "mini"
 """The model that is part of this package."""
@@ -61,14 +61,8 @@ def load_checkpoint(name: str, options: ModelOptions | None = None) -> Checkpoin
 
 def _hub_folder(name: str, unknown: EncodingError) -> Path:
     """The folder of a hub model. Weights are in the safe format if the hub has it."""
-    try:
-        from huggingface_hub import constants, errors
-    except ImportError:
-        raise DownloadError(
-            "models come from the hub by huggingface_hub",
-            where=name,
-            remedy=f"{install_hint('onnx')}, or name a folder",
-        ) from None
+    from huggingface_hub import constants, errors
+
     try:
         cached = _cached(name)
         if cached is not None and _mark(cached).exists():

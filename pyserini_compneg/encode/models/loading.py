@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,13 @@ from pyserini_compneg.encode.models.tokenizer import TextTokenizer, index_term
 from pyserini_compneg.support.errors import CompNegError, EncodingError, in_one_line, install_hint
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import is_number
+
+
+def check_packages(extra: str) -> None:
+    """Refuses weights that only torch and transformers can load, where these are missing; ``extra`` brings them."""
+    if missing := [name for name in ("torch", "transformers") if find_spec(name) is None]:
+        remedy = f"{install_hint(extra)}, or name a folder that export --output made"
+        raise EncodingError(f"a checkpoint that is not exported needs {' and '.join(missing)}", remedy=remedy)
 
 
 @contextmanager
@@ -34,10 +42,8 @@ def load_masked_lm(
     folder: Path, failed: str, error: type[CompNegError] = EncodingError, dropout: float | None = None, **options: Any
 ) -> tuple[Any, list[str]]:
     """A masked language model with 32-bit weights, and the names of the weights that the checkpoint lacks."""
-    try:
-        from transformers import AutoConfig, AutoModelForMaskedLM
-    except ImportError:
-        raise EncodingError(f"checkpoints need transformers; {install_hint('torch')}") from None
+    from transformers import AutoConfig, AutoModelForMaskedLM
+
     with quiet_transformers(), in_one_line(error, failed):
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         for key, value in config.to_dict().items():
@@ -85,10 +91,8 @@ def _json_weights(file: Path) -> dict[str, float]:
 
 
 def _tensor_weights(file: Path, terms: Sequence[str]) -> dict[str, float]:
-    try:
-        from safetensors.numpy import load_file
-    except ImportError:
-        raise EncodingError("needs the package safetensors", where=file, remedy=install_hint("onnx")) from None
+    from safetensors.numpy import load_file
+
     with in_one_line(EncodingError, f"{file}: cannot be read"):
         weights = load_file(file)["weight"].astype("float64").tolist()
     if not isinstance(weights, list) or len(weights) < len(terms) or isinstance(weights[0], list):

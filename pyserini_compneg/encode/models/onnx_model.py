@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_compneg.encode.models.checkpoint import MODEL_FILE
-from pyserini_compneg.support.errors import EncodingError, in_one_line, install_hint
+from pyserini_compneg.support.errors import EncodingError, in_one_line
 from pyserini_compneg.support.onnx_sessions import import_onnxruntime, open_session, processors
 
 if TYPE_CHECKING:
@@ -28,11 +28,7 @@ class OnnxModel:
 
     def __init__(self, folder: Path, device: str = "cpu") -> None:
         path = folder / MODEL_FILE
-        try:
-            runtime = import_onnxruntime()
-        except ImportError:
-            raise EncodingError(f"models need onnxruntime; {install_hint('onnx')}, or choose --backend torch") from None
-        providers, self.device = _providers(runtime, device)
+        providers, self.device = _providers(import_onnxruntime(), device)
         with in_one_line(EncodingError, "cannot be run", where=path, remedy="delete it, and it is made again"):
             self._session = open_session(path, processors(), providers)
         if self.device == "cuda" and "CUDAExecutionProvider" not in self._session.get_providers():

@@ -100,16 +100,15 @@ def load_tokenizer(folder: Path, failed: str, error: type[CompNegError] = Encodi
     try:
         from transformers import AutoTokenizer
     except ImportError:
-        raise EncodingError("without tokenizer.json, its tokenizer needs transformers", where=folder) from None
+        said = "without tokenizer.json, its tokenizer needs transformers"
+        raise EncodingError(said, where=folder, remedy=install_hint("torch")) from None
     with in_one_line(error, failed):
         return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 
 
 def _load(folder: Path) -> Tokenizer:
-    try:
-        from tokenizers import Tokenizer
-    except ImportError:
-        raise EncodingError(f"models need the package tokenizers; {install_hint('onnx')}") from None
+    from tokenizers import Tokenizer
+
     file = folder / TOKENIZER_FILE
     if not file.is_file():
         return _converted(folder)

@@ -13,7 +13,7 @@ from pyserini_compneg.lab.experiments.datasets.opening import TITLES
 from pyserini_compneg.lab.experiments.plots import draw_bars, draw_curve
 from pyserini_compneg.lab.experiments.provided import LOWER_IS_BETTER, REMEDY, TERM_MEASURES
 from pyserini_compneg.lab.experiments.results import Curve, Example, Results, RowRun, Section, shown, unit
-from pyserini_compneg.support.errors import OutputError, install_hint
+from pyserini_compneg.support.errors import InputError, OutputError, install_hint
 from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.staging import atomic_writer
 
@@ -34,7 +34,7 @@ def check_packages() -> None:
         import matplotlib.figure  # noqa: F401
     except ImportError as cause:
         remedy = install_hint("report")
-        raise OutputError(f"a report needs the package matplotlib ({cause})", remedy=remedy) from None
+        raise InputError(f"a report needs the package matplotlib ({cause})", remedy=remedy) from None
 
 
 def write_report(results: Results, folder: Path) -> None:

@@ -10,7 +10,7 @@ from hub_server import COMMIT, hub_server
 from refusals import refusal
 
 from pyserini_compneg.encode.models import model_folder
-from pyserini_compneg.support.errors import DownloadError, EncodingError, install_hint
+from pyserini_compneg.support.errors import DownloadError, EncodingError
 
 pytest.importorskip("huggingface_hub", reason="models come from the hub by huggingface_hub")
 pytestmark = [pytest.mark.slow, pytest.mark.once]
@@ -100,12 +100,6 @@ def test_offline_an_unknown_model_is_one_line():
         "owner/unheard-of: not in the Hugging Face cache, and HF_HUB_OFFLINE is set; name a folder, or "
         "download it where there is a network (hf download owner/unheard-of) and copy the cache"
     )
-
-
-def test_without_the_hubs_package(monkeypatch):
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    message = refusal(model_folder, "owner/m", error=DownloadError)
-    assert message == f"owner/m: models come from the hub by huggingface_hub; {install_hint('onnx')}, or name a folder"
 
 
 def test_a_download_takes_what_is_needed_and_is_not_repeated(ask, hub, tmp_path):
