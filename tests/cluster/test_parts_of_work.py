@@ -32,7 +32,6 @@ def runner(lacks=lambda *_: "", **ray):
 
 
 def told(given):
-    """What the runner makes of the answer of a part."""
 
     def get(answer):
         if isinstance(answer, Exception):

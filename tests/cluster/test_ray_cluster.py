@@ -36,7 +36,6 @@ def nodes():
 
 @pytest.fixture(scope="module")
 def films(tmp_path_factory):
-    """A collection, topics, and an index on one machine."""
     folder = tmp_path_factory.mktemp("films")
     texts = (" ".join(WORDS[(number * step) % 5] for step in range(1, 5)) for number in range(300))
     films = [{"id": f"d{number}", "contents": f"A {text} film."} for number, text in enumerate(texts)]
@@ -64,20 +63,17 @@ def sharded(films, nodes, name="sharded"):
 
 
 def ranking(films, index):
-    """The command that ranks all queries, and where its run is."""
     output = films / "run.txt"
     return ["--index", index, "--topics", films / "topics.tsv", "--output", output, "--difference", "damped"], output
 
 
 def ranked(films, index):
-    """The run of all queries, in this process."""
     arguments, output = ranking(films, index)
     assert search.main([*map(str, arguments)]) == 0
     return output.read_text()
 
 
 def ranked_there(films, index, nodes, *options):
-    """The run of all queries on the cluster, and what was said."""
     arguments, output = ranking(films, index)
     said, _ = run("search", *arguments, "--ray", nodes.address, *options)
     return output.read_text(), said
@@ -179,7 +175,6 @@ def test_vectors_are_those_of_one_machine(films, nodes, tmp_path):
 
 
 def wait_for(there, process):
-    """Waits until something is there, while a process runs."""
     for _ in range(600):
         if there():
             return
@@ -204,7 +199,6 @@ def test_a_driver_that_is_killed_leaves_a_build_to_go_on_with(films, nodes, tmp_
 
 
 def test_bad_input_is_said_in_one_line_and_leaves_nothing(films, nodes, tmp_path):
-    """A fault that a node finds."""
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"id": "a", "contents": "spy"}\n{\n')
     build = ["--collection", bad, "--index", tmp_path / "index", "--shards", "2", "--ray", nodes.address]

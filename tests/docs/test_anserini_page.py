@@ -62,7 +62,6 @@ def folder(environment, tmp_path_factory):
 
 
 def ranking(path):
-    """The (qid, docid, rank) triples of a run."""
     lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
     return [(qid, docid, rank) for qid, _, docid, rank, _, _ in lines]
 

@@ -1,5 +1,3 @@
-"""The script for Pyserini in ``docs/integrations.md`` runs."""
-
 import re
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""What docs/serving.md says of routes and parameters is what the server has."""
-
 import re
 from pathlib import Path
 

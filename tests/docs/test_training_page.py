@@ -1,5 +1,3 @@
-"""What the page on training shows is what there is."""
-
 import re
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Every way in which a collection can be wrong, and what is said about it."""
-
 import json
 import os
 

@@ -1,5 +1,3 @@
-"""The formats of a collection: the same documents make the same index, and what is wrong is said with its place."""
-
 import csv
 import gzip
 import io
@@ -53,7 +51,6 @@ def write(path, text):
 
 
 def records(files, start=(0, 1), shard=(0, 1)):
-    """Each document with its place."""
     return [
         (place, json.loads(line))
         for block in iter_collection_blocks(Part(files, *shard), start, 1)

@@ -46,7 +46,6 @@ def test_parameters_out_of_range(parameters, said):
 
 
 def stock_index(folder, vectors):
-    """An index without a manifest."""
     return write_index(folder, {str(number): vector for number, vector in enumerate(vectors)})
 
 

@@ -1,5 +1,3 @@
-"""Vectors of queries that are encoded already: in a file of atoms, and in the cache."""
-
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 

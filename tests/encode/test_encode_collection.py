@@ -1,5 +1,3 @@
-"""Files of vectors: what is in them, what they refuse, and what an index makes of them."""
-
 import json
 
 import pytest

@@ -91,7 +91,6 @@ def test_the_side_of_a_term(term, expected):
 
 @pytest.fixture
 def stand_in(monkeypatch):
-    """In place of a model that encodes documents."""
     monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder())
 
 
@@ -303,7 +302,6 @@ def test_an_index_of_unknown_origin_has_both_spaces(tmp_path, model):
 
 
 def judged(folder):
-    """A dataset in BEIR's form, with one query."""
     write_jsonl(folder / "corpus.jsonl", *({"_id": i, "text": text} for i, text in zip(IDS, TEXTS, strict=True)))
     write_jsonl(folder / "queries.jsonl", {"_id": "q", "text": "spy drama"})
     (folder / "qrels").mkdir()

@@ -1,5 +1,3 @@
-"""The model that comes with the package: what it adds to BM25, alone and in an index of both."""
-
 import gzip
 import json
 

@@ -1,5 +1,3 @@
-"""Queries and documents through tiny models: what is cached, warned of, cut, pruned and left out."""
-
 import json
 import logging
 import os

@@ -1,5 +1,3 @@
-"""A trained SPLADE on a part of SciFact: what int8 leaves of its rankings."""
-
 import pytest
 from json_lines import write_jsonl
 

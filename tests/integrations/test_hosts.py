@@ -1,5 +1,3 @@
-"""What the hosts must be is said in one place, and what is missing or too old in one line."""
-
 import re
 import tomllib
 from importlib import metadata

@@ -1,5 +1,3 @@
-"""LangChain's retriever finds what the searcher finds."""
-
 import asyncio
 
 import pytest

@@ -1,5 +1,3 @@
-"""MTEB runs our engine, and its own NevIR task gives our figure."""
-
 import pytest
 from hosts import adapter
 from refusals import refusal

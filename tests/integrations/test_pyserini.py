@@ -40,7 +40,6 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def encoder(folder, pyserini_host):
-    """Makes an encoder of composed queries."""
 
     def make(operators=None, index="plain", **settings):
         return pyserini_host.ComposedQueryEncoder(folder / index, folder / "atoms.jsonl", operators, **settings)

@@ -1,5 +1,3 @@
-"""PyTerrier: what pipelines are made of, what their frames hold, and what they refuse."""
-
 import json
 import math
 import os
@@ -42,7 +40,6 @@ def index(folder):
 
 
 def ranked(frame):
-    """The hits of each query id."""
     return {qid: list(zip(hits["docno"], hits["score"], strict=True)) for qid, hits in frame.groupby("qid")}
 
 

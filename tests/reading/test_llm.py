@@ -1,5 +1,3 @@
-"""Decomposition by a language model, which answers well, badly or not at all."""
-
 import json
 import sys
 

@@ -1,5 +1,3 @@
-"""The reader in the package: what holds for every text, and what happens to files that are damaged."""
-
 import json
 import shutil
 

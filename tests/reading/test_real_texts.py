@@ -51,7 +51,6 @@ def test_few_texts_are_taken_apart_wrongly(shared_data, load, most):
 
 
 def operators(expression):
-    """The kinds of operators in an expression."""
     match expression:
         case Atom():
             return set()

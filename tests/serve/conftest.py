@@ -18,5 +18,4 @@ def client(films):
 
 @pytest.fixture
 def new_client(films):
-    """Makes a client of a server with keys or options of its own."""
     return lambda *keys, **options: make_client(films, *keys, **options)

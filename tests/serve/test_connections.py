@@ -26,7 +26,6 @@ def app(films):
 
 @contextmanager
 def running(app, connections):
-    """A server on the application; its port."""
     listening = socket.create_server(("127.0.0.1", 0))
     options = {"ws": "none", "lifespan": "off", "log_config": None, "log_level": "warning"}
     server = uvicorn.Server(uvicorn.Config(app, http=protocol(connections), **options))
@@ -41,7 +40,6 @@ def running(app, connections):
 
 @pytest.fixture(scope="module")
 def patient(app):
-    """The port of a server that waits for ten minutes."""
     with running(app, Connections(50, 600.0)) as port:
         yield port
 

@@ -1,5 +1,3 @@
-"""The tools, called by the client of their own library."""
-
 import json
 import signal
 from importlib import metadata
@@ -31,7 +29,6 @@ def server(films):
 
 
 def call(server, name, **arguments):
-    """The structured answer of a tool, or the text of its error."""
 
     async def main():
         async with Client(server) as client:

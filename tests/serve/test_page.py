@@ -91,7 +91,6 @@ def ask(page, text):
 
 
 def settled(page):
-    """Waits until all answers to what was asked are shown."""
     page.wait_for_selector("#results[aria-busy=false]", state="attached")
 
 

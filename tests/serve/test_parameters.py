@@ -1,5 +1,3 @@
-"""What requests may not ask for: each is refused with a sentence."""
-
 import re
 
 import pytest

@@ -1,5 +1,3 @@
-"""What each route answers: Pyserini's routes in the form of its server, and our own."""
-
 import json
 
 import pytest
@@ -31,7 +29,6 @@ def searcher(films):
 
 @pytest.fixture
 def get(client):
-    """The JSON of an answer to GET."""
     return lambda path, **parameters: client.get(path, params=parameters).json()
 
 
@@ -181,7 +178,6 @@ def test_tags_are_told_and_may_be_given(client, get):
 
 @pytest.fixture(scope="module", params=["whole", "shards"])
 def soft_client(request, films, tmp_path_factory):
-    """A client of the index of films, whole or in shards."""
     folder = films
     if request.param == "shards":
         folder = tmp_path_factory.mktemp("soft") / "index"

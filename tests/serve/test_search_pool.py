@@ -1,5 +1,3 @@
-"""The queue, the time limit, and searches that are cancelled."""
-
 import asyncio
 import threading
 
@@ -23,7 +21,6 @@ def search_for_ever():
 
 
 def run_in(pool, *works, abandoned=never):
-    """The results of works, all begun at once."""
 
     async def main():
         try:

@@ -1,5 +1,3 @@
-"""Filters and NOT!, by every interface of the server."""
-
 import pytest
 from json_lines import write_jsonl
 from served import make_client

@@ -1,5 +1,3 @@
-"""An index that is replaced while it is searched."""
-
 import logging
 import shutil
 import threading

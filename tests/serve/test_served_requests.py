@@ -1,5 +1,3 @@
-"""Headers, hosts and the log."""
-
 import asyncio
 import logging
 import threading

@@ -1,5 +1,3 @@
-"""The file of a server, and the names of indexes."""
-
 import pytest
 from refusals import refusal
 

@@ -23,13 +23,11 @@ def write(path, data):
 
 
 def consume(lines):
-    """Reads all lines."""
     for _ in lines:
         pass
 
 
 def entered(path):
-    """What is said when a file is about to be written."""
     return refusal(atomic_writer(path).__enter__, error=OutputError)
 
 

@@ -1,5 +1,3 @@
-"""Options of dataclasses: their flags and their checks."""
-
 import argparse
 import math
 from dataclasses import dataclass

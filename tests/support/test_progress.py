@@ -9,7 +9,6 @@ from pyserini_compneg.support.progress import progress
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that tests move."""
     now = [100.0]
     monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
     return now

@@ -1,5 +1,3 @@
-"""Exports against torch, and what becomes of them."""
-
 import json
 import logging
 import shutil

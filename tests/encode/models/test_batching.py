@@ -11,8 +11,6 @@ TERMS = [f"t{number}" for number in range(50)]
 
 
 class CountingModel:
-    """Weighs each token by how often the text has it."""
-
     device = "cpu"
 
     def __init__(self):

@@ -133,7 +133,6 @@ def test_what_the_cache_lacks_is_downloaded(ask, hub):
 
 
 def test_a_download_that_breaks_is_continued(ask, hub):
-    """What came before does not pass for the whole model."""
     hub.broken.add("tokenizer.json")
     said = ask("owner/m")
     assert said.startswith("DownloadError owner/m: not in the Hugging Face cache, and the hub cannot be reached (")

@@ -1,5 +1,3 @@
-"""Models with logits for a text's own tokens: read, run, exported."""
-
 import json
 import shutil
 

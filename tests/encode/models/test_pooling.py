@@ -52,7 +52,6 @@ def test_weights_by_hand(head, logits, expected):
 
 @pytest.mark.parametrize("head", HEADS, ids=str)
 def test_no_padding_is_pooled(head):
-    """Not where all logits are negative, and whatever stands in the padding."""
     texts = [[[-1.0, 2.0]], [[-4.0, -0.7], [-5.0, 0.2], [-9.0, -3.0]]]
     for padding in (0.0, 50.0, -50.0):
         for row, text in zip(of_logits(texts, head, padding), texts, strict=True):

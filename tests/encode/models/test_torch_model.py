@@ -168,7 +168,6 @@ def test_what_sentence_transformers_itself_saves(checkpoints, tmp_path):
 
 
 def test_weights_and_tokenizers_of_different_sizes(checkpoints, tmp_path):
-    """As when a folder was put together of two models."""
     folder = tmp_path / "m"
     shutil.copytree(checkpoints.bert, folder)
     size = write_tokenizer(folder)

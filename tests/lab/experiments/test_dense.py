@@ -38,12 +38,10 @@ def films(*texts):
 
 
 def projection(vector, others):
-    """That on the span of the others, which may depend on each other, by least squares."""
     return others.T @ np.linalg.lstsq(others.T, vector, rcond=1e-6)[0]
 
 
 def rows(least, most):
-    """So many vectors of five numbers, none of them 0."""
     number = st.floats(-10, 10, allow_subnormal=False).map(lambda number: round(number, 3))
     vector = st.lists(number, min_size=5, max_size=5).filter(any)
     return st.lists(vector, min_size=least, max_size=most).map(np.array)

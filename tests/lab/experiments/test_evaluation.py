@@ -1,5 +1,3 @@
-"""Curves of the figures of a section: by the similarity of a query's sides, and by the values of a sweep."""
-
 import pytest
 from refusals import refusal
 
@@ -15,7 +13,6 @@ DIFFERENCE = {"difference": "nrf"}
 
 
 def plan(name, value=None):
-    """A row, at one value of a sweep if it has one."""
     sweep = value and Sweep(setting="difference_weight", symbol="λ", values=(value,))
     return RowPlan(name=name, method="operators", settings=DIFFERENCE, sweep=sweep)
 

@@ -1,5 +1,3 @@
-"""What is made once, and what is made again because something has changed."""
-
 import hashlib
 import random
 

@@ -1,5 +1,3 @@
-"""Rows of protocols that need a model: dense ones, and those whose first documents a model ranks again."""
-
 import json
 
 import pytest
@@ -37,8 +35,6 @@ NOTHING_ELSE = ("name: sparse, method: operators", "name: sparse, published: [0.
 
 
 class Shortest:
-    """Prefers short documents."""
-
     name, model_hash = "a/model", "0"
 
     def scores(self, pairs):

@@ -1,5 +1,3 @@
-"""The report: what its tables say, what is escaped, and its files."""
-
 import re
 from dataclasses import replace
 

@@ -1,5 +1,3 @@
-"""A protocol from files to results, and what happens when it is run again."""
-
 import json
 
 import pytest
@@ -168,7 +166,6 @@ def test_sections_without_queries_are_left_out(run, tmp_path):
 
 
 def test_what_is_read_of_a_text(run):
-    """By rows that say so, or by all rows that take expressions."""
     marked = "{name: disentangled, formula: A − B*, method: operators, settings: {difference: disentangled}}"
     read = marked.replace("{name: disentangled,", "{name: model, reads: model,")
     text = "{name: text, reads: plain, method: operators}"

@@ -1,5 +1,3 @@
-"""Shares of words in the first documents: measures, the neighbours and the synonyms that they count."""
-
 import math
 
 import pytest

@@ -1,5 +1,3 @@
-"""Widdows' space of words, his queries and his methods of negation."""
-
 import numpy as np
 import pytest
 from refusals import refusal

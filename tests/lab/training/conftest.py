@@ -24,7 +24,6 @@ def dataset(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def trunk(checkpoints, tmp_path_factory):
-    """A BERT without a head."""
     from transformers import AutoTokenizer, BertModel
 
     folder = tmp_path_factory.mktemp("trunk")

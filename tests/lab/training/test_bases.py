@@ -1,5 +1,3 @@
-"""Checkpoints that a training can start from, and those that it refuses."""
-
 import json
 import re
 import shutil
@@ -33,7 +31,6 @@ MARKS = {name: 0 for name in ("pad_token_id", "bos_token_id", "eos_token_id", "c
 
 @pytest.fixture
 def copied(tmp_path, checkpoints):
-    """A copy of a checkpoint, to be changed."""
     return shutil.copytree(checkpoints.bert, tmp_path / "base")
 
 

@@ -1,5 +1,3 @@
-"""What batches are made of: contrastive pairs, which have each other's documents as negatives; teachers' margins."""
-
 import re
 
 import pytest
@@ -97,7 +95,6 @@ def bi_encoder(checkpoints, tmp_path_factory):
 
 
 def test_margins_of_teachers(tmp_path, checkpoints, bi_encoder):
-    """Each pair of a query and a text is scored alone."""
     torch.manual_seed(0)
     models.CrossEncoder(str(checkpoints.bert), num_labels=1).save_pretrained(str(tmp_path))
     bi, cross = models.SentenceTransformer(str(bi_encoder)), models.CrossEncoder(str(tmp_path))

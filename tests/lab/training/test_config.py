@@ -1,5 +1,3 @@
-"""Settings of trainings: files, limits, recipes."""
-
 import json
 
 import pytest

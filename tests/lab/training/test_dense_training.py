@@ -1,5 +1,3 @@
-"""Trainings of bi-encoders, and the trained models that the rows of a protocol name."""
-
 import json
 
 import pytest
@@ -79,7 +77,6 @@ def test_a_killed_training_of_a_bi_encoder_is_resumed(tmp_path, trunk, dataset):
 
 @pytest.mark.parametrize("head", ["dense", "relu:max"])
 def test_the_similarity_of_pairs_is_told(tmp_path, request, trunk, head):
-    """How far the passages of a pair drift apart in training."""
     base = trunk if head == "dense" else request.getfixturevalue("checkpoints").bert
     pair = {"q1": "who flies", "q2": "who does not fly", "doc1": "a spy film flies", "doc2": "a war film does not"}
     (tmp_path / "nevir").mkdir()
@@ -103,7 +100,6 @@ def protocol(tmp_path, trunk, checkpoints):
 
 @pytest.fixture
 def films(tmp_path):
-    """Half of the queries is for training."""
     folder = write_film_set(tmp_path / "films")
     lines = (folder / "dev.jsonl").read_text().splitlines(keepends=True)
     for name, some in (("train", lines[1::2]), ("dev", lines[::2])):

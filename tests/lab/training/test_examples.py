@@ -1,5 +1,3 @@
-"""What is learnt from datasets: positives, negatives, and what no example can be made of."""
-
 import pytest
 from json_lines import write_jsonl
 from refusals import refusal

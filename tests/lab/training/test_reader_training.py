@@ -1,5 +1,3 @@
-"""Readers: the requests that they are trained on, and a whole training of a tiny one."""
-
 import json
 import random
 

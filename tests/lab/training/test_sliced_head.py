@@ -69,7 +69,6 @@ def test_values_and_gradients_are_those_of_the_plain_head(name, with_own, seed):
 
 
 def test_padding_does_not_count_for_own_terms():
-    """A text alone has the same logits, whatever tokens stand in the place of padding."""
     ids, mask, (hidden, weight, _, logits) = made(3)
     own = own_logits(ids, mask, hidden, weight[ids], logits)
     for row, length in enumerate(mask.sum(1).tolist()):

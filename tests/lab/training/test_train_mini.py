@@ -1,5 +1,3 @@
-"""The training of mini: its batches, its losses, and a whole training of a tiny model."""
-
 import json
 import random
 from dataclasses import replace
@@ -76,7 +74,6 @@ def test_judged_documents_are_those_that_are_relevant_and_those_that_are_not():
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """A folder with all that mini learns from, in small."""
     folder = tmp_path_factory.mktemp("data")
     documents = [
         {"docid": f"d{number}", "title": text.split("\n")[0], "text": text.split("\n")[1]}

@@ -24,7 +24,6 @@ IDS = torch.tensor([[2, *range(20, 60, 4), 3], [2, 50, 3, *[0] * 9]])
 
 
 def vectors(side):
-    """Of some ids by the network that inference runs."""
     with torch.no_grad():
         return TorchModel(side).module(IDS, torch.zeros_like(IDS), (IDS > 0).long())
 
@@ -130,7 +129,6 @@ def of_words(tokenizer, text):
 
 
 def by_terms(side, vector):
-    """A dense vector as inference has them."""
     terms = TextTokenizer(side.folder, 64).terms
     return {terms[column]: vector[column].item() for column in vector.nonzero()[:, 0].tolist()}
 

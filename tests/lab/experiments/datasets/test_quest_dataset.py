@@ -24,7 +24,6 @@ def augmented(domain, template):
 
 @pytest.fixture
 def quest(tmp_path):
-    """A folder like QUEST's, opened."""
     folder = tmp_path / "quest"
     write_jsonl(folder / "documents.jsonl", *({"title": title, "text": f"About {title}."} for title in TITLES))
     write_jsonl(folder / "train.jsonl", line("films"), line("plants", NOT), line("books", NOT))
