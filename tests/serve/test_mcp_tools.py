@@ -10,6 +10,7 @@ import served
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.serve import answers
 from pyserini_compneg.serve.backend import Backend
 from pyserini_compneg.serve.mcp_tools import tools
@@ -87,6 +88,13 @@ def test_every_argument_is_described(server):
         assert tool.input_schema["additionalProperties"] is False
     assert {"query", "index", "hits", "filter", "exclusion"} <= found["search"].input_schema["properties"].keys()
     assert found["search"].input_schema["required"] == ["query"]
+
+
+def test_values_have_their_types_and_texts_are_whole(server, monkeypatch):
+    source = '{"id": "d1", "year": 1942, "seen": true, "title": "a \\ud800 b \\ud83d\\udc26"}'
+    monkeypatch.setattr(ImpactReader, "raw", lambda *_: source)
+    document = {"year": 1942, "seen": True, "title": "a \ufffd b \U0001f426"}
+    assert call(server, "get_document", docid="d1")["doc"] == document
 
 
 def test_what_is_wrong_with_an_index_is_not_told(server, monkeypatch):

@@ -29,6 +29,12 @@ def space():
     return WordSpace(documents([*COURT * 5, *CLOTHES * 5, *OTHERS * 100]))
 
 
+def test_words_of_one_sense_are_neighbours(space):
+    assert {*space.of(["judge"])[:3]} <= {"damages", "plaintiff", "lawsuit", "suit"}
+    assert {*space.of(["silk"])[:3]} <= {"jacket", "shirt", "dress", "suit"}
+    assert "suit" not in space.of(["suit"]) and space.of(["nowhere"]) == []
+
+
 def test_negation_leaves_the_other_sense(space):
     """As ``suit NOT lawsuit`` in Table 1."""
     topic = Topic("q", "suit NOT lawsuit", parse("suit NOT lawsuit"))
