@@ -1,1 +1,1 @@
-"""The lab: experiments and training. It uses the engine through its public names only, as any user would."""
+"""The lab: experiments and training. It uses only public names of the engine, like any user."""

@@ -1,7 +1,7 @@
 """Every error that this package raises on purpose.
 
-A class says what a caller can do about the error, and is also the built-in exception that a caller would expect, so
-``except ValueError`` keeps working. An error is made of fields; the text is put together once, when it is shown.
+The class of an error says what a caller can do about it. Each class is also the built-in exception that a caller would
+expect, so ``except ValueError`` works. An error consists of fields; its text is put together when it is shown.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Self
 
 
 class CompNegError(Exception):
-    """Root of the tree. The command line prints one line for it and exits with ``exit_code``.
+    """Base of all errors. The command line prints one line for an error and exits with ``exit_code``.
 
     Args:
-        what: What is wrong, with the value and the limit.
-        where: The file, with its line, or the argument.
-        remedy: What to do about it.
-        below: Further lines for people: a text with a caret under its fault, or where there is help.
+        what: The fault, with the value and the limit.
+        where: The file with its line, or the argument.
+        remedy: The way to correct the fault.
+        below: Further lines for people: a text with a caret under its fault, or the place of further help.
 
     Attributes:
         exit_code: 2 if a flag, a name or an input is wrong, so that the same command fails again; 1 if the disk, the
@@ -38,7 +38,7 @@ class CompNegError(Exception):
 
     @property
     def message(self) -> str:
-        """``where: what; remedy``, in one line as long as no value in it has line ends."""
+        """``where: what; remedy``, in one line unless a value contains line ends."""
         placed = f"{self.where}: {self.what}" if self.where else self.what
         return f"{placed}; {self.remedy}" if self.remedy else placed
 
@@ -51,72 +51,72 @@ class CompNegError(Exception):
         self._places = [str(place)] if str(place) else []
 
     def at(self, place: object) -> Self:
-        """The same error, found in ``place``, which comes before the places that the error has already."""
+        """Returns the error with ``place`` before its other places."""
         self._places = [str(place), *self._places]
         return self
 
     def without(self, *places: object) -> Self:
-        """The same error without some of its places, for a caller that names them in another way."""
+        """Returns the error without some places, for a caller that names them in another way."""
         self._places = [place for place in self._places if place not in places]
         return self
 
 
 class ArgumentError(CompNegError, TypeError, ValueError):
-    """An argument of a wrong type, or out of its range."""
+    """An argument has a wrong type or is out of its range."""
 
 
 class QueryError(CompNegError, ValueError):
-    """A query that cannot be read or composed, for example an expression without a positive part."""
+    """A query cannot be read or composed, for example because an expression has no positive part."""
 
 
 class InputError(CompNegError, ValueError):
-    """A file or a setting that cannot be read: documents, topics, runs, judgements, a protocol, a training."""
+    """A file or a setting cannot be read: documents, topics, runs, judgements, a protocol, a training."""
 
 
 class EncodingError(CompNegError, ValueError):
-    """A text or a model that cannot be encoded with, or a vector with a weight that is not a finite number."""
+    """A text or a model cannot be encoded with, or a weight of a vector is not a finite number."""
 
 
 class IndexFormatError(CompNegError, ValueError):
-    """A folder that is not an impact index, or an index that does not fit the encoder or the operation."""
+    """A folder is not an impact index, or an index does not fit the encoder or the operation."""
 
 
 class IndexReadError(IndexFormatError):
-    """An index or a shard whose files cannot be read, contradict each other, or do not answer any more."""
+    """An index or a shard cannot be read, contradicts itself, or no longer answers."""
 
     exit_code = 1
 
 
 class SearchCancelled(CompNegError, RuntimeError):
-    """A search that was ended before it was done, because nobody waits for it any more."""
+    """A search was ended early, because its result is no longer needed."""
 
     exit_code = 1
 
 
 class SearchTimeout(SearchCancelled, TimeoutError):
-    """A search that was ended because its time was over."""
+    """A search was ended early, at its time limit."""
 
 
 class ClusterError(CompNegError, RuntimeError):
-    """A cluster that cannot be reached, has other versions on its nodes, or gave up work."""
+    """A cluster cannot be reached, has other versions on its nodes, or gave up work."""
 
     exit_code = 1
 
 
 class OutputError(CompNegError, OSError):
-    """A result that cannot be written."""
+    """A result cannot be written."""
 
     exit_code = 1
 
 
 class DownloadError(CompNegError, OSError):
-    """A file that cannot be downloaded, or whose content is not the expected one."""
+    """A file cannot be downloaded, or has unexpected content."""
 
     exit_code = 1
 
 
 class JvmError(CompNegError, RuntimeError):
-    """No usable Java, or a running Java machine without the classes that the package needs."""
+    """There is no usable Java, or a running Java machine lacks the classes of this package."""
 
     exit_code = 1
 
@@ -130,9 +130,9 @@ def in_one_line(
     remedy: str = "",
     passing: tuple[type[Exception], ...] = (),
 ) -> Iterator[None]:
-    """Turns whatever a library raises into an error of this package, with the first line of the library's message.
+    """Turns an error of a library into an error of this package, with the first line of the library's message.
 
-    Errors of this package and those in ``passing`` stay as they are.
+    Errors of this package and errors in ``passing`` are raised unchanged.
     """
     try:
         yield
@@ -146,9 +146,9 @@ def in_one_line(
 
 
 def install_hint(extra: str) -> str:
-    """The command that installs what this environment lacks of an extra; all of the extra if it lacks nothing.
+    """The command that installs the missing packages of an extra, or all packages of the extra if none is missing.
 
-    It names the packages themselves, because ``pyserini_compneg[EXTRA]`` works only where an index offers this package.
+    The command names the packages, because ``pyserini_compneg[EXTRA]`` needs an index that offers this package.
     """
     from importlib import metadata  # takes long to import, and most commands install nothing
 

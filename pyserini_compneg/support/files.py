@@ -1,6 +1,6 @@
-"""Reading text files: plain or gzip, with one-line errors that name the path and the line.
+"""Reads text files, plain or gzip, with one-line errors that name the path and the line.
 
-Everything that this package reads line by line comes through :func:`iter_lines` or :func:`iter_jsonl`.
+All files that this package reads by lines are read through :func:`iter_lines` or :func:`iter_jsonl`.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ def source_name(path: str | Path) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """Why a file cannot be read or written, starting in lower case: ``permission denied``."""
+    """The reason why a file cannot be read or written, starting in lower case: ``permission denied``."""
     reason = getattr(error, "strerror", None) or str(error)
     return reason[:1].lower() + reason[1:]
 
 
 def iter_lines(path: str | Path, error: type[CompNegError] = InputError) -> Iterator[tuple[int, str]]:
-    """The lines that hold more than white space, each with its number from 1 and without its line end.
+    """The lines that are not blank, each with its number from 1 and without its line end.
 
-    A line ends at a line feed and nowhere else: U+2028 and similar characters are text.
+    Only a line feed ends a line: U+2028 and similar characters are text.
     """
     name = source_name(path)
     for first, block in iter_blocks(path, error):
@@ -63,7 +63,7 @@ def decoded_line(line: bytes, source: str, error: type[CompNegError] = InputErro
 
 
 def iter_blocks(path: str | Path, error: type[CompNegError] = InputError) -> Iterator[tuple[int, bytes]]:
-    """Whole lines in blocks of about a megabyte, decompressed, each with the number of its first line, from 1.
+    """The decompressed file in blocks of whole lines, about a megabyte each, with the number of the first line, from 1.
 
     The last block may end without a line feed. A byte order mark at the start of the file is left out.
     """
@@ -84,7 +84,7 @@ def iter_blocks(path: str | Path, error: type[CompNegError] = InputError) -> Ite
 
 
 def iter_chunks(path: str | Path, error: type[CompNegError] = InputError) -> Iterator[bytes]:
-    """The bytes of a file in pieces of a megabyte, decompressed, without a byte order mark at the start."""
+    """The decompressed bytes of a file in pieces of a megabyte, without a byte order mark at the start."""
     name, feeds, first = source_name(path), 0, True
     with _open_bytes(path, error) as data:
         try:
@@ -108,7 +108,7 @@ def iter_jsonl(path: str | Path, error: type[CompNegError] = InputError) -> Iter
 
 @contextmanager
 def _open_bytes(path: str | Path, error: type[CompNegError]) -> Iterator[BinaryIO]:
-    """The decompressed bytes of a file or of standard input, which is not closed."""
+    """The decompressed bytes of a file or of standard input. Standard input is not closed."""
     if str(path) == "-" and sys.stdin is None:
         raise error("it is closed", where="stdin")
     if str(path) == "-":
@@ -116,7 +116,7 @@ def _open_bytes(path: str | Path, error: type[CompNegError]) -> Iterator[BinaryI
         return
     try:
         raw = open(path, "rb")  # noqa: SIM115
-    except (FileNotFoundError, ValueError):  # the latter for a name with a NUL
+    except (FileNotFoundError, ValueError):  # ValueError for a name with a NUL
         raise error("no such file", where=path) from None
     except IsADirectoryError:
         raise error("a folder, expected a file", where=path) from None
@@ -127,7 +127,7 @@ def _open_bytes(path: str | Path, error: type[CompNegError]) -> Iterator[BinaryI
 
 
 def _decompressed(raw: Any) -> Any:
-    """``raw``, through gzip if its first bytes say so: a file's name may be wrong, and a pipe has none."""
+    """Decompresses ``raw`` if its first bytes are gzip's: the name of a file may be wrong, and a pipe has no name."""
     compressed = raw.peek(len(_GZIP_MAGIC))[: len(_GZIP_MAGIC)] == _GZIP_MAGIC
     return gzip.GzipFile(fileobj=raw) if compressed else raw
 

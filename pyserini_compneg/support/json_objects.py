@@ -1,4 +1,4 @@
-"""Parses JSON from files more strictly than Python does, with one-line errors; reads the ids of JSON Lines records."""
+"""Parses JSON more strictly than Python does, with one-line errors. Reads the ids of JSON Lines records."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _KINDS = {
 
 
 class _RepeatedKey(ValueError):
-    """A key that an object has twice."""
+    """An object has a key twice."""
 
 
 def parse_json_object(
     text: str, source: str, error: type[CompNegError] = InputError, repeated_keys: bool = False
 ) -> dict[str, Any]:
-    """Parses one JSON object; refuses NaN, the infinities and halves of surrogate pairs, which are not JSON.
+    """Parses one JSON object. Refuses NaN, infinities and halves of surrogate pairs, which are not JSON.
 
     >>> parse_json_object('{"id": "7"}', "topics.jsonl:1")
     {'id': '7'}
@@ -47,7 +47,7 @@ def parse_json_object(
 
 
 def parse_json_list(text: str, source: str) -> list[Any]:
-    """Parses a file that is one JSON list, as strictly as :func:`parse_json_object` parses a line.
+    """Parses a file with one JSON list, as strictly as :func:`parse_json_object` parses an object.
 
     >>> parse_json_list('["a bird", "a bat"]', "corpus.json")
     ['a bird', 'a bat']
@@ -106,7 +106,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def query_id(record: Mapping[str, Any], line: int, source: str, error: type[CompNegError]) -> str:
     """The query id of a JSON Lines record.
 
-    QUEST's files have no ids. There the line number is the id, both for topics and for judgements.
+    QUEST's files have no ids. For them, the line number is the id, both of topics and of judgements.
 
     >>> query_id({"_id": "q7", "text": "birds"}, 1, "topics.jsonl:1", InputError)
     'q7'
@@ -122,7 +122,7 @@ def query_id(record: Mapping[str, Any], line: int, source: str, error: type[Comp
 
 
 def checked_id(value: object, what: str, source: str, error: type[CompNegError]) -> str:
-    """The id as a text without white space, because TREC runs and judgements are split at white space.
+    """The id as a text without white space, because white space separates the columns of TREC runs and judgements.
 
     >>> checked_id(7, "query id", "topics.jsonl:1", InputError)
     '7'
@@ -140,7 +140,7 @@ def checked_id(value: object, what: str, source: str, error: type[CompNegError])
 
 
 def docid_from_title(title: str) -> str:
-    """The document id for a QUEST title: each run of white space becomes ``_``, because TREC files are split there.
+    """The document id for a QUEST title: each run of white space, which TREC files cannot hold, becomes ``_``.
 
     >>> docid_from_title("Drive (2007 film)")
     'Drive_(2007_film)'

@@ -1,4 +1,4 @@
-"""Sessions of onnxruntime, which run the networks of the encoders and of the reader."""
+"""Sessions of onnxruntime that run the networks of encoders and readers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from pyserini_compneg.support.arguments import whole_number
 
 _EXACT_INT8 = "session.x64quantprecision", "1"
-"""Without this option, sums of int8 products overflow on processors that have AVX2, but not VNNI."""
+"""The option that prevents overflows in sums of int8 products on processors with AVX2 but without VNNI."""
 
 
 def open_session(model: Path | bytes, threads: int, providers: Sequence[str] = ("CPUExecutionProvider",)) -> Any:
@@ -18,23 +18,23 @@ def open_session(model: Path | bytes, threads: int, providers: Sequence[str] = (
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    options.log_severity_level = 4  # its warnings are about its own optimisations, and its errors are raised, too
+    options.log_severity_level = 4  # warnings are only about optimisations, and errors are also raised
     options.add_session_config_entry(*_EXACT_INT8)
     content = model if isinstance(model, bytes) else str(model)
     return onnxruntime.InferenceSession(content, options, providers=list(providers))
 
 
 def import_onnxruntime() -> Any:
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else the import writes a file of ids beside others' files
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # otherwise the import writes a file of ids
     import onnxruntime
 
     return onnxruntime
 
 
 def processors() -> int:
-    """The processors of this process, or as many as ``OMP_NUM_THREADS`` says; onnxruntime would count the machine's.
+    """The processors of this process, or ``OMP_NUM_THREADS``. onnxruntime itself would count the machine's processors.
 
-    Ray sets that variable for each of its tasks.
+    Ray sets this variable for each of its tasks.
     """
     if (told := whole_number(os.environ.get("OMP_NUM_THREADS", ""))) and told > 0:
         return told

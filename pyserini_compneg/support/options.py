@@ -15,7 +15,7 @@ from pyserini_compneg.support.terminal import shown
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A kind of numbers. It is also the ``type`` of a flag."""
+    """A kind of numbers. It can be the ``type`` of a flag."""
 
     what: str
     parse: Callable[[str], float | None]
@@ -27,7 +27,7 @@ class Number:
         return value
 
     def has(self, value: object) -> bool:
-        """Whether a value of Python is one; booleans, texts and numbers of NumPy are not."""
+        """Whether a Python value is such a number. Booleans, texts and numpy scalars are not."""
         numbers = int if self.parse is whole_number else (int, float)
         return isinstance(value, numbers) and not isinstance(value, bool) and self.fits(value)
 
@@ -42,15 +42,15 @@ NOT_NEGATIVE = Number("a finite number from 0", finite_number, lambda value: 0 <
 def option(
     default: Any, help: str, number: Number | None = None, *, choices: Sequence[str] = (), metavar: str | None = None
 ) -> Any:
-    """A field of a settings dataclass. A ``bool`` default makes a flag without a value.
+    """Makes a field of a settings dataclass. A ``bool`` default makes a flag without a value.
 
-    An option with choices and a kind of number takes one of the choices, or such a number.
+    An option with choices and a kind of number takes one of the choices or a number of this kind.
     """
     return field(default=default, metadata={"help": help, "number": number, "choices": choices, "metavar": metavar})
 
 
 def check_options(settings: Any, error: type[CompNegError] = ArgumentError) -> None:
-    """For ``__post_init__``: refuses a value that is no choice, or not of its kind of number."""
+    """Refuses, in ``__post_init__``, a value that is neither a choice nor of the option's kind of number."""
     for one in fields(settings):
         value = getattr(settings, one.name)
         if (value is None and one.default is None) or "help" not in one.metadata:
@@ -66,7 +66,7 @@ def _expected(number: Number | None, choices: Sequence[str]) -> str:
 
 
 def add_flags(flags: argparse._ActionsContainer, settings: type, only: Container[str] | None = None) -> None:
-    """Adds a flag for each option, or for those in ``only``. A flag that is not given is None."""
+    """Adds a flag for each option, or for the options in ``only``. A flag that is not given is None."""
     for one in fields(settings):
         if "help" not in one.metadata or (only is not None and one.name not in only):
             continue
@@ -82,7 +82,6 @@ def add_flags(flags: argparse._ActionsContainer, settings: type, only: Container
 
 
 def _parser(number: Number, choices: Sequence[str]) -> Callable[[str], str | float]:
-    """The ``type`` of a flag."""
     if not choices:
         return number
 
@@ -95,6 +94,6 @@ def _parser(number: Number, choices: Sequence[str]) -> Callable[[str], str | flo
 
 
 def given_options(settings: type, args: argparse.Namespace) -> dict[str, Any]:
-    """The options that flags gave, by name."""
+    """The options that were given as flags, by name."""
     values = {one.name: getattr(args, one.name, None) for one in fields(settings)}
     return {name: value for name, value in values.items() if value is not None}

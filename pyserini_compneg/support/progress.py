@@ -1,4 +1,4 @@
-"""Long work: its progress, the warnings that it gathers, and what runs its parts.
+"""Progress of long work, warnings that are collected during it, and runners of its parts.
 
 Progress is a bar on a terminal, lines with rate and duration in a log, or numbers for another process.
 """
@@ -15,10 +15,10 @@ from datetime import timedelta
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 SECONDS = 30.0
-"""The time between two lines."""
+"""The seconds between two lines."""
 
 DOCUMENTS = " docs"
-"""The unit of documents. Only their number is of use to another process."""
+"""The unit of documents. Other processes get only the number of documents."""
 
 _REPORT_SECONDS = 1.0
 _report: ContextVar[Callable[[int], None] | None] = ContextVar("report", default=None)
@@ -31,7 +31,7 @@ Done = TypeVar("Done")
 
 @contextmanager
 def reported(report: Callable[[int], None]) -> Iterator[None]:
-    """Until its end, the progress of documents in this thread is not shown but reported, about once a second."""
+    """In this context, the progress of documents in this thread is reported, about once a second, instead of shown."""
     token = _report.set(report)
     try:
         yield
@@ -47,10 +47,10 @@ def progress(
     done: int = 0,
     summary: bool = False,
 ) -> Any:
-    """A tqdm bar if standard error is a terminal, else lines of the logger of this module, one every 30 seconds.
+    """A tqdm bar if standard error is a terminal, otherwise lines of this module's logger, one every 30 seconds.
 
-    Without ``iterable``, the caller moves the bar by its ``update(n)``. What an earlier run has ``done`` does not count
-    in the rate. With ``summary``, a log gets a last line even if the work is short.
+    Without ``iterable``, the caller moves the bar by its ``update(n)``. Work that an earlier run has ``done`` is not
+    counted in the rate. With ``summary``, the log gets a last line even if the work is short.
     """
     if unit == DOCUMENTS and (report := _report.get()) is not None:
         return _Reported(report, iterable, total, unit, description, done)
@@ -58,7 +58,7 @@ def progress(
         lines = _Lines(iterable, total, unit, description, done)
         lines.is_due_at_end = summary
         return lines
-    from tqdm import tqdm  # a command that shows no bar does not pay for the import
+    from tqdm import tqdm  # imported only if a bar is shown
 
     return tqdm(
         iterable, initial=done, total=total, unit=unit, desc=description, dynamic_ncols=True, unit_scale=unit == "B"
@@ -121,7 +121,7 @@ class _Lines:
 
 
 class _Reported(_Lines):
-    """What another process gets."""
+    """Progress that is reported to another process."""
 
     def __init__(self, report: Callable[[int], None], *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -135,9 +135,9 @@ class _Reported(_Lines):
 
 @contextmanager
 def gathered_warnings(where: str = "") -> Iterator[None]:
-    """Collects what :func:`warn_of` warns of. Equal warnings are logged once, at the end of the outermost block.
+    """Collects the warnings of :func:`warn_of`. Equal warnings are logged once, at the end of the outermost block.
 
-    The line begins with ``where`` and has the number of things that the warning holds for, and the first of them.
+    The line begins with ``where``, and has the number of affected things and the name of the first.
     """
     if _gathered.get() is not None:
         yield
@@ -155,9 +155,10 @@ def gathered_warnings(where: str = "") -> Iterator[None]:
 
 
 def warn_of(one: str, many: str, said: str, found: Mapping[str, str], among: Collection[str]) -> None:
-    """Warns that something holds for what was ``found`` ``among`` some things, each with its name for the warning.
+    """Warns that ``said`` holds for the things in ``found``, out of the things in ``among``.
 
-    ``one`` and ``many`` say what kind of thing it is. The line comes at the end of :func:`gathered_warnings`.
+    ``found`` maps things to their names in the warning. ``one`` and ``many`` name the kind of things. The warning is
+    logged at the end of :func:`gathered_warnings`.
     """
     with gathered_warnings():
         kinds = _gathered.get()
@@ -168,16 +169,16 @@ def warn_of(one: str, many: str, said: str, found: Mapping[str, str], among: Col
 
 
 class Runner(Protocol):
-    """Runs the parts of a long job; ``cluster`` has one that runs them on many machines."""
+    """Runs the parts of a long job. ``cluster`` has a runner that uses many machines."""
 
     def __call__(self, work: Callable[..., Done], parts: Sequence[Sequence[Any]], doing: str) -> list[Done]:
-        """Calls a function of a module for each part, and returns the results in the order of the parts.
+        """Calls a function of a module for each part. Returns the results in the order of the parts.
 
-        Parts run in any order. One that was interrupted runs again, and must continue from its own checkpoint. The
-        first part that fails ends the others.
+        Parts run in any order. An interrupted part runs again, and must continue from its own checkpoint. The first
+        part that fails ends the others.
         """
 
 
 def in_turn(work: Callable[..., Done], parts: Sequence[Sequence[Any]], doing: str) -> list[Done]:
-    """The :class:`Runner` of one process: the parts run here, one after the other."""
+    """The :class:`Runner` of one process, which runs the parts one after another."""
     return [work(*part) for part in parts]

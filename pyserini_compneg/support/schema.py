@@ -1,4 +1,4 @@
-"""Dataclasses as schemas: objects of JSON files are checked against the types of the fields."""
+"""Dataclasses as schemas: checks objects of JSON files against the types of the fields."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Schema = TypeVar("Schema")
 
 
 def entry(fits: Callable[[Any], bool], default: Any = MISSING, *, optional: bool = False) -> Any:
-    """A field whose values must also fit. A file may lack an optional entry, whatever the default."""
+    """A field with a further check of its values. A file may lack an optional entry, even without a default."""
     return field(default=default, metadata={"fits": fits, "optional": optional})
 
 
 def read_schema(kind: type[Schema], path: Path, version: int, error: type[CompNegError], remedy: str) -> Schema:
-    """Reads a file with one JSON object, whose ``format_version`` must be ``version``."""
+    """Reads a file with one JSON object. Its ``format_version`` must be ``version``."""
     try:
         values = parse_json_object(path.read_text(encoding="utf-8"), str(path), error)
     except (FileNotFoundError, CompNegError):
@@ -39,7 +39,7 @@ def read_schema(kind: type[Schema], path: Path, version: int, error: type[CompNe
 def decoded(
     kind: type[Schema], values: Mapping[str, Any], where: object, error: type[CompNegError], remedy: str
 ) -> Schema:
-    """An object of a file as a dataclass; lists become tuples."""
+    """Decodes a JSON object of a file into a dataclass. Lists become tuples."""
     known = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]
     if unknown := sorted(values.keys() - known):
         raise error(f"unknown key {unknown[0]!r}", where=where, remedy="it was written by another release")
@@ -51,7 +51,7 @@ def decoded(
 
 
 def misfit(kind: type, values: Mapping[str, Any]) -> str | None:
-    """The first field whose value among these does not fit; None if all of them fit."""
+    """The first field whose value does not fit its type or check, or None."""
     types = get_type_hints(kind)
     for one in fields(kind):
         if one.name in values:
@@ -62,7 +62,7 @@ def misfit(kind: type, values: Mapping[str, Any]) -> str | None:
 
 
 def _is_of(kind: Any, value: object) -> bool:
-    """Whether a value of JSON is of a type. A whole number is a ``float``, too; a list is a tuple."""
+    """Whether a JSON value has a type. Whole numbers are also floats, and lists are tuples."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         return any(_is_of(part, value) for part in parts)

@@ -1,4 +1,4 @@
-"""Settings files: YAML that is checked against a pydantic model. A fault is one line with file, key and what is wrong.
+"""Settings files: YAML, checked against a pydantic model. Errors are one line with the file, the key and the fault.
 
 Importing this module loads pydantic, so only modules that describe a settings file import it.
 """
@@ -45,11 +45,11 @@ _WANTED = {
     "less_than": "a number below {lt}",
     "less_than_equal": "a number up to {le}",
 }
-"""The expected value in plain words, by pydantic's name of the fault. Pydantic's own words are those of JSON Schema."""
+"""The expected value in plain words, by pydantic's name of the fault. Pydantic's messages use terms of JSON Schema."""
 
 
 class Settings(BaseModel):
-    """A mapping of a settings file. Types are not converted, and infinities and unknown keys are refused."""
+    """A mapping of a settings file. Types are not converted. Infinities and unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -86,7 +86,9 @@ def parse_settings(text: str, source: str, model: type[ModelT], error: type[Comp
 def first_fault(faults: Sequence[Mapping[str, Any]], model: type[BaseModel] | None = None) -> str:
     """The first fault in one sentence, such as ``sections[0].rows[1].name: expected a text, got 7``."""
     fault = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
-    keys = [part for part in fault["loc"] if not str(part).startswith("function-")]  # how pydantic tried to read it
+    keys = [
+        part for part in fault["loc"] if not str(part).startswith("function-")
+    ]  # these parts only name pydantic's attempts
     *parents, last = keys or [""]
     if fault["type"] == "extra_forbidden":
         known = _model_at(model, parents).model_fields if model else []
@@ -100,19 +102,21 @@ def first_fault(faults: Sequence[Mapping[str, Any]], model: type[BaseModel] | No
         wanted = _WANTED.get(fault["type"], fault["msg"].removeprefix("Input should be "))
         value = "nothing" if fault["input"] is None else shown(fault["input"])
         said = f"expected {wanted.format(**fault.get('ctx', {}))}, got {value}"
-        parents += [last] if last not in ("int", "float", "") else []  # pydantic adds the kind of number that it tried
+        parents += (
+            [last] if last not in ("int", "float", "") else []
+        )  # pydantic adds the kinds of numbers that it tried
     key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parents).removeprefix(".")
     return f"{key}: {said}" if key else said
 
 
 def _model_at(model: type[BaseModel], keys: Sequence[str | int]) -> type[BaseModel]:
-    """The model of the mapping below some keys of a file."""
+    """The model of the mapping at a path of keys in a file."""
     rest = iter(keys)
     for key in rest:
         if isinstance(key, str):
             types = [model.model_fields[key].annotation]
             if get_origin(types[0]) is dict:
-                next(rest)  # one of its own keys
+                next(rest)  # skip the key of the mapping
             while not (isinstance(types[-1], type) and issubclass(types[-1], BaseModel)):
                 is_annotated = get_origin(types[-1]) is Annotated
                 types[-1:] = get_args(types[-1])[: 1 if is_annotated else None]
@@ -121,9 +125,9 @@ def _model_at(model: type[BaseModel], keys: Sequence[str | int]) -> type[BaseMod
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
-    """Reads plain values as YAML 1.2 does, so that ``no`` and ``1_000`` are texts; names are texts, each given once.
+    """Reads plain values as in YAML 1.2, so ``no`` and ``1_000`` are texts. Keys are texts and may not be repeated.
 
-    Content counts as often as aliases repeat it. A few lines of aliases of aliases would else fill the memory.
+    Content counts each time that an alias repeats it. Otherwise a few lines of nested aliases would fill the memory.
     """
 
     yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}

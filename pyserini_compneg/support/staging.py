@@ -1,7 +1,7 @@
-"""Writing files and folders atomically: a kill, a full disk or a second writer never leaves a broken result.
+"""Writes files and folders atomically: a kill, a full disk or a second writer never leaves a broken result.
 
-A result is written under a hidden name beside its place and takes its name when it is complete. What is at its place
-stays until then. Where work takes long, a lock beside the result keeps other processes away.
+A result is written under a hidden name beside its final place, and renamed when it is complete. An existing result
+stays until then. During long work, a lock beside the result keeps other processes away.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-"""The errors of a file that cannot grow. What is raised for them does not name the file."""
+"""The errors of a file that cannot grow. Their messages do not name the file."""
 
 lock_seconds: ContextVar[float] = ContextVar("lock_seconds", default=0.0)
-"""How long a process waits for a result that another process writes. On a cluster that may be the first process of the
-same part, which was taken for lost and is about to end."""
+"""How long a process waits for another writer of the same result. On a cluster, the other writer may be the first
+process of the same part, which was considered lost and is about to end.
+"""
 
 _REMEDY = "choose another place with --output"
 _TEMPORARY = re.compile(r"[0-9a-f]{8}\.tmp")
@@ -44,7 +45,7 @@ _logger = logging.getLogger(__name__)
 
 @contextmanager
 def output_errors(path: object, remedy: str = "", kinds: tuple[type[Exception], ...] = (OSError,)) -> Iterator[None]:
-    """Turns what the operating system refuses into ``path: cannot be written: reason; remedy``."""
+    """Turns errors of the operating system into ``path: cannot be written: reason; remedy``."""
     try:
         yield
     except CompNegError:
@@ -57,10 +58,10 @@ def output_errors(path: object, remedy: str = "", kinds: tuple[type[Exception], 
 def atomic_writer(path: str | Path | None, remedy: str = _REMEDY, *, colours: bool = False) -> Iterator[TextIO]:
     """A text handle for a file that is written atomically.
 
-    The text goes to a temporary file in the same folder, which is made if it is missing. Both happen on entry, so that
-    an unwritable place is known before the work starts. On a clean exit the file takes the final name; on any exception
-    it is removed. A device or a pipe, such as ``/dev/null``, is written directly, and so is standard output, which
-    ``None`` and ``-`` mean. A terminal gets escapes for what would steer it, unless the text has ``colours``.
+    The text goes to a temporary file in the same folder. Missing folders are created. Both happen on entry, so an
+    unwritable place is found before the work starts. On a clean exit the file gets its final name; on any exception it
+    is removed. A device or a pipe, such as ``/dev/null``, is written directly, and so is standard output (``None`` or
+    ``-``). On a terminal, control characters are escaped, unless the text has ``colours``.
     """
     if path is None or str(path) == "-":
         with _standard_output():
@@ -105,9 +106,9 @@ def _temporary_file(target: Path) -> TextIO:
     while True:
         path = _temporary_name(target)
         handle = open(path, "x", encoding="utf-8", newline="\n")  # noqa: SIM115
-        with suppress(OSError):  # some file systems of a network have no locks; there nothing is removed either
+        with suppress(OSError):  # some network file systems have no locks; there, left files stay
             _lock(handle.fileno())
-        if path.exists():  # nobody took it for one that was left, before it was locked
+        if path.exists():  # no other process removed it before it was locked
             return handle
         handle.close()
 
@@ -133,9 +134,9 @@ def _temporary_name(target: Path) -> Path:
 
 
 def remove_left(target: Path) -> None:
-    """Removes what killed writers of a file or a folder left beside it; what living processes write stays."""
+    """Removes temporary files and folders of killed writers of a result. Files of living processes stay."""
     prefix = f".{target.name[:200]}."
-    with suppress(OSError):  # a folder that can be written, not read
+    with suppress(OSError):  # the folder may be writable but not readable
         for path in target.parent.iterdir():
             if path.name.startswith(prefix) and _TEMPORARY.fullmatch(path.name[len(prefix) :]):
                 with suppress(OSError), _locked_entry(path):
@@ -147,7 +148,7 @@ def remove_left(target: Path) -> None:
 
 @contextmanager
 def _locked_entry(path: Path) -> Iterator[None]:
-    """A file or a folder, locked meanwhile; an OSError if another process holds it."""
+    """Locks a file or a folder in this context. Raises OSError if another process has locked it."""
     number = os.open(path, os.O_RDONLY)
     try:
         _lock(number)
@@ -157,7 +158,7 @@ def _locked_entry(path: Path) -> Iterator[None]:
 
 
 def _lock(number: int) -> None:
-    """Locks an open file or folder until it is closed or its process ends; an OSError if another process holds it."""
+    """Locks an open file or folder until it is closed or its process ends. Raises OSError if another process holds it."""
     if fcntl is None:
         raise OSError(errno.ENOLCK, "no locks")
     fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -175,12 +176,12 @@ def _standard_output() -> Iterator[None]:
 
 
 def of_standard_output(error: OSError) -> str:
-    """Why standard output cannot be written."""
+    """The reason why standard output cannot be written."""
     return f"standard output: {'it is closed' if error.errno == errno.EBADF else reason_of(error)}"
 
 
 def keep_inputs(output: str | Path | None, *inputs: str | Path, remedy: str = _REMEDY) -> None:
-    """Refuses an output that is one of the inputs, or lies in one that is a folder."""
+    """Refuses an output that is one of the inputs, or inside an input folder."""
     if output is None or str(output) == "-":
         return
     for source in inputs:
@@ -190,7 +191,7 @@ def keep_inputs(output: str | Path | None, *inputs: str | Path, remedy: str = _R
 
 @contextmanager
 def parent_folders(target: Path) -> Iterator[None]:
-    """Makes the folders above a result. On an exception it removes those that it made and that are still empty."""
+    """Creates the folders above a result. On an exception, removes created folders that are still empty."""
     missing = [folder for folder in target.parents if not folder.exists()]
     try:
         if not (above := next(folder for folder in target.parents if folder.exists())).is_dir():
@@ -205,7 +206,7 @@ def parent_folders(target: Path) -> Iterator[None]:
 
 
 def lock_file(target: Path) -> Path:
-    """The lock of a result: beside it, because the result itself is renamed and deleted."""
+    """The lock of a result. It is a file beside the result, because the result itself is renamed and deleted."""
     return target.with_name(f".{target.name}.lock")
 
 
@@ -219,7 +220,7 @@ def locked(target: Path, busy: str, remedy: str = "wait for it", *, waits: bool 
     try:
         lock.acquire(timeout=lock_seconds.get())
     except Timeout:
-        if not path.exists():  # as in /proc, where nobody can make a file
+        if not path.exists():  # as in /proc, where files cannot be created
             raise OSError(errno.EACCES, f"{target.parent} takes no files") from None
         if not waits:
             raise OutputError(busy, where=target, remedy=remedy) from None
@@ -228,19 +229,19 @@ def locked(target: Path, busy: str, remedy: str = "wait for it", *, waits: bool 
     try:
         yield
     finally:
-        with suppress(OSError):  # before the release: whoever waits for it sees that it is gone, and makes another
+        with suppress(OSError):  # delete before the release, so that a waiting process sees it is gone
             path.unlink()
         lock.release()
 
 
 @contextmanager
 def staged_folder(target: Path, replace: bool = False) -> Iterator[Path]:
-    """A new folder beside ``target``. It takes that name on a clean exit, and is deleted on an exception.
+    """A new folder beside ``target``. On a clean exit it is renamed to ``target``; on an exception it is deleted.
 
-    A folder that is there by then is replaced only with ``replace``.
+    An existing folder is replaced only with ``replace``.
     """
     with _temporary_folder(target) as beside:
-        folder = beside / "made"  # with the permissions of any folder, which `beside` has not
+        folder = beside / "made"  # with normal permissions, unlike `beside`
         folder.mkdir()
         yield folder
         if replace:
@@ -250,7 +251,7 @@ def staged_folder(target: Path, replace: bool = False) -> Iterator[Path]:
 
 
 def replace_folder(folder: Path, target: Path) -> None:
-    """Renames a folder to ``target``. What was there is deleted when the new one is there."""
+    """Renames a folder to ``target``. The former folder is deleted when the new folder is in place."""
     if not target.exists():
         folder.rename(target)
     elif _exchange(folder, target):
@@ -267,12 +268,12 @@ def replace_folder(folder: Path, target: Path) -> None:
 
 
 def former_folder(target: Path) -> Path:
-    """Where :func:`replace_folder` puts the old folder if the system cannot swap two in one step."""
+    """The place where :func:`replace_folder` puts the old folder if the system cannot exchange folders in one step."""
     return target.with_name(f".{target.name}.old")
 
 
 def undo_half_an_exchange(target: Path) -> None:
-    """Repairs what a kill between the two renames of :func:`replace_folder` left."""
+    """Repairs the result of a kill between the two renames of :func:`replace_folder`."""
     if target.exists():
         shutil.rmtree(former_folder(target))
     else:
@@ -280,7 +281,7 @@ def undo_half_an_exchange(target: Path) -> None:
 
 
 def _exchange(a: Path, b: Path) -> bool:
-    """Swaps two folders in one step, so that both names always exist; False where the system has no such call."""
+    """Exchanges two folders in one step, so that both names always exist. False if the system lacks such a call."""
     if sys.platform != "linux":
         return False
     renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
@@ -289,5 +290,5 @@ def _exchange(a: Path, b: Path) -> bool:
 
 
 def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """The names of the settings by which unfinished work differs from what is asked for now."""
+    """The names of the settings that differ between unfinished work and the requested work."""
     return [name for name in {**now, **before} if before.get(name) != now.get(name)]

@@ -1,4 +1,4 @@
-"""Texts for a terminal: no control characters, limited length, and no output of libraries."""
+"""Texts for a terminal: no control characters, and limited length. Hides the output of libraries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STEERING = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud8
 
 
 def printable(text: str) -> str:
-    r"""The text with blanks for characters that would move the cursor, change the direction of the line, or end it.
+    r"""Replaces characters that would move the cursor, change the direction of the line, or end it, by blanks.
 
     >>> printable("a\tb\x1b[31m\n")
     'a b [31m '
@@ -28,7 +28,7 @@ def printable(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""The text with escapes for what steers a terminal: control characters but tabs and line ends, and bidi controls.
+    r"""Escapes characters that control a terminal: control characters except tabs and line ends, and bidi controls.
 
     >>> print(escaped("a\x1b[31m\u202e"))
     a\x1b[31m\u202e
@@ -43,13 +43,13 @@ class EscapedOutput(io.TextIOBase):
         self._terminal = terminal
 
     def write(self, text: str) -> int:
-        """Writes a text; its length is as if nothing were escaped."""
+        """Writes an escaped text. Returns the length of the original text."""
         self._terminal.write(escaped(text))
         return len(text)
 
 
 def printable_line(text: str) -> str:
-    r"""The text as one line of at most 500 characters; the middle of a longer one is left out.
+    r"""The text as one line of at most 500 characters. The middle of a longer line is left out.
 
     >>> printable_line("one\x1b[1m\ntwo")
     'one [1m two'
@@ -59,12 +59,12 @@ def printable_line(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The text line by line, each a :func:`printable_line`."""
+    """The text with each line as a :func:`printable_line`."""
     return "\n".join(map(printable_line, text.split("\n")))
 
 
 def shown(value: object) -> str:
-    """A value in a message: its ``repr``, at most 60 characters of it.
+    """A value for a message: at most 60 characters of its ``repr``.
 
     >>> shown("birds " * 100)
     "'birds birds birds birds birds birds birds birds birds bi..."
@@ -74,7 +74,7 @@ def shown(value: object) -> str:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """What to add to an error about an unknown word: the known one that is most like it, if one is.
+    """The end of an error about an unknown word: the most similar known word, if there is one.
 
     >>> suggestion("serach", ["search", "index"]), suggestion("x", ["search"])
     ('; did you mean search?', '')
@@ -85,7 +85,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
 @contextmanager
 def captured_output() -> Iterator[Callable[[], str]]:
-    """Hides what libraries print on both outputs, such as a Java machine that starts; gives it in one line."""
+    """Hides the output of libraries, such as a starting Java machine. Gives it as one line."""
     for stream in filter(None, (sys.stdout, sys.stderr)):
         stream.flush()
     with tempfile.TemporaryFile() as capture:

@@ -1,12 +1,13 @@
 """Sparse vectors as plain mappings ``{term: weight}``, their basic operations, and pseudo-terms.
 
-A vector holds no zero weights. Weights are finite. They are positive for ordinary learned sparse retrieval, and may be
-negative in composed queries and for signed models. All functions are pure and keep the order of the left operand's
+A vector contains no zero weights. Weights are finite. They are positive for ordinary learned sparse retrieval, and may
+be negative in composed queries and for signed models. All functions are pure and keep the order of the left operand's
 terms.
 
-A pseudo-term stands beside the vocabulary: the pair ``a∩b`` of two terms, or the complement ``¬t`` of one. An index
-holds pseudo-terms if it was built to. The impact of a pair says that both terms occur (Krasakis et al., Eq. 7). The
-impact of a complement is the magnitude of a negative weight, which Lucene cannot store under the term itself.
+A pseudo-term is a term outside the vocabulary: the pair ``a∩b`` of two terms, or the complement ``¬t`` of a term.
+Indexes contain pseudo-terms on request. The impact of a pair represents the joint occurrence of both terms (Krasakis et
+al., Eq. 7). The impact of a complement is the magnitude of a negative weight, which Lucene cannot store under the term
+itself.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ SparseVector = Mapping[str, float]
 PAIR_SIGN = "∩"
 COMPLEMENT_SIGN = "¬"
 
-_WHITE_SPACE = re.compile(r"[^\S\x85\xa0\u2007\u202f]")  # where Lucene ends a token: not at no-break spaces
+_WHITE_SPACE = re.compile(r"[^\S\x85\xa0\u2007\u202f]")  # Lucene ends tokens at these, but not at no-break spaces
 _ROUNDING = 2.0**-48  # sixteen units in the last place: the rounding error of a few additions
 
 
 def checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
-    """Checks a vector, and returns it without its zeros.
+    """Checks a vector and drops its zeros.
 
     >>> checked({"bird": 1, "fly": 0}, "query 1")
     {'bird': 1.0}
@@ -50,12 +51,12 @@ def checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value is a number; Python counts True and False as numbers, too."""
+    """Whether a value is a number. Unlike in Python, True and False are not numbers."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def add(a: SparseVector, b: SparseVector, factor: float = 1.0) -> dict[str, float]:
-    """a + factor * b; terms that cancel, be it up to rounding, are dropped.
+    """a + factor * b. Terms that cancel, up to rounding, are dropped.
 
     >>> add({"a": 1.0, "b": 2.0}, {"b": 2.0, "c": 1.0}, -1.0)
     {'a': 1.0, 'c': -1.0}
@@ -99,7 +100,7 @@ def norm(vector: SparseVector) -> float:
 
 
 def max_pool(vectors: Iterable[SparseVector]) -> dict[str, float]:
-    """The elementwise maximum, Krasakis et al., Eq. 10; a term that a vector lacks counts as 0 there.
+    """The elementwise maximum, Krasakis et al., Eq. 10. A missing term counts as 0.
 
     >>> max_pool([{"a": 1.0, "b": -1.0}, {"a": 2.0}])
     {'a': 2.0}
@@ -107,7 +108,7 @@ def max_pool(vectors: Iterable[SparseVector]) -> dict[str, float]:
     pooled: dict[str, float] = {}
     holders: Counter[str] = Counter()
     count = 0
-    for count, vector in enumerate(vectors, start=1):  # noqa: B007  # counted: they may come from an iterator
+    for count, vector in enumerate(vectors, start=1):  # noqa: B007  # counts an iterator
         holders.update(vector.keys())
         for term, weight in vector.items():
             pooled[term] = max(pooled.get(term, weight), weight)
@@ -129,7 +130,7 @@ def without_terms(vector: SparseVector, others: Container[str]) -> dict[str, flo
 
 
 def top_terms(vector: SparseVector, count: int) -> dict[str, float]:
-    """The ``count`` heaviest terms, equal weights by code-point order of the term, so that the choice is reproducible.
+    """The ``count`` heaviest terms. Equal weights rank by the code points of their terms, for a reproducible choice.
 
     >>> top_terms({"b": 1.0, "a": 1.0, "c": 2.0}, 2)
     {'c': 2.0, 'a': 1.0}
@@ -138,7 +139,7 @@ def top_terms(vector: SparseVector, count: int) -> dict[str, float]:
 
 
 def pair_term(*terms: str) -> str:
-    """The pseudo-term of two terms or more, the same in any order; of a term with itself, the term.
+    """The pseudo-term of two or more terms, in any order. The pair of a term with itself is the term.
 
     >>> pair_term("venezuela", "colombia"), pair_term("birds", "birds"), pair_term("c", "a", "b", "a")
     ('colombia∩venezuela', 'birds', 'a∩b∩c')
@@ -147,7 +148,7 @@ def pair_term(*terms: str) -> str:
 
 
 def complement_term(term: str) -> str:
-    """The term that holds the negative weights of another.
+    """The pseudo-term for the negative weights of a term.
 
     >>> complement_term("parrots")
     '¬parrots'
@@ -156,7 +157,7 @@ def complement_term(term: str) -> str:
 
 
 def is_complement(term: str) -> bool:
-    """Whether a term holds the negative weights of another."""
+    """Whether a term holds the negative weights of another term."""
     return term.startswith(COMPLEMENT_SIGN) and len(term) > 1
 
 

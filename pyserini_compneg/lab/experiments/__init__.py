@@ -1,1 +1,1 @@
-"""Experiments: whole collections through every operator."""
+"""Experiments, which run whole collections through every operator."""

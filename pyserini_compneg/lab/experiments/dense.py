@@ -1,13 +1,13 @@
-"""The dense baseline: a model of sentence-transformers, its vectors of all documents, and the algebra of its queries.
+"""The dense baseline: a model of sentence-transformers, its vectors of all documents, and an algebra of query vectors.
 
-A query is a *subspace*: one direction, or for a disjunction the plane of several. It is kept as the vectors that span
-it, the rows of an array, until :func:`orthonormal` gives the basis that documents are compared with. Expressions are
-composed bottom-up, with these approximations:
+A query is a *subspace*: one direction, or a plane of several directions for a disjunction. It is represented by vectors
+that span it, the rows of an array. :func:`orthonormal` gives the basis that documents are compared with. Expressions
+are composed bottom-up, with these approximations:
 
-- An intersection is the sum of its operands, because two lines have only the zero vector in common. An operand that
-  is a plane takes part with the sum of the vectors that span it.
-- A difference changes each vector that spans a plane on its left. ``orthogonal`` excludes a plane on the right as a
-  whole, ``subtraction`` the sum of its vectors.
+- An intersection is the sum of its operands, because two lines have only the zero vector in common. An operand that is
+  a plane contributes the sum of its spanning vectors.
+- A difference changes each spanning vector of its left side. ``orthogonal`` excludes the whole plane on the right,
+  ``subtraction`` the sum of its vectors.
 
 Source: Widdows 2003, Orthogonal Negation in Vector Spaces, Section 2; Widdows and Peters 2003, Word Vectors and Quantum
 Logic.
@@ -44,14 +44,14 @@ Encode: TypeAlias = Callable[[Sequence[str]], NDArray[Any]]
 """Gives the vectors of query texts, (texts, dimensions)."""
 
 _DEPENDENT = 1e-5
-"""Relative length below which a direction is the rounding of encoders, whose numbers have 32 bits."""
+"""The relative length below which a direction is a rounding error of encoders with 32-bit numbers."""
 
 _PART_DOCUMENTS = 4096
 _REMEDY = "make room, or name another place in COMPNEG_CACHE"
 
 
 def addition(spaces: Sequence[Vectors]) -> Vectors:
-    """The sum of all vectors: one direction, between those of the operands.
+    """The sum of all vectors: one direction, between the operands' directions.
 
     >>> addition([np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])])
     array([[1., 1.]])
@@ -60,7 +60,7 @@ def addition(spaces: Sequence[Vectors]) -> Vectors:
 
 
 def orthogonal(a: Vectors, negatives: Vectors) -> Vectors:
-    """a − its projection on the span of the negatives, Widdows, Eq. 1 for one negative and Eq. 2 for several.
+    """a minus its projection on the span of the negatives, Widdows, Eq. 1 for one negative and Eq. 2 for several.
 
     >>> orthogonal(np.array([[1.0, 1.0]]), np.array([[0.0, 2.0], [0.0, 3.0]]))
     array([[1., 0.]])
@@ -79,7 +79,7 @@ def subtraction(a: Vectors, negatives: Vectors) -> Vectors:
 
 
 def constant(a: Vectors, negatives: Vectors) -> Vectors:
-    """a − 0.75 Σ bᵢ, Widdows' constant subtraction, Section 3.2, with the weight of his Section 4.1."""
+    """a − 0.75 Σ bᵢ, Widdows' constant subtraction, Section 3.2, with the weight of Section 4.1."""
     return subtraction(a, 0.75 * negatives)
 
 
@@ -89,7 +89,7 @@ def ignore(a: Vectors, negatives: Vectors) -> Vectors:
 
 
 def orthonormal(space: Vectors) -> Vectors:
-    """An orthonormal basis of a space. A single direction keeps its sign, that of the first vector; a plane has none.
+    """An orthonormal basis of a space. A single direction keeps the sign of its first vector. A plane has no sign.
 
     >>> orthonormal(np.array([[-3.0, -4.0]]))
     array([[-0.6, -0.8]])
@@ -105,7 +105,7 @@ def _without_rounding(difference: Vectors, before: Vectors) -> Vectors:
 
 
 def _basis(vectors: Vectors) -> Vectors:
-    """Orthonormal rows that span what the vectors do, by their singular values."""
+    """Orthonormal rows with the same span as the vectors, by singular values."""
     if not len(vectors):
         return vectors
     _, sizes, directions = np.linalg.svd(vectors, full_matrices=False)
@@ -113,7 +113,7 @@ def _basis(vectors: Vectors) -> Vectors:
 
 
 _UNIONS: Mapping[str, Callable[[Sequence[Vectors]], Vectors]] = {
-    "disjunction": np.concatenate,  # the linear sum {λ₁b₁ + … + λₙbₙ}: the smallest space that holds all operands'
+    "disjunction": np.concatenate,  # the linear sum {λ₁b₁ + … + λₙbₙ}: the smallest space that contains all operands
     "addition": addition,
 }
 _DIFFERENCES = {"orthogonal": orthogonal, "subtraction": subtraction, "constant": constant, "ignore": ignore}
@@ -123,14 +123,14 @@ DENSE_OPERATORS: Mapping[str, tuple[str, ...]] = {
     "intersection": ("addition", "vanilla"),
     "difference": (*_DIFFERENCES, "vanilla"),
 }
-"""The operators by kind of node, the defaults first."""
+"""The operators for each kind of node. The first is the default."""
 
 
 def similarities(encoder: DenseEncoder, pairs: Sequence[tuple[str, str]]) -> list[float]:
     """The cosine, from -1 to 1, of the two texts of each pair, both encoded as queries.
 
-    Between what a query wants and what it excludes, this is the interference of Krasakis et al., Section 5.1.1 and
-    Figure 3, which they measure with all-MiniLM-L6-v2.
+    Between the wanted part and the excluded part of a query, this is the interference of Krasakis et al., Section 5.1.1
+    and Figure 3, who use all-MiniLM-L6-v2.
     """
     spaces = _encoded([text for pair in pairs for text in pair], encoder.encode_queries)
     lines = {text: orthonormal(space) for text, space in spaces.items()}
@@ -138,7 +138,7 @@ def similarities(encoder: DenseEncoder, pairs: Sequence[tuple[str, str]]) -> lis
 
 
 def _encoded(texts: Sequence[str], encode: Encode) -> dict[str, Vectors]:
-    """The line, one row, of each text; every distinct text is encoded once, all in one batch."""
+    """The line, one row, of each text. Every distinct text is encoded once, all in one batch."""
     if not texts:
         return {}
     distinct = list(dict.fromkeys(texts))
@@ -147,19 +147,19 @@ def _encoded(texts: Sequence[str], encode: Encode) -> dict[str, Vectors]:
 
 
 class VectorIndex:
-    """The vectors of all documents in memory, 8 bytes a number, and how queries are encoded and compared with them."""
+    """The vectors of all documents in memory, 8 bytes a number, with the encoding and comparison of queries."""
 
     def __init__(self, docids: Sequence[str], vectors: Vectors, encode: Encode, similarity: str) -> None:
         self._docids, self._vectors, self.encode, self._similarity = docids, vectors, encode, similarity
         self._docid_ranks = np.argsort(sorted(range(len(docids)), key=docids.__getitem__))
 
     def search(self, subspaces: Sequence[Vectors], k: int) -> list[list[Hit]]:
-        """Scores all documents for each orthonormal basis, and ranks the best; a basis without rows finds nothing.
+        """Ranks all documents by their score for each orthonormal basis. A basis without rows finds nothing.
 
         For a line, c is its dot product with the document; for a plane, the length of the document's projection on it.
-        A document of length 1 scores (1 + c) / 2 from 0 to 1, as in Lucene. With a model that compares by the dot
-        product, documents have lengths of their own, and score c. Scores are computed in 64 bits and rounded to 32, so
-        that documents of one vector are tied; they rank by ascending docid.
+        Documents of length 1 score (1 + c) / 2, from 0 to 1, as in Lucene. With a model that uses the dot product,
+        documents keep their lengths and score c. Scores are computed in 64 bits and rounded to 32, so documents with
+        equal vectors are tied. Ties rank by ascending docid.
         """
         return [self._ranking(basis, k) if len(basis) else [] for basis in subspaces]
 
@@ -173,11 +173,11 @@ class VectorIndex:
 
 
 class DenseIndex(VectorIndex):
-    """The vectors of all documents by a model, also in the cache, where they are encoded once.
+    """The vectors of all documents by a model. They are kept in the cache, so they are encoded only once.
 
-    ``documents`` is called twice and gives the same order each time. The cache has a folder for each model and
-    collection, and there a ``.npy`` file of float32 (documents, dimensions) for every 4,096 documents. Each file is
-    written atomically, so a killed process loses one of them at most.
+    ``documents`` is called twice, and must give the same order each time. The cache has a folder for each model and
+    collection, with a ``.npy`` file of float32 (documents, dimensions) for every 4,096 documents. Each file is written
+    atomically, so a killed process loses at most one file.
     """
 
     def __init__(self, documents: Callable[[], Iterable[SourceDocument]], encoder: DenseEncoder) -> None:
@@ -191,7 +191,7 @@ class DenseIndex(VectorIndex):
 
 
 def _docids_and_digest(documents: Iterable[SourceDocument]) -> tuple[list[str], str]:
-    """The ids, and a hash of ids and texts. It reads all documents before hours are spent on the first ones."""
+    """The ids, and a hash of ids and texts. Reads all documents before the first is encoded, to find faults early."""
     digest = hashlib.sha256()
     docids: dict[str, None] = {}
     for document in documents:
@@ -232,7 +232,7 @@ class DenseMethod:
                 raise QueryError(f"{kind} of dense vectors must be one of {', '.join(choices)}, got {name!r}")
 
     def search(self, index: Callable[[], VectorIndex], topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
-        """Composes the vectors of topics, and searches the index, which is opened, or made, after the topics' check."""
+        """Composes the vectors of topics, then opens or makes the index and searches it. Topics are checked first."""
         for topic in topics:
             if topic.expression is None:
                 raise InputError(f"query {topic.qid} is composed of terms already; dense vectors have no terms")
@@ -247,7 +247,7 @@ class DenseMethod:
         return [orthonormal(self._composed(expression, spaces)) for expression in worded]
 
     def _composed(self, expression: Expression, spaces: Mapping[str, Vectors]) -> Vectors:
-        """The subspace of an expression without vanilla operators, from that of each atom's text."""
+        """The subspace of an expression without vanilla operators, from the subspaces of its atoms."""
         match expression:
             case Atom(text):
                 return spaces[text]

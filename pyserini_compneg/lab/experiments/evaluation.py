@@ -1,4 +1,4 @@
-"""From runs to the figures of a section: values, intervals and comparisons, curves, and queries as examples."""
+"""Turns runs into the figures of a section: values, intervals and comparisons, curves, and example queries."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _SHOWN_TERMS = 12
 _TOP = 10
 
 Similarities = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
-"""The similarity of the two texts of each pair."""
+"""Gives the similarity of the two texts of each pair."""
 
 
 def score(section: Section, names: Sequence[str], workplace: Workplace, terms: TermMeasures | None) -> None:
-    """Gives the rows of a section their figures; ``terms`` counts those of ``TERM_MEASURES``, if there are any."""
+    """Adds the figures to the rows of a section. ``terms`` computes ``TERM_MEASURES``, if there are any."""
     counted = [name for name in names if name in TERM_MEASURES]
     judged = parse_measures(name for name in names if name not in TERM_MEASURES)
     by_name = {measure.name: measure for measure in judged}
@@ -50,8 +50,8 @@ def score(section: Section, names: Sequence[str], workplace: Workplace, terms: T
 def interference_curve(section: Section, bins: int, measure: str, similarities: Similarities) -> Curve:
     r"""Performance at different levels of interference between A and B in A \ B, as in Figure 3.
 
-    The queries are sorted by the similarity of the texts of A and B, and cut into bins of equal size; where that is not
-    possible, the first bins have one query more.
+    The queries are sorted by the similarity of the texts of A and B, and divided into bins of equal size. If the number
+    is not divisible, the first bins have one query more.
     """
     sides = {topic.qid: _sides(topic) for topic in section.topics}
     similarity = dict(zip(sides, similarities(list(sides.values())), strict=True))
@@ -68,7 +68,7 @@ def interference_curve(section: Section, bins: int, measure: str, similarities: 
 
 
 def check_interference(plan: Interference, topics: Sequence[Topic], judged: Collection[str]) -> None:
-    """Refuses, before anything is run, a query that is no difference, and fewer than two judged queries a bin."""
+    """Refuses, before any search, queries that are not differences, and bins with fewer than two judged queries."""
     for topic in topics:
         _sides(topic)
     queries = sum(topic.qid in judged for topic in topics)
@@ -77,13 +77,13 @@ def check_interference(plan: Interference, topics: Sequence[Topic], judged: Coll
 
 
 def sweep_curve(section: Section, measure: str) -> Curve:
-    """A measure against the setting that rows of a section vary; rows without it become level lines."""
+    """A measure against the setting that the rows of a section vary. Rows without the setting become level lines."""
     ran = [row for row in section.ran if not row.plan.tuned]
     xs = sorted({row.plan.sweep.values[0] for row in ran if row.plan.sweep})
     series: dict[str, list[Point]] = {}
     for row in ran:
         values = [one[measure] for one in row.per_query.values()]
-        name = f"{row.plan.name}{row.name.removeprefix(row.plan.title)}"  # with the encoder where there are several
+        name = f"{row.plan.name}{row.name.removeprefix(row.plan.title)}"  # with the encoder if there are several
         for x in row.plan.sweep.values if row.plan.sweep else xs:
             series.setdefault(name, []).append(_point(values, [float(x)]))
     points = {name: tuple(points) for name, points in series.items()}
@@ -91,7 +91,7 @@ def sweep_curve(section: Section, measure: str) -> Curve:
 
 
 def _sides(topic: Topic) -> tuple[str, str]:
-    """The text of what a difference wants, and of what it excludes."""
+    """The texts of the wanted part and of the excluded part of a difference."""
     if not isinstance(topic.expression, Difference):
         raise InputError(f"query {topic.qid!r} is no difference, so it has no interference")
     return verbalise(topic.expression.left), verbalise(topic.expression.right)
@@ -106,9 +106,9 @@ def _point(values: Sequence[float], xs: Sequence[float]) -> Point:
 def examples(
     section: Section, measure: str, count: int, qrels: Mapping[str, Mapping[str, int]], title: Callable[[str], str]
 ) -> Iterator[Example]:
-    """For each method but the baseline, the queries of its largest positive and negative differences from the baseline.
+    """For each method except the baseline, the queries with the largest gains and losses against the baseline.
 
-    There are ``count`` of each sign at most. ``title`` gives a document's title by its id.
+    There are at most ``count`` gains and ``count`` losses. ``title`` gives a document's title by its id.
     """
     baseline, *others = section.ran
     base = baseline.per_query
@@ -140,6 +140,6 @@ def examples(
 
 
 def _relevant_at_top(row: RowRun, qid: str, judged: Mapping[str, int]) -> list[str]:
-    """The relevant documents among the top 10, in the order of the run's scores, which fall strictly."""
+    """The relevant documents among the top 10, in the order of the run's scores, which strictly decrease."""
     ranking = row.run.get(qid, {})
     return [docid for docid in sorted(ranking, key=lambda docid: -ranking[docid])[:_TOP] if judged.get(docid, 0) > 0]

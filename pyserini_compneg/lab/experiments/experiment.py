@@ -1,4 +1,4 @@
-"""From a protocol and a dataset to results: every method answers the queries of its sections, and runs are scored."""
+"""Runs a protocol on a dataset: every method answers the queries of its sections, and the runs are scored."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def reproduce(
     wordnet: Path | None = None,
     command: str = "",
 ) -> Results:
-    """Runs a protocol, as far as its runs are not in the folder already.
+    """Runs a protocol. Runs that are already in the folder are reused.
 
-    Each row is run with each engine. ``dense_encoder``, ``reranker`` and ``wordnet`` have defaults, all-MiniLM-L6-v2, a
-    cross-encoder of MS MARCO and Debian's folder; what needs a default that is not there is left out. ``read`` says how
-    texts are read for rows that take the dataset's expressions. ``models`` has the folders of trained models by the
-    names that the protocol gives them; rows of other models are not run. The report shows ``command``.
+    Each row is run with each engine. ``dense_encoder``, ``reranker`` and ``wordnet`` default to all-MiniLM-L6-v2, a
+    cross-encoder of MS MARCO and Debian's folder. If a default is missing, the parts that need it are left out.
+    ``read`` says how texts are read in rows that take the dataset's expressions. ``models`` has the folders of trained
+    models by their names in the protocol; rows of other models are not run. The report shows ``command``.
     """
     models = models or {}
     chosen = reported_split(protocol, dataset, split)
@@ -137,7 +137,7 @@ def reproduce(
 
 
 def _with_models(protocol: ProtocolPlan, names: Mapping[str, Path]) -> ProtocolPlan:
-    """The protocol with the rows of models that are not there only published, or left out if they are not."""
+    """The protocol without runs of missing models. Their rows are shown if they have published figures."""
 
     def change(row: RowPlan) -> dict[str, Any] | None:
         there = row.method is not None and (row.model is None or row.model in names)
@@ -161,9 +161,9 @@ def _check_weights(protocol: ProtocolPlan, engines: Sequence[Engine]) -> None:
 def _possible(
     protocol: ProtocolPlan, dense_encoder: str | None, reranker: str | None, wordnet: Path | None
 ) -> tuple[ProtocolPlan, str]:
-    """The protocol without rows and measures whose default model or WordNet is missing, and a note that names these.
+    """The protocol without rows and measures whose default model or WordNet is missing, and a note that names them.
 
-    It is an error if the missing model or folder was named, or if nothing else is left.
+    Raises an error if the user named the missing model or folder, or if nothing else is left.
     """
     said = []
     rows = [row for row in protocol.rows if row.method]
@@ -192,7 +192,7 @@ def _possible(
 
 
 def _missing(check: Callable[[Any], object], name: str | Path | None, default: str | Path, needed: bool) -> str:
-    """Why a model or folder cannot be had; empty if it can. It is an error if it was named or is needed."""
+    """The reason why a model or folder is unavailable, or an empty text. Raises an error if it was named or needed."""
     try:
         check(name or default)
     except (DownloadError, EncodingError, InputError) as error:
@@ -203,7 +203,7 @@ def _missing(check: Callable[[Any], object], name: str | Path | None, default: s
 
 
 def _sections(protocol: ProtocolPlan, workplace: Workplace) -> list[Section]:
-    """The sections whose queries the split has, with these queries."""
+    """The sections with queries in the split, and these queries."""
     known = {*TEMPLATES, *(topic.group for topic in workplace.topics)}
     if workplace.dataset.kind == "nevir":
         known |= {*EDITS}
@@ -237,7 +237,7 @@ def _curves(protocol: ProtocolPlan, sections: Sequence[Section], workplace: Work
 def _settings(
     protocol: ProtocolPlan, workplace: Workplace, jobs: Jobs, left_out: str, read: Reading
 ) -> dict[str, str | int | float]:
-    """The inputs of the figures besides the rows."""
+    """The inputs of the figures, other than the rows."""
     settings: dict[str, str | int | float] = {"hits": protocol.hits}
     settings |= {f"model {name!r}": str(folder) for name, folder in jobs.models.items()}
     if jobs.tuning is not None:
@@ -276,7 +276,7 @@ def _settings(
 
 
 def _encoders(engines: Sequence[Engine], workplace: Workplace) -> Iterator[tuple[str, str]]:
-    """The encoders with what their indexes say; an index that is not there yet is built."""
+    """The encoders and the settings of their indexes. Missing indexes are built."""
     for engine in engines:
         manifest = workplace.searcher(engine).reader.manifest
         about = {} if manifest is None else {**manifest.settings, "impact scale": manifest.impact_scale}

@@ -1,4 +1,4 @@
-"""Runs the rows of a protocol: searches, kept as run files, and the values of tuned rows."""
+"""Runs the rows of a protocol: searches, whose run files are kept, and the choice of values for tuned rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pyserini_compneg.support.progress import gathered_warnings, progress
 from pyserini_compneg.topics import Topic, answers, decompose_topics, search_batch, topic_query
 
 WORDS = "the documents' words, format 1"
-"""The version of word spaces, an input of their rankings besides the documents. Change it with the space."""
+"""The version of word spaces, an input of their rankings besides the documents. It changes with the space."""
 
 Search: TypeAlias = Callable[[Sequence[Topic], int], dict[str, list[Hit]]]
 """Gives rankings of topics."""
@@ -35,22 +35,22 @@ Search: TypeAlias = Callable[[Sequence[Topic], int], dict[str, list[Hit]]]
 
 @dataclass
 class Jobs:
-    """Runs the rows of a protocol, and counts the runs of the report that were not there already."""
+    """Runs the rows of a protocol, and counts the new runs of the report."""
 
     protocol: ProtocolPlan
-    engines: Sequence[Engine]  # those of the command; each row that names no model is run with each of them
+    engines: Sequence[Engine]  # the command's engines; each row without a model runs with each
     models: Mapping[str, Path]  # the folders of trained models, by the names that rows give them
-    tuning: Workplace | None = None  # of the split on which rows are tuned
+    tuning: Workplace | None = None  # for the split on which rows are tuned
     seconds: float = 0.0
     made: int = 0
     _read: dict[tuple[int, Reading], Mapping[str, Topic]] = field(default_factory=dict, init=False)
 
     def run(self, sections: Sequence[Section], workplace: Workplace) -> None:
-        """Fills the sections with the runs of their rows."""
+        """Adds the runs of their rows to the sections."""
         engines = [[(row, self._engines(row)) for row in section.plan.rows] for section in sections]
         rows = [one for own in engines for one in own]
         for row, of_row in rows:
-            if of_row:  # before the first search: a reading that fails ends the work at once
+            if of_row:  # before the first search: a failing reader ends the work immediately
                 self._readings(workplace, row.reads)
         with progress(None, sum(len(of_row) for _, of_row in rows), " runs", self.protocol.name) as bar:
             for section, own in zip(sections, engines, strict=True):
@@ -62,7 +62,7 @@ class Jobs:
                         bar.update()
 
     def _engines(self, row: RowPlan) -> Sequence[Engine | None]:
-        """The encoders of a row; None for a method that has its own."""
+        """The encoders of a row; None for a method with its own encoder."""
         if row.method is None:
             return []
         if isinstance(make_method(ROW_METHODS, row.method, row.settings), DenseMethod | WordSpaceMethod):
@@ -70,7 +70,7 @@ class Jobs:
         return self.engines if row.model is None else [Engine(str(self.models[row.model]))]
 
     def _reported(self, section: Section, row: RowPlan, engine: Engine | None, workplace: Workplace) -> RowRun:
-        """The run of a row, of a tuned one at its best value."""
+        """The run of a row. A tuned row has the best value of its sweep."""
         if not row.tuned:
             return self._run(section.plan, row, engine, section.topics, workplace)
         assert self.tuning is not None, "protocols with tuned rows have a split for it"
@@ -82,7 +82,7 @@ class Jobs:
     def _run(
         self, plan: SectionPlan, row: RowPlan, engine: Engine | None, topics: Sequence[Topic], workplace: Workplace
     ) -> RowRun:
-        """The run of a row at one value of its sweep, with an encoder, whose index is built here."""
+        """The run of a row at one value of its sweep, with an encoder. Builds the encoder's index if necessary."""
         search, compose, depends_on = self._search(row, engine, workplace)
         name = f"{row.title} [{engine.label}]" if engine and engine.label else row.title
         read, started = self._readings(workplace, row.reads), time.monotonic()
@@ -98,7 +98,7 @@ class Jobs:
     def _search(
         self, row: RowPlan, engine: Engine | None, workplace: Workplace
     ) -> tuple[Search, Callable[[Topic], ScoringNode] | None, dict[str, object]]:
-        """How a row ranks and composes, and what its rankings depend on besides the topics."""
+        """The ranking and composing functions of a row, and the inputs of its rankings besides the topics."""
         method = make_method(ROW_METHODS, row.method or "", row.settings)
         depends_on: dict[str, object] = {"method": row.method, "settings": row.settings, "ablation": row.ablation}
 
@@ -125,7 +125,7 @@ class Jobs:
         return search, compose, depends_on | share | workplace.depends_on(engine)
 
     def _best(self, plan: SectionPlan, row: RowPlan, engine: Engine | None) -> RowPlan:
-        """A tuned row at the value of the highest mean of the main measure; the first of equal ones."""
+        """A tuned row at the value with the highest mean of the main measure. Of equal means, the first wins."""
         workplace = self.tuning
         assert workplace is not None
         topics = [topic for topic in plan.of(workplace.topics) if topic.qid in workplace.qrels]
@@ -157,7 +157,7 @@ def _composed(searcher: SignedImpactSearcher, method: ComposingMethod, topic: To
 def _searched(
     workplace: Workplace, searcher: SignedImpactSearcher, method: Method, row: RowPlan, topics: Sequence[Topic], k: int
 ) -> dict[str, list[Hit]]:
-    if row.rerank:  # the model is loaded only where a run has to be made
+    if row.rerank:  # the model is loaded only for new runs
         hits = row.rerank_hits
         if row.rerank_judged:
             judged = _judged(workplace)
@@ -177,9 +177,9 @@ def _among(topic: Topic, docids: Sequence[str]) -> Topic:
 
 
 def topics_as(reads: Reading, topics: Sequence[Topic]) -> Mapping[str, Topic]:
-    """The topics by their ids, with what is made of their texts.
+    """The topics by their ids, with their texts read in a given way.
 
-    Call it once for all topics: each call with ``llm`` makes a new reader, which counts failures of its own.
+    Call this once for all topics: each call with ``llm`` makes a new reader, which counts its own failures.
     """
     read: Sequence[Topic] = topics
     if reads != "expression":

@@ -1,4 +1,4 @@
-"""Run files that are made once, named after what they depend on, and used again if their checksum is right."""
+"""Run files that are kept, named by their inputs, and reused if their checksum is right."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from pyserini_compneg.support.staging import atomic_writer
 from pyserini_compneg.topics import Topic
 
 RUN_FORMAT = 3
-"""Part of what a kept run depends on. Raise it with every change to the code after which a method of the same settings
-ranks otherwise on the same index: runs of earlier versions are then made again."""
+"""An input of every kept run. Increase it with every code change that alters rankings for the same settings and index,
+so that older runs are not reused.
+"""
 
 KEY_DIGITS = 12
 
@@ -32,11 +33,10 @@ def kept_run(
     search: Callable[[Sequence[Topic], int], Mapping[str, Sequence[Hit]]],
     hits: int,
 ) -> tuple[Path, bool]:
-    """The run file of a method, which is made if it is not there or was changed, and whether it was there.
+    """The run file of a method, and whether it existed. A missing or changed file is made again.
 
-    The file's name holds a hash of all that its ranking depends on: the topics, the hits, ``RUN_FORMAT``, and whatever
-    else ``depends_on`` says in JSON. Its checksum is kept in a folder beside that of the runs, as ``sha256sum`` writes
-    it.
+    The file's name contains a hash of all inputs of its ranking: the topics, the hits, ``RUN_FORMAT``, and
+    ``depends_on``, which is JSON. Its checksum is kept in a folder beside the runs, in the format of ``sha256sum``.
     """
     asked = [
         [topic.qid, str(topic.expression), topic.composed, topic.text if topic.decomposition else None]

@@ -1,4 +1,4 @@
-"""The plots of a report as PNG files, bars and curves; the same bytes for the same results."""
+"""The plots of a report as PNG files, bars and curves. Equal results give equal bytes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 _INK, _MUTED, _RULE, _BAR = "#1b1f24", "#7d8790", "#d3d8de", "#0072b2"
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""Okabe and Ito's, which colour-blind readers can tell apart."""
+"""The colours of Okabe and Ito, which colour-blind readers can distinguish."""
 
 _SIGNS = ("o-", "s--", "D-.", "^:", "v-", "P--", "X-.", "*:")
 _WIDTH = 9.0  # inches
 _LABEL_LENGTH = 28
 
 _STYLE: dict[str, Any] = {
-    "font.family": "DejaVu Sans",  # matplotlib brings it along
+    "font.family": "DejaVu Sans",  # part of matplotlib
     "font.size": 9,
     "text.parse_math": False,
     "axes.titlesize": 10,
@@ -41,7 +41,7 @@ _STYLE: dict[str, Any] = {
 
 
 def draw_bars(section: Section, results: Results) -> bytes | None:
-    """A bar for each row, with its interval and the paper's figure, of the first measure; None without any figure."""
+    """A bar for each row with the first measure, its interval and the paper's figure; None if there are no figures."""
     measure = results.measures[0]
     rows = [row for row in section.rows if measure in row.figures or row.published(0) is not None]
     if not rows:
@@ -80,7 +80,7 @@ def _draw_bar(axis: Axes, height: int, row: RowRun, measure: str) -> None:
 
 
 def draw_curve(curve: Curve) -> bytes | None:
-    """A line for each method, with 95 % intervals; None if there is no point."""
+    """A line for each method, with 95 % intervals; None if there are no points."""
     if not any(curve.series.values()):
         return None
     with _new_figure(4.6) as figure:
@@ -107,7 +107,7 @@ def draw_curve(curve: Curve) -> bytes | None:
 
 @contextmanager
 def _new_figure(height: float) -> Iterator[Figure]:
-    """An empty figure of a height in inches, in the report's style, whatever the user's settings of matplotlib are."""
+    """An empty figure with a height in inches, in the report's style, regardless of the user's matplotlib settings."""
     from matplotlib import style
     from matplotlib.figure import Figure
 
@@ -118,7 +118,7 @@ def _new_figure(height: float) -> Iterator[Figure]:
 def _png(figure: Figure) -> bytes:
     file = io.BytesIO()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a box then stands for the character
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # matplotlib then draws a box
         figure.savefig(file, format="png", metadata={"Software": None})
     return file.getvalue()
 

@@ -1,4 +1,4 @@
-"""Protocols: what a table of a paper compares, on which queries, by which measures; each is a YAML file."""
+"""Protocols: the methods, queries and measures of a table of a paper. Each is a YAML file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pyserini_compneg.topics import Topic
 
 Reading: TypeAlias = Literal["expression", "plain", "model", "llm"]
 Line = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
-"""A text that YAML may break over several lines."""
+"""A text that YAML may break into several lines."""
 
 DENSE, WORD_SPACE = "dense", "word-space"
 ROW_METHODS: Makers[Method | DenseMethod | WordSpaceMethod] = {
@@ -34,11 +34,11 @@ ROW_METHODS: Makers[Method | DenseMethod | WordSpaceMethod] = {
     DENSE: (DenseMethod, tuple(DENSE_OPERATORS)),
     WORD_SPACE: (WordSpaceMethod, ("difference",)),
 }
-"""The methods of rows: those of ``search``, and those of dense vectors and of a space of words."""
+"""The methods of rows: the methods of ``search``, of dense vectors and of word spaces."""
 
 
 class Sweep(Settings):
-    """A setting of the method, or ``model_weight``, that a row varies. The row stands for a row for each value."""
+    """A setting of the method, or ``model_weight``, that a row varies. The row is expanded to a row for each value."""
 
     setting: str
     symbol: str  # in formulas and plots
@@ -52,16 +52,16 @@ class RowPlan(Settings):
     formula: str = ""
     method: str | None = None  # a name in ROW_METHODS; None for a row that is only published
     settings: dict[str, Any] = {}
-    ablation: str | None = None  # what is left out of query vectors, one of ABLATIONS
-    model_weight: float | None = Field(None, ge=0)  # of bm25+MODEL; None for what the command says, or for a sweep
-    reads: Reading = "expression"  # what the dataset says that a text means, one atom, or what a model reads
+    ablation: str | None = None  # the part of query vectors that is left out, one of ABLATIONS
+    model_weight: float | None = Field(None, ge=0)  # of bm25+MODEL; None for the command's value, or for a sweep
+    reads: Reading = "expression"  # the dataset's expression, one atom, or a model's reading
     published: tuple[float | None, ...] = ()  # the paper's figures, in the order of the protocol's measures
     note: Line = ""
-    rerank: Literal["text", "atoms", "both"] | None = None  # what a model reads to rank the first documents again
+    rerank: Literal["text", "atoms", "both"] | None = None  # the part of a query that the reranking model reads
     rerank_hits: int = Field(RERANKED, ge=1)  # how many documents are ranked again; the others are left out
-    rerank_judged: bool = False  # whether the judged documents of each query are ranked again, and no others
-    sweep: Sweep | None = None  # in a section that was read, it has one value, which is in the settings, too
-    tuned: bool = False  # whether the row is run at the best value of its sweep alone, chosen on another split
+    rerank_judged: bool = False  # whether the judged documents of each query are ranked again, instead of the first
+    sweep: Sweep | None = None  # after reading it has one value, which is also in the settings
+    tuned: bool = False  # whether only the best value of its sweep is run, chosen on another split
     model: str | None = None  # a trained model in the protocol's models, instead of the encoders of the command
 
     @model_validator(mode="after")
@@ -74,13 +74,13 @@ class RowPlan(Settings):
 
     @property
     def title(self) -> str:
-        """The name, with the value that the row has of its sweep."""
+        """The name, with the row's value of its sweep."""
         if self.tuned:
             return f"{self.name}, tuned"
         return f"{self.name}, {self.sweep.symbol} = {self.sweep.values[0]:g}" if self.sweep else self.name
 
     def at_each_value(self) -> list[RowPlan]:
-        """The row at each value of its sweep, checked; the row itself where it has none."""
+        """The row at each value of its sweep, checked. A row without a sweep gives itself."""
         rows, sweep = [self], self.sweep
         if sweep is not None:
             is_weight = sweep.setting == "model_weight"
@@ -108,7 +108,7 @@ class RowPlan(Settings):
 
 
 class SectionPlan(Settings):
-    """The rows for queries of some templates, or of all. The first row that is run is the baseline."""
+    """The rows for queries of some templates, or for all queries. The first row that is run is the baseline."""
 
     title: str
     rows: tuple[RowPlan, ...] = Field(min_length=1)
@@ -126,17 +126,17 @@ class SectionPlan(Settings):
         return rows
 
     def of(self, topics: Sequence[Topic]) -> list[Topic]:
-        """The section's queries among some topics."""
+        """The queries of the section among some topics."""
         return [topic for topic in topics if not self.templates or topic.group in self.templates]
 
     @property
     def sweep_symbol(self) -> str:
-        """The symbol of the setting that its rows vary; empty for none."""
+        """The symbol of the setting that the section's rows vary, or an empty text."""
         return next((row.sweep.symbol for row in self.rows if row.sweep and not row.tuned), "")
 
 
 class Interference(Settings):
-    """A curve over the similarity of what is wanted and what is not, in bins of equal size, as the paper's Figure 3."""
+    """A curve over the similarity of the wanted and the excluded part, in bins of equal size, as in Figure 3."""
 
     section: str
     bins: int = Field(4, ge=1)
@@ -147,18 +147,18 @@ class ProtocolPlan(Settings):
 
     name: str = ""
     title: str
-    about: Line  # what it is, for the reader of the report
+    about: Line  # a description for the reader of the report
     datasets: tuple[str, ...]
-    papers: dict[str, tuple[str, ...]] = {}  # the splits, by kind of dataset, that the published figures are of
-    splits: tuple[str, ...]  # by preference; the first that the dataset has is taken
+    papers: dict[str, tuple[str, ...]] = {}  # the splits of the published figures, by kind of dataset
+    splits: tuple[str, ...]  # by preference; the first in the dataset is used
     measures: tuple[str, ...] = Field(min_length=1)  # the main one first
     sections: tuple[SectionPlan, ...] = Field(min_length=1)
     hits: int = Field(1000, ge=1, le=10**9)
     examples: int = Field(0, ge=0, le=10**9)  # how many of the best and of the worst queries are shown for each row
     interference: Interference | None = None
-    queries: Literal["dataset", "words"] = "dataset"  # or those that Widdows made of the words of the documents
-    tuned_on: tuple[str, ...] = ()  # by preference; the first that shares no query with the split of the report
-    models: dict[str, tuple[str, ...]] = {}  # recipes of train for each; the first whose splits the dataset has
+    queries: Literal["dataset", "words"] = "dataset"  # "words" are Widdows' queries, made of words of the documents
+    tuned_on: tuple[str, ...] = ()  # by preference; the first without queries of the report's split is used
+    models: dict[str, tuple[str, ...]] = {}  # recipes for each; the first whose splits the dataset has is used
 
     @field_validator("datasets")
     @classmethod
@@ -212,13 +212,13 @@ class ProtocolPlan(Settings):
 
     @property
     def weighs_model(self) -> bool:
-        """Whether any row says the share of the model of ``bm25+MODEL``."""
+        """Whether a row sets the share of the model in ``bm25+MODEL``."""
         return any(row.model_weight is not None for row in self.rows)
 
     def only(self, names: Sequence[str]) -> ProtocolPlan:
-        """The protocol with some of its rows, and the sections that have any of them.
+        """The protocol with some of its rows, and the sections that contain them.
 
-        A row may be named with a value of its sweep or without; ``*`` stands for any letters.
+        A row may be named with or without a value of its sweep. ``*`` stands for any letters.
         """
 
         def is_one(row: RowPlan, name: str) -> bool:
@@ -236,7 +236,7 @@ class ProtocolPlan(Settings):
     def changed(self, change: Callable[[RowPlan], dict[str, Any] | None], some_run: bool = False) -> ProtocolPlan:
         """The protocol with changed rows: ``change`` gives the new values of a row, or None to leave it out.
 
-        Sections without rows are left out; with ``some_run`` also those in which nothing is run.
+        Sections without rows are left out; with ``some_run``, also sections in which nothing is run.
         """
         kept = []
         for section in self.sections:
@@ -250,7 +250,7 @@ class ProtocolPlan(Settings):
 
 
 def read_protocol(name: str) -> ProtocolPlan:
-    """Reads a protocol of the package by its name, or one from the path of a YAML file."""
+    """Reads a protocol of this package by its name, or a YAML file by its path."""
     if name in protocol_names():
         text = FOLDER.joinpath(f"{name}.yaml").read_text(encoding="utf-8")
         protocol = parse_settings(text, name, ProtocolPlan, InputError)

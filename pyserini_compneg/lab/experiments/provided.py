@@ -1,7 +1,7 @@
-"""Protocols, models and measures that come with the package, and small datasets made of the sample.
+"""Protocols, models and measures of this package, and small datasets made from the sample.
 
-Help texts show the names, so importing this module loads nothing heavy. The figures of the small datasets mean nothing:
-there are few queries, and pairs are made by a word.
+Help texts show the names, so importing this module loads nothing heavy. The figures of the small datasets are
+meaningless: there are few queries, and pairs differ by a single word.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from pyserini_compneg.support.files import iter_jsonl
 from pyserini_compneg.support.staging import atomic_writer
 
 ALL_MINILM = "sentence-transformers/all-MiniLM-L6-v2"
-"""The encoder by which Krasakis et al. compare texts."""
+"""The encoder with which Krasakis et al. compare texts."""
 
 MS_MARCO_MINILM = "cross-encoder/ms-marco-MiniLM-L6-v2"
-"""A cross-encoder of Zhang et al. 2024, Table 6, that runs on a processor."""
+"""A cross-encoder in Table 6 of Zhang et al. 2024 that runs on a processor."""
 
 SYNONYMS = "negated_synonyms"
 LOWER_IS_BETTER = ("negated_terms", "negated_neighbours", SYNONYMS)
 TERM_MEASURES = ("positive_terms", *LOWER_IS_BETTER)
-"""The measures that count words of the first documents; all others are those of ``eval``."""
+"""The measures that count words of the first documents. All others are measures of ``eval``."""
 
 REMEDY = "choose another place with --report"
 """The remedy if a file of a report cannot be written."""
@@ -36,7 +36,7 @@ _DOCUMENTS, _RELEVANT, _PAIRS = 400, 5, 24
 
 
 def protocol_names() -> list[str]:
-    """The protocols that come with the package.
+    """The names of the protocols in this package.
 
     >>> {"table1", "table3", "table5", "figure3"} <= {*protocol_names()}
     True
@@ -45,7 +45,7 @@ def protocol_names() -> list[str]:
 
 
 def protocol_title(name: str) -> str:
-    """The title of a protocol that comes with the package, without reading the rest of it.
+    """The title of a protocol in this package, without reading the rest of it.
 
     >>> protocol_title("table1")
     'Table 1: set-compositional queries, zero-shot'
@@ -55,11 +55,11 @@ def protocol_title(name: str) -> str:
 
 
 def quick_dataset(kinds: Sequence[str], folder: Path) -> Path:
-    """Writes the small datasets that are not there; returns the folder of the first kind for which there is one."""
+    """Writes the missing small datasets. Returns the folder of the first kind that has a small dataset."""
     queries = [{**record, "docs": record["docs"][:_RELEVANT]} for _, record in iter_jsonl(SAMPLE / "queries.jsonl")]
     relevant = {docid for query in queries for docid in query["docs"]}
     documents = [record for _, record in iter_jsonl(SAMPLE / "documents.jsonl.gz")]
-    documents.sort(key=lambda document: document["docid"] not in relevant)  # those first that are relevant
+    documents.sort(key=lambda document: document["docid"] not in relevant)  # relevant documents first
     made: dict[str, Mapping[str, Iterable[Any]]] = {
         "filmsets": _filmsets(documents[:_DOCUMENTS], queries),
         "nevir": {"train.jsonl": _pairs(documents[_PAIRS : 2 * _PAIRS]), "dev.jsonl": _pairs(documents[:_PAIRS])},
@@ -75,13 +75,13 @@ def quick_dataset(kinds: Sequence[str], folder: Path) -> Path:
 
 
 def _filmsets(documents: list[Any], queries: list[Any]) -> dict[str, Iterable[Any]]:
-    """A third of the six queries of each template is for training; they stand one template after the other."""
+    """Uses a third of the six queries of each template for training. The queries are sorted by template."""
     dev = [query for number, query in enumerate(queries) if number % 3]
     return {"documents.jsonl": documents, "train.jsonl": queries[::3], "dev.jsonl": dev}
 
 
 def _pairs(documents: list[Any]) -> list[Any]:
-    """Pairs of a lead and of what a negation makes of it, of both kinds of edits."""
+    """Pairs of a lead and its negation, of both kinds of edits."""
     pairs = []
     for number, document in enumerate(documents):
         text, title = document["text"], document["title"]
@@ -93,7 +93,7 @@ def _pairs(documents: list[Any]) -> list[Any]:
 
 
 def _excluir(documents: list[Any]) -> dict[str, Iterable[Any]]:
-    """Each film is asked for without its neighbour in the list."""
+    """Asks for each film without its neighbour in the list."""
     queries = [
         {
             "RQ_rewrite": f"What film is like {one['title']}, other than {other['title']}?",
@@ -113,7 +113,7 @@ def _beir(documents: list[Any], queries: list[Any]) -> dict[str, Iterable[Any]]:
 
 
 def _write(path: Path, records: Iterable[Any]) -> None:
-    """JSON lines; ``.json`` one list; ``.tsv`` lines as they are. A file that is there stays, as its indexes do."""
+    """Writes JSON lines, one list for ``.json``, or plain lines for ``.tsv``. An existing file stays unchanged."""
     if path.exists():
         return
     path.parent.mkdir(parents=True, exist_ok=True)

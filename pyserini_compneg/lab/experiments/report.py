@@ -1,4 +1,4 @@
-"""The report of an experiment: one Markdown page, as GitHub shows it, with plots as PNG files beside it."""
+"""The report of an experiment: one Markdown page for GitHub, with plots as PNG files beside it."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from pyserini_compneg.support.staging import atomic_writer
 FIGURES = "figures"
 
 _EQUAL = 1e-9
-"""Values this close are the same: they are sums of the same terms in another order."""
+"""Values this close are equal: they are sums of the same terms in different orders."""
 
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Control characters, and halves of characters, which cannot be written."""
+"""Control characters, and halves of surrogate pairs, which cannot be written."""
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~#$])")
 
 
 def check_packages() -> None:
-    """Refuses to start without matplotlib, before hours of runs."""
+    """Raises an error without matplotlib, before hours of runs."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as cause:
@@ -38,9 +38,9 @@ def check_packages() -> None:
 
 
 def write_report(results: Results, folder: Path) -> None:
-    """Writes ``report.md`` and ``figures/*.png``, for the same results the same bytes, beside the runs.
+    """Writes ``report.md`` and ``figures/*.png`` beside the runs. Equal results give equal bytes.
 
-    Everything is made before the first file is written. Plots of an earlier report that this one lacks are removed.
+    All content is made before the first file is written. Unused plots of an earlier report are removed.
     """
     check_packages()
     plots = {f"{name}.png": png for name, png in _plots(results) if png is not None}
@@ -61,7 +61,7 @@ def write_report(results: Results, folder: Path) -> None:
 
 
 def escape(text: str) -> str:
-    r"""Text that Markdown shows as it is, in a paragraph or a cell: on one line, whatever characters it holds.
+    r"""Escapes a text so that Markdown shows it literally, in a paragraph or a cell, on one line.
 
     >>> escape("a_b | <i> & *c*\nd")
     'a\\_b \\| &lt;i&gt; &amp; \\*c\\* d'
@@ -78,7 +78,7 @@ def _plots(results: Results) -> Iterator[tuple[str, bytes | None]]:
 
 
 def _page(results: Results, plots: Mapping[str, bytes]) -> Iterator[str]:
-    """The blocks of the page, each with an empty line behind it."""
+    """The blocks of the page, each followed by an empty line."""
     yield f"# {escape(results.title)}\n"
     yield f"{escape(results.about)}\n"
     yield "## Dataset\n"
@@ -113,7 +113,7 @@ def _page(results: Results, plots: Mapping[str, bytes]) -> Iterator[str]:
 
 
 def _section(section: Section, results: Results) -> Iterator[str]:
-    """The table of a section, with what explains it."""
+    """The table of a section, with its explanations."""
     ran = section.ran
     letters = row_letters(row.name for row in ran) if len(ran) > 1 and section.queries > 1 else {}
     notes = list(dict.fromkeys(row.plan.note for row in section.rows if row.plan.note))
@@ -143,7 +143,7 @@ def _section(section: Section, results: Results) -> Iterator[str]:
 
 
 def _best(rows: Sequence[RowRun], measure: str, results: Results) -> str | None:
-    """The best value of ours as it is shown; None where there is only one."""
+    """The best value of this package's rows, as shown; None if there is only one value."""
     values = [row.figures[measure].value for row in rows]
     best = min if measure in results.lower_is_better else max
     return _shown(best(values), measure) if len(values) > 1 else None
@@ -177,7 +177,7 @@ def _legend(has_letters: bool, has_paper: bool, results: Results) -> Iterator[st
 
 
 def _counts(section: Section, results: Results) -> str:
-    """For how many queries each row is better or worse than the baseline; empty without a baseline."""
+    """The numbers of queries for which each row is better or worse than the baseline; empty without a baseline."""
     measure, sign = results.measures[0], -1 if results.measures[0] in results.lower_is_better else 1
     baseline, *others = section.ran
     counts = []
@@ -190,7 +190,7 @@ def _counts(section: Section, results: Results) -> str:
 
 
 def _recomputing(section: Section, measures: Sequence[str]) -> Iterator[str]:
-    """The command that computes the table again from its run files, in the folder of the report."""
+    """The command that computes the table again from its run files in the folder of the report."""
     runs = [row.path for row in section.ran if row.path]
     options = [word for measure in measures if measure not in TERM_MEASURES for word in ("-m", measure)]
     if left_out := [measure for measure in measures if measure in TERM_MEASURES]:
@@ -241,7 +241,7 @@ def _table(rows: Iterable[Sequence[str]]) -> str:
 
 
 def _code(text: str) -> str:
-    """A block whose fence is longer than any in the text."""
+    """A code block whose fence is longer than any fence in the text."""
     text = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence}sh\n{text}\n{fence}\n"

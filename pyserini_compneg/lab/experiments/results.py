@@ -1,4 +1,4 @@
-"""The results of an experiment: everything that its report shows, as data, and as one JSON file."""
+"""The results of an experiment: all content of its report, as data and as one JSON file."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _PERCENT = ("right_rank", "paired_", "delta_", *TERM_MEASURES)
-"""The beginnings of the names of measures that the papers print in percent, and shares of words, which are small."""
+"""The prefixes of measures that the papers print in percent, and of shares of words, which are small."""
 
 
 @dataclass(slots=True)
 class RowRun:
-    """A row of a protocol with an encoder: its run, and then its figures. A row that is only published has neither."""
+    """A row of a protocol with an encoder: its run, then its figures. A row with only published figures has neither."""
 
     plan: RowPlan
-    name: str  # the row's title, with the encoder where there are several
+    name: str  # the row's title, with the encoder if there are several
     path: str | None = None  # the run file, relative to the report's folder
     run: Run = field(default_factory=dict)
-    topics: Mapping[str, Topic] = field(default_factory=dict)  # by their ids, as the row reads their texts
+    topics: Mapping[str, Topic] = field(default_factory=dict)  # by their ids, read as the row says
     compose: Callable[[Topic], ScoringNode] | None = field(default=None, compare=False)  # None without query terms
     figures: Mapping[str, Figure] = field(default_factory=dict)  # by the names of the measures
     per_query: PerQuery = field(default_factory=dict)
 
     def published(self, number: int) -> float | None:
-        """The figure in the paper for the measure at a place in the protocol."""
+        """The paper's figure for the measure at a position in the protocol."""
         return self.plan.published[number] if number < len(self.plan.published) else None
 
 
@@ -49,18 +49,18 @@ class Section:
     plan: SectionPlan
     topics: Sequence[Topic]
     rows: list[RowRun] = field(default_factory=list)
-    queries: int = 0  # how many are judged
-    qrels: str = ""  # the judgements of just these queries, because eval takes means over all queries of a file
+    queries: int = 0  # the number of judged queries
+    qrels: str = ""  # only of these queries, because eval averages over all queries of a file
 
     @property
     def ran(self) -> list[RowRun]:
-        """The rows that were run; the first is the baseline."""
+        """The rows with runs. The first is the baseline."""
         return [row for row in self.rows if row.path is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The mean of a measure over some queries, with its 95 % confidence interval, at a similarity or a setting."""
+    """The mean of a measure over some queries, with its 95 % confidence interval, at a similarity or setting."""
 
     x: float
     y: float
@@ -71,7 +71,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A measure against a property of the queries, or against a setting: the points of each method, by x."""
+    """A measure against a property of the queries or a setting: the points of each method, by x."""
 
     title: str
     x_label: str
@@ -81,7 +81,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A query that a method answers much better or much worse than the baseline."""
+    """A query with a method's result much better or much worse than the baseline's."""
 
     section: str
     method: str
@@ -95,7 +95,7 @@ class Example:
     positive: Sequence[tuple[str, float]]  # the heaviest terms that raise a score; pairs as a∩b
     negative: Sequence[tuple[str, float]]  # the heaviest terms that lower it, with weights below 0
     gained: Sequence[str] = ()  # titles, or ids, of relevant documents that only the method has in its top 10
-    lost: Sequence[str] = ()  # of those that only the baseline has
+    lost: Sequence[str] = ()  # of relevant documents that only the baseline has in its top 10
 
 
 @dataclass(frozen=True)
@@ -106,17 +106,17 @@ class Results:
     title: str
     about: str
     dataset: Mapping[str, str | int]
-    settings: Mapping[str, str | int | float]  # what figures depend on: encoder, depth, operators, versions
+    settings: Mapping[str, str | int | float]  # inputs of the figures: encoder, depth, operators, versions
     command: str
     measures: tuple[str, ...]  # plots show the first
-    is_papers: bool  # whether the dataset is the paper's own, so that figures can be compared as they are
+    is_papers: bool  # whether the dataset is the paper's, so that figures can be compared
     sections: Sequence[Section]
     curves: Sequence[Curve] = ()
     examples: Sequence[Example] = ()
-    seconds: float = 0.0  # how long it took to make runs
-    runs_made: int = 0  # the others were there already
+    seconds: float = 0.0  # the duration of new runs
+    runs_made: int = 0  # the number of new runs
     lower_is_better: tuple[str, ...] = ()
-    papers_dataset: str = ""  # such as QUEST; empty where there are no figures of a paper
+    papers_dataset: str = ""  # such as QUEST; empty without published figures
 
 
 def write_results(results: Results, path: Path) -> None:
@@ -157,7 +157,7 @@ def _cell(row: RowRun, measure: str, published: float | None) -> dict[str, Any]:
 
 
 def warn_of_lost_rows(folder: Path, chosen: Collection[str]) -> None:
-    """Says that a report which is there will lose rows. A name may end with the encoder's label, as in ``row [a]``."""
+    """Warns that an existing report will lose rows. A name may end with the encoder's label, as in ``row [a]``."""
     try:
         sections = json.loads((folder / "results.json").read_text("utf-8"))["sections"]
         names = [row["name"] for section in sections for row in section["rows"]]
@@ -170,7 +170,7 @@ def warn_of_lost_rows(folder: Path, chosen: Collection[str]) -> None:
 
 
 def unit(measure: str) -> str:
-    """The unit that stands after the name of a measure: `` (%)`` or nothing.
+    """The unit after the name of a measure: `` (%)`` or nothing.
 
     >>> unit("delta_recall@1"), unit("nDCG@10")
     (' (%)', '')
@@ -179,12 +179,12 @@ def unit(measure: str) -> str:
 
 
 def scaled(value: float, measure: str) -> float:
-    """A value, which is a fraction, in the unit that it is shown in."""
+    """A value, which is a fraction, in the unit in which it is shown."""
     return 100 * value if unit(measure) else value
 
 
 def shown(value: float, measure: str) -> str:
-    """A value, ours or a published one.
+    """A computed or published value, as text.
 
     >>> shown(0.25847, "nDCG@10"), shown(0.37093, "paired_accuracy"), shown(-0.12, "delta_mrr@10")
     ('0.258', '37.09', '−12.00')

@@ -1,4 +1,4 @@
-"""Which splits of a dataset a protocol uses: the one that is reported, and others to choose values or to train on."""
+"""Chooses the splits of a dataset for a protocol: the reported split, and others for tuning or training."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyserini_compneg.support.errors import InputError
 
 
 def reported_split(protocol: ProtocolPlan, dataset: Dataset, chosen: str | None = None) -> str:
-    """The split that the user chose, or else the protocol's first that the dataset has."""
+    """The split that the user chose, or the first split of the protocol that the dataset has."""
     if dataset.kind not in protocol.datasets:
         kinds = ", ".join(protocol.datasets)
         raise InputError(f"{dataset.folder} is of the kind {dataset.kind}; protocol {protocol.name} is for: {kinds}")
@@ -23,7 +23,7 @@ def reported_split(protocol: ProtocolPlan, dataset: Dataset, chosen: str | None 
 
 
 def tuning_split(protocol: ProtocolPlan, dataset: Dataset, reported: str) -> str | None:
-    """The first split for tuning that shares no query with the reported one; None if no row is tuned."""
+    """The first split for tuning that shares no query with the reported split; None if no row is tuned."""
     if not any(row.tuned and row.method for row in protocol.rows):
         return None
     for split in protocol.tuned_on:
@@ -35,7 +35,7 @@ def tuning_split(protocol: ProtocolPlan, dataset: Dataset, reported: str) -> str
 
 
 def shared_queries(dataset: Dataset, one: str, other: str) -> int:
-    """How many queries two splits share: those of the same text and the same relevant documents, under any id."""
+    """How many queries two splits share. Ids are ignored: texts and relevant documents must be equal."""
     return len(_queries(dataset, one) & _queries(dataset, other))
 
 

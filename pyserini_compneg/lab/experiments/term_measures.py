@@ -1,10 +1,11 @@
-"""How often the first results hold what was asked for, and what was not, as Widdows 2003 measures negation.
+"""How often the first results contain wanted and unwanted words, the measures of negation in Widdows 2003.
 
-``positive_terms`` are the words of what is wanted, ``negated_terms`` those of what is not, without words of what is
-wanted. ``negated_neighbours`` are the ten nearest neighbours of the negated terms among the words that are closer to
-them than to what is wanted. ``negated_synonyms`` are synonyms of what is not wanted, and of nothing that is.
-A measure is the share of these words among all words of the first 20 documents. Words of more than a tenth of the
-documents, such as "of", do not count. A query must have words of all kinds but the last, whose share may be 0.
+``positive_terms`` are the words of the wanted part. ``negated_terms`` are the words of the excluded part, without words
+of the wanted part. ``negated_neighbours`` are the ten nearest neighbours of the negated terms, among words that are
+closer to them than to the positive terms. ``negated_synonyms`` are synonyms of the excluded part that are not synonyms
+of the wanted part. A measure is the share of these words among all words of the first 20 documents. Words of more than
+a tenth of the documents, such as "of", are ignored. A query must have words of all kinds except synonyms, whose share
+may be 0.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from pyserini_compneg.support.errors import InputError, in_one_line
 from pyserini_compneg.topics import Topic
 
 WORDNET = Path("/usr/share/wordnet")
-"""Where Debian's package wordnet-base has the files."""
+"""The folder in which Debian's package wordnet-base puts the files."""
 
 _COUNTED_DOCUMENTS = 20
 _PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
 
 
 class TermMeasures:
-    """The values of ``TERM_MEASURES``; without a folder of WordNet's files, of all but the synonyms."""
+    """The values of ``TERM_MEASURES``. Without a folder of WordNet's files, synonyms are left out."""
 
     def __init__(
         self,
@@ -66,11 +67,11 @@ class TermMeasures:
             words[SYNONYMS] = [synonym for synonym in found if synonym not in known]
 
     def measured(self, qid: str) -> bool:
-        """Whether a query has words of all kinds."""
+        """Whether a query has words of all required kinds."""
         return qid in self._words
 
     def values(self, run: Run, qids: Sequence[str], measures: Sequence[str]) -> dict[str, dict[str, float]]:
-        """The values of some of the measures for some queries that are measured; 0 where a query has no results."""
+        """The values of some measures for some measured queries; 0 for a query without results."""
         return {qid: {name: self._value(run.get(qid, {}), self._words[qid][name]) for name in measures} for qid in qids}
 
     def _value(self, ranking: Mapping[str, float], words: Sequence[str]) -> float:
@@ -81,7 +82,7 @@ class TermMeasures:
 
 
 def _signed_atoms(expression: Expression | Filter | None, is_wanted: bool = True) -> Iterator[tuple[str, bool]]:
-    """The texts of the atoms, each with whether it is wanted."""
+    """The texts of the atoms, and whether each is wanted."""
     match expression:
         case None | Filter():
             return
@@ -98,7 +99,7 @@ def _signed_atoms(expression: Expression | Filter | None, is_wanted: bool = True
 def synonyms_of(words: Collection[str], folder: Path = WORDNET) -> dict[str, list[str]]:
     """The synonyms of each lower-case word: all other words of its synsets, in the order of WordNet's files.
 
-    Source: the formats are those of the manual page wndb(5WN) of WordNet 3.
+    Source: the manual page wndb(5WN) of WordNet 3 describes the formats.
     """
     found: dict[str, dict[str, None]] = {word: {} for word in words}
     for part in _PARTS_OF_SPEECH:
@@ -109,7 +110,7 @@ def synonyms_of(words: Collection[str], folder: Path = WORDNET) -> dict[str, lis
 
 
 def check_wordnet(folder: Path) -> None:
-    """Refuses a folder without one of WordNet's files, before hours of runs."""
+    """Raises an error if a folder lacks one of WordNet's files, before hours of runs."""
     for name in (f"{kind}.{part}" for part in _PARTS_OF_SPEECH for kind in ("index", "data")):
         if not (folder / name).is_file():
             remedy = "install Debian's package wordnet-base, or name the folder of WordNet's files with --wordnet"
@@ -117,7 +118,7 @@ def check_wordnet(folder: Path) -> None:
 
 
 def _wordnet_index(path: Path, words: Collection[str]) -> Iterator[tuple[str, list[int]]]:
-    """The words that an index file has, with the places of their synsets in the data file."""
+    """The words found in an index file, with the places of their synsets in the data file."""
     with in_one_line(InputError, "is no file of WordNet", where=path):
         for line in path.read_text(encoding="utf-8").splitlines():
             lemma = line.partition(" ")[0]
@@ -127,7 +128,7 @@ def _wordnet_index(path: Path, words: Collection[str]) -> Iterator[tuple[str, li
 
 
 def _synset_words(path: Path, offsets: Collection[int]) -> Iterator[str]:
-    """The words of synsets: a hexadecimal count at the fourth place, then each word and a number."""
+    """The words of synsets: a hexadecimal count is the fourth field, followed by each word and a number."""
     with in_one_line(InputError, "is no file of WordNet", where=path), path.open("rb") as data:
         for offset in offsets:
             data.seek(offset)

@@ -1,4 +1,4 @@
-"""Spaces of words: that of Widdows 2003, the queries that he made of it, his negation in it, and a simpler one."""
+"""Word spaces: the space of Widdows 2003 with its queries and its negation, and a simpler space."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ ONE_NEGATED, TWO_NEGATED = "word NOT word", "word NOT (word OR word)"
 
 _NEIGHBOURS = 10
 _LEAST_DOCUMENTS = 5
-"""A word of fewer documents is no neighbour: it would be near by chance."""
+"""The fewest documents of a neighbour. A rarer word would be near by chance."""
 
 _MOST_SHARE = 0.1
-"""A word of a larger share of the documents, such as "the", is no neighbour: it says nothing about a meaning."""
+"""The largest share of documents of a neighbour. A more frequent word, such as "the", says nothing about a meaning."""
 
 _CONTENT_WORDS, _DIMENSIONS, _REACH = 1000, 100, 7
 _BANDS = {"frequent": (0, 100), "middle": (1000, 1100), "rare": (5000, 5100)}
 _SHOWN_WORDS = 12
 _ROUNDING = 1e-9
-"""A cosine below this is 0, but for rounding."""
+"""A smaller cosine is 0, up to rounding."""
 
 _Numbers = NDArray[np.int64]
 
@@ -50,10 +50,10 @@ when where whether which while who whom whose why will with within without would
 
 
 class WordNeighbours:
-    """A space of words. A word's vector has the documents in which it occurs. Near words have a high cosine.
+    """A space of words. The vector of a word represents the documents that contain it. Near words have a high cosine.
 
-    A result that avoids a word but not its meaning still has the word's neighbours (Widdows 2003, Section 4.1). Widdows
-    took the vectors of a model; these are counted in the documents.
+    A result that avoids a word but not its meaning still contains the word's neighbours (Widdows 2003, Section 4.1).
+    Widdows used the vectors of a model; these vectors count documents.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -69,13 +69,14 @@ class WordNeighbours:
         self._eligible = (self._documents >= _LEAST_DOCUMENTS) & ~self._common
 
     def is_common(self, word: str) -> bool:
-        """Whether a word is in too many documents to say anything about a meaning."""
+        """Whether a word occurs in too many documents to indicate a meaning."""
         return word in self._numbers and bool(self._common[self._numbers[word]])
 
     def of(self, words: Collection[str], other_than: Collection[str] = ()) -> list[str]:
         """The ten words that are nearest to one of ``words``, and nearer to it than to any of ``other_than``.
 
-        Neither of the two holds a neighbour. The nearest word is first; equally near ones are in alphabetical order.
+        Words of both arguments are excluded. The nearest word comes first; equally near words are in alphabetical
+        order.
 
         >>> texts = ["war soldier", "war soldier spy", "war", "spy code", "spy"] * 5 + ["film"] * 200
         >>> WordNeighbours(texts).of(["war"], other_than=["spy"])
@@ -97,13 +98,13 @@ class WordNeighbours:
 
 
 class WordSpace(VectorIndex):
-    """Words and documents as vectors of length 1, so that words are near that occur among the same words.
+    """Words and documents as vectors of length 1. Words that occur among the same words are near.
 
-    A word is counted with each of the 1,000 most frequent content words in a window of 15 words, itself in the middle.
-    The counts are reduced to 100 dimensions by their singular value decomposition. A document is the sum of its words'
-    vectors, weighted by tf · idf. Words of fewer than five documents have no vector. Content words, and words of
-    queries, have letters only, stand in a tenth of the documents at most, and are no function words of English. The
-    latter are in ``words``, the most frequent first.
+    A word is counted with each of the 1,000 most frequent content words in a window of 15 words around it. The counts
+    are reduced to 100 dimensions by singular value decomposition. A document is the sum of its words' vectors, weighted
+    by tf · idf. Words in fewer than five documents have no vector. Content words, and words of queries, contain only
+    letters, occur in at most a tenth of the documents, and are not English function words. ``words`` has the words of
+    queries, most frequent first.
 
     Source: Widdows 2003, Section 2.1.
     """
@@ -132,7 +133,7 @@ class WordSpace(VectorIndex):
         super().__init__(list(texts), vectors, self._vectors_of, COSINE)
 
     def _vectors_of(self, texts: Sequence[str]) -> Vectors:
-        """The vectors of words; 0 for those that are not known."""
+        """The vectors of words; 0 for unknown words."""
         vectors = np.zeros((len(texts), self._of_words.shape[1]))
         for row, word in enumerate(texts):
             if word in self._numbers:
@@ -140,11 +141,10 @@ class WordSpace(VectorIndex):
         return vectors
 
     def is_common(self, word: str) -> bool:
-        """Whether a word is in too many documents to say anything about a meaning."""
         return word in self._common
 
     def of(self, words: Collection[str], other_than: Collection[str] = ()) -> list[str]:
-        """As :meth:`WordNeighbours.of`, by the cosines of this space."""
+        """See :meth:`WordNeighbours.of`; uses the cosines of this space."""
         near, far = (self.encode(list(side)) for side in (words, other_than))
         cosines = (self._of_words @ near.T).max(axis=1, initial=-1.0)
         nearer = cosines > np.maximum((self._of_words @ far.T).max(axis=1, initial=-1.0), _ROUNDING)
@@ -156,14 +156,14 @@ class WordSpace(VectorIndex):
         return dict(self._nearest(cosines, cosines > _ROUNDING, (), _SHOWN_WORDS))
 
     def holding(self, word: str) -> set[str]:
-        """The ids of the documents that hold a word."""
+        """The ids of the documents that contain a word."""
         rows = self._by_word[self._numbers[word]].indices if word in self._numbers else ()
         return {self._docids[row] for row in rows}
 
     def _nearest(
         self, cosines: Vectors, kept: NDArray[np.bool_], left_out: Collection[str], count: int
     ) -> list[tuple[str, float]]:
-        """The words of the highest cosines, equal ones in alphabetical order."""
+        """The words with the highest cosines. Equal cosines are in alphabetical order."""
         there = np.flatnonzero(self._eligible & kept)
         ranked = there[np.lexsort((self._alphabetical[there], -cosines[there]))][: count + len(left_out)]
         words = [(self._known[number], float(cosines[number])) for number in ranked]
@@ -171,14 +171,14 @@ class WordSpace(VectorIndex):
 
 
 def _counted(rows: _Numbers, columns: _Numbers, shape: tuple[int, int]) -> Any:
-    """How often each pair of numbers is there, a sparse matrix; negative numbers do not count."""
+    """The number of occurrences of each pair of numbers, as a sparse matrix. Negative numbers are ignored."""
     there = (rows >= 0) & (columns >= 0)
     return csr_matrix((np.ones(int(there.sum())), (rows[there], columns[there])), shape=shape)
 
 
 def _contexts(numbers: _Numbers, rows: _Numbers, content: Sequence[int], words: int) -> Any:
-    """How often each word has each content word within its reach, in the same document."""
-    columns = np.full(words + 1, -1)  # the last place is that of words without a number, which is -1
+    """How often each content word occurs near each word, in the same document."""
+    columns = np.full(words + 1, -1)  # the last entry, index -1, is for words without a number
     columns[list(content)] = np.arange(len(content))
     counts = csr_matrix((words, len(content)))
     for distance in range(1, min(_REACH, len(numbers) - 1) + 1):
@@ -197,17 +197,16 @@ def _reduced(counts: Any) -> Vectors:
 
 
 def _unit(vectors: Vectors) -> Vectors:
-    """Rows at length 1; those of length 0 stay."""
+    """The rows scaled to length 1. Zero rows stay 0."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0))
 
 
 def word_queries(space: WordSpace) -> list[Topic]:
-    """A word without its nearest neighbour, and without its two nearest ones.
+    """Queries for a word without its nearest neighbour, and without its two nearest neighbours.
 
-    The words are the 100 most frequent ones, those of the ranks 1,001 to 1,100, and of the ranks 5,001 to 5,100; of a
-    small collection those that there are. For the first 100 there are also the queries in which the word and its
-    nearest neighbour change places.
+    The words have the ranks 1 to 100, 1,001 to 1,100, and 5,001 to 5,100 by frequency, as far as the collection has
+    them. For the first 100 there are also the queries with the word and its nearest neighbour exchanged.
 
     Source: Widdows 2003, Section 4.1.
     """
@@ -225,7 +224,7 @@ def _word_queries(space: WordSpace) -> Iterator[list[Topic]]:
 
 
 def _without(qid: str, word: str, negated: Sequence[str]) -> list[Topic]:
-    """The query without one word, and that without two, as far as there are so many."""
+    """The queries without the first negated word and without the first two, if there are that many."""
     topics = []
     for template, count in ((ONE_NEGATED, 1), (TWO_NEGATED, 2)):
         if len(negated) >= count:
@@ -237,9 +236,9 @@ def _without(qid: str, word: str, negated: Sequence[str]) -> list[Topic]:
 
 @dataclass(frozen=True, slots=True)
 class WordSpaceMethod:
-    """Negation in a space of words, on queries that are a word without others.
+    """Negation in a word space, for queries that are a word without other words.
 
-    ``filtering`` has the documents of ``ignore`` without those that hold a negated word.
+    ``filtering`` gives the documents of ``ignore`` that do not contain a negated word.
 
     Source: Widdows 2003, Section 4.1.
     """
@@ -256,7 +255,7 @@ class WordSpaceMethod:
         return DenseMethod(difference="ignore" if self.difference == "filtering" else self.difference)
 
     def search(self, space: Callable[[], WordSpace], topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
-        """As :meth:`DenseMethod.search`."""
+        """See :meth:`DenseMethod.search`."""
         if self.difference != "filtering":
             return self._algebra.search(space, topics, k)
         rankings = {}
@@ -267,7 +266,7 @@ class WordSpaceMethod:
         return rankings
 
     def compose(self, space: Callable[[], WordSpace], topic: Topic) -> Linear:
-        """The words nearest to the query, with their cosines on the scale of query weights, as reports show them."""
+        """The words nearest to the query, with their cosines on the scale of query weights, for reports."""
         (basis,) = self._algebra.composed([_difference(topic)], space().encode)
         cosines = space().around(basis)
         return Linear({word: WEIGHT_SCALE * cosine for word, cosine in cosines.items()})

@@ -1,4 +1,4 @@
-"""The folder of an experiment: judgements, collection and indexes, each made once and used again."""
+"""The folder of an experiment: judgements, collection and indexes, each made once and reused."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """An encoder, as ``--encoder`` takes it, and the index of its documents."""
+    """An encoder, named as in ``--encoder``, and the index of its documents."""
 
     encoder: str
-    index: Path | None = None  # one that is there already; None to build one
-    label: str = ""  # what distinguishes its rows; empty where it is the only one
+    index: Path | None = None  # an existing index; None to build one
+    label: str = ""  # distinguishes its rows; empty for a single engine
 
     @property
     def is_hybrid(self) -> bool:
-        """Whether its vectors are those of BM25 and a model."""
+        """Whether its vectors combine BM25 and a model."""
         return split_name(self.encoder)[0]
 
 
 class Workplace(ExitStack):
-    """Makes what an experiment needs, or uses what is there. It is a context manager, which closes the indexes.
+    """Makes or reuses the files of an experiment. Use it as a context manager, which closes the indexes.
 
-    The names of indexes and converted collections hold a hash of all that they depend on, and they are written
-    atomically. So a file that is there is right, and an interrupted experiment goes on where it stopped. ``dense`` and
-    ``reranker`` are names of models, which are loaded when they are needed.
+    The names of indexes and converted collections contain a hash of all their inputs, and the files are written
+    atomically. So an existing file is valid, and an interrupted experiment can continue. ``dense`` and ``reranker``
+    name models, which are loaded on first use.
     """
 
     def __init__(
@@ -81,9 +81,9 @@ class Workplace(ExitStack):
     def searcher(
         self, engine: Engine, ablation: str | None = None, model_weight: float | None = None
     ) -> SignedImpactSearcher:
-        """The searcher of an encoder's index, which is built first if it is not there.
+        """The searcher of an encoder's index. A missing index is built.
 
-        Encoders other than ``bm25+MODEL`` have no ``model_weight``; None is the one of all rows.
+        Only ``bm25+MODEL`` has a ``model_weight``. None means the weight of all rows.
         """
         weight = self.model_weight if model_weight is None else model_weight
         weight = weight if engine.is_hybrid else None
@@ -98,9 +98,9 @@ class Workplace(ExitStack):
         return self._searchers[key]
 
     def depends_on(self, engine: Engine) -> dict[str, object]:
-        """The inputs of rankings by an engine: the encoder, and the state of the index.
+        """The inputs of an engine's rankings: the encoder and the state of the index.
 
-        The latter is that of Lucene's commit, whose segments have random names, and of the manifest, or of the list of
+        The state consists of Lucene's commit, whose segments have random names, and of the manifest, or of the list of
         shards with their checksums.
         """
         index, digest = self.searcher(engine).reader.folder, hashlib.sha256()
@@ -110,7 +110,7 @@ class Workplace(ExitStack):
         return {"encoder": self._fingerprint(engine.encoder), "index": digest.hexdigest()[:KEY_DIGITS]}
 
     def _fingerprint(self, encoder: str) -> list[str]:
-        """The inputs of query vectors besides the index: the files of the model or of the vectors, and options."""
+        """The inputs of query vectors besides the index: files of the model or of vectors, and options."""
         if encoder == BM25:
             return [BM25]
         if Path(encoder).is_file():
@@ -127,27 +127,29 @@ class Workplace(ExitStack):
         return pair_scorer(self.reranker_name)
 
     def dense_fingerprint(self, encoder: str) -> str:
-        """The inputs of rankings by a dense encoder; does not load the model."""
+        """The inputs of rankings by a dense encoder. Does not load the model."""
         return f"{dense_model_hash(encoder)}-{self.collection_key}"
 
     def dense(self, encoder: str) -> DenseIndex:
-        """The documents' vectors by a dense encoder, which are made first if they are not there."""
+        """The documents' vectors by a dense encoder. Missing vectors are made."""
         if encoder not in self._dense:
-            self._dense = {encoder: DenseIndex(self.documents, DenseEncoder(encoder))}  # one at a time: they are large
+            self._dense = {
+                encoder: DenseIndex(self.documents, DenseEncoder(encoder))
+            }  # only one is kept, because they are large
         return self._dense[encoder]
 
     @cached_property
     def words(self) -> WordSpace:
-        """The documents' space of words."""
+        """The word space of the documents."""
         return WordSpace(self.documents())
 
     def ask_words(self) -> None:
-        """Takes the queries of :func:`word_queries` instead of the dataset's; none of them is judged."""
+        """Replaces the dataset's queries by :func:`word_queries`, which are not judged."""
         self.topics = word_queries(self.words)
         self.qrels = {topic.qid: {} for topic in self.topics}
 
     def qrels_file(self, name: str, qrels: Qrels) -> str:
-        """Writes the judgements that some runs are scored by; returns the file's path in the folder."""
+        """Writes judgements for scoring runs. Returns the path of the file in the folder."""
         path = self.folder / "qrels" / f"{slug(name)}.txt"
         path.parent.mkdir(exist_ok=True)
         with atomic_writer(path, REMEDY) as handle:
@@ -157,17 +159,17 @@ class Workplace(ExitStack):
         return path.relative_to(self.folder).as_posix()
 
     def document_count(self) -> int:
-        """How many documents there are, as the open index says, or else the dataset."""
+        """The number of documents in the open index, or in the dataset."""
         opened = next(iter(self._searchers.values()), None)
         return opened.num_docs if opened else sum(1 for _ in self.documents())
 
     def title(self, docid: str) -> str:
-        """A document's title where an open index has it, else its id."""
+        """A document's title from an open index, or its id."""
         opened = next(iter(self._searchers.values()), None)
         return (opened.title(docid) if opened else None) or docid
 
     def documents(self) -> Iterator[SourceDocument]:
-        """All documents that the split is searched in."""
+        """All documents in which the split's topics are searched."""
         return self.dataset.documents(self.split)
 
     def _built(self, encoder: str) -> Path:
@@ -188,7 +190,7 @@ class Workplace(ExitStack):
         return index
 
     def _collection(self) -> Path:
-        """The documents as a file that ``index`` and Anserini read; converted once where the dataset has none."""
+        """The documents as a file for ``index`` and Anserini. Converted once if the dataset has no such file."""
         if self.dataset.collection is not None:
             return self.dataset.collection
         path = self.folder / "collection" / f"{slug(self.split)}-{self.collection_key}.jsonl"
@@ -202,7 +204,7 @@ class Workplace(ExitStack):
 
     @cached_property
     def collection_key(self) -> str:
-        """A hash of the file's path, size and time; of the documents, where the dataset has no such file."""
+        """A hash of the collection's path, size and time, or of the documents if the dataset has no such file."""
         if self.dataset.collection is None:
             return digest_of(json.dumps([[document.docid, document.text] for document in self.documents()]))
         path = self.dataset.collection.resolve()
@@ -210,7 +212,7 @@ class Workplace(ExitStack):
         return digest_of(json.dumps([str(path), stat.st_size, stat.st_mtime_ns]))
 
     def _check_documents(self, searcher: SignedImpactSearcher) -> None:
-        """Makes sure that an index is of this dataset: it has the documents that are judged."""
+        """Checks that an index belongs to this dataset: that it contains the judged documents."""
         folder = searcher.reader.folder
         judged = list(dict.fromkeys(docid for documents in self.qrels.values() for docid in documents))[:_LOOKED_UP]
         missing = [docid for docid in judged if not searcher.reader.has(docid)]

@@ -1,4 +1,4 @@
-"""Datasets: a collection, topics and relevance judgements, opened from their official files.
+"""Datasets: collections, topics and relevance judgements, opened from their official files.
 
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 dataset = open_dataset("data/filmsets")

@@ -21,7 +21,7 @@ _PROVENANCE = {
     "scifact": "SciFact, allenai/scifact (claims and judgements CC BY-NC 2.0), in BEIR's layout",
     "negconstraint": "NegConstraint, of NS-IR (no licence stated), in BEIR's layout",
 }
-_UNKNOWN = "in BEIR's layout; its licence is that of whoever made it"
+_UNKNOWN = "in BEIR's layout; the licence of its author applies"
 
 
 def is_beir(folder: Path) -> bool:
@@ -58,7 +58,7 @@ def _qrels_files(folder: Path) -> dict[str, Path]:
     """The judgements by split, plain or gzip."""
     files = {}
     for pattern, start in (("qrels/*.tsv", ""), ("qrels.*.tsv", "qrels.")):
-        for path in (*folder.glob(f"{pattern}.gz"), *folder.glob(pattern)):  # where there are both, the plain one
+        for path in (*folder.glob(f"{pattern}.gz"), *folder.glob(pattern)):  # a plain file replaces a packed one
             files[path.name.removesuffix(".gz").removesuffix(".tsv").removeprefix(start)] = path
     return dict(sorted(files.items()))
 

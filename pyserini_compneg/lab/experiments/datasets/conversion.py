@@ -1,4 +1,4 @@
-"""Converts a split of a dataset to files that stock Anserini and this package read alike."""
+"""Converts a split of a dataset to files for both stock Anserini and this package."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ _REMEDY = "choose another place with --output"
 
 
 def convert(dataset: Dataset, split: str, output: str | Path) -> tuple[int, int, int]:
-    """Writes a split into a new folder, atomically; returns how many documents, queries and judgements it has.
+    """Writes a split into a new folder, atomically. Returns the numbers of documents, queries and judgements.
 
-    ``collection/documents.jsonl`` has ``{"id", "contents"}``. ``topics.tsv`` has the expressions. Where each of them is
-    only the text as one atom, there is ``topics.jsonl`` with ``{"id", "text"}`` instead. ``topics.plain.tsv`` has the
-    texts for Anserini's ``TsvString``. ``qrels.txt`` has the judgements in TREC's format, also those of relevance 0.
+    ``collection/documents.jsonl`` has ``{"id", "contents"}``. ``topics.tsv`` has the expressions. If every expression
+    is only the text as one atom, ``topics.jsonl`` with ``{"id", "text"}`` is written instead. ``topics.plain.tsv`` has
+    the texts for Anserini's ``TsvString``. ``qrels.txt`` has the judgements in TREC's format, including judgements of
+    0.
     """
     target = Path(output)
     keep_inputs(target, dataset.folder)
@@ -55,7 +56,7 @@ def convert(dataset: Dataset, split: str, output: str | Path) -> tuple[int, int,
 
 
 def _document_lines(documents: Iterable[SourceDocument], docids: set[str]) -> Iterator[str]:
-    """The lines of the documents; adds their ids to ``docids``."""
+    """The lines of the documents. Adds their ids to ``docids``."""
     for document in progress(documents, None, " docs", "converting"):
         if document.docid in docids:
             raise InputError(f"the document id {document.docid!r} was given already", where=document.source)
@@ -72,7 +73,7 @@ def _expression(topic: Topic) -> Expression:
 
 
 def _text(topic: Topic) -> str:
-    """The query for an engine that knows no expressions."""
+    """The query as text, for an engine without expressions."""
     return topic.text.strip() or verbalise(_expression(topic))
 
 

@@ -1,6 +1,6 @@
-"""Datasets, whatever files they come in, and how each kind finds and reads its files.
+"""The common form of datasets, and functions with which each kind finds and reads its files.
 
-Every file of a dataset may be packed with gzip. Its name then ends in ``.gz``.
+Every file of a dataset may be packed with gzip. The name of a packed file ends in ``.gz``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyserini_compneg.topics import Topic
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How a split is read. Its files are not read before their content is asked for."""
+    """A split. Its files are read when their content is requested."""
 
     documents: Callable[[], Iterator[SourceDocument]]
     topics: Callable[[], list[Topic]]
@@ -28,14 +28,14 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A folder of official files, as experiments see it.
+    """A folder of official files, in the form that experiments use.
 
     Attributes:
         kind: One of ``opening.KINDS``.
-        provenance: One line: who made it, and under which licence.
-        folder: Where its files are.
-        collection: What ``index --collection`` takes as it is; None where the documents have to be converted first.
-        parts: The splits by name, in the order in which they are named to users.
+        provenance: One line with the origin and the licence.
+        folder: The folder of the files.
+        collection: The collection for ``index --collection``; None if the documents must be converted first.
+        parts: The splits by name, in the order in which users see them.
     """
 
     kind: str
@@ -55,17 +55,17 @@ class Dataset:
         return tuple(self.parts)
 
     def part(self, split: str) -> Split:
-        """How a split is read.
+        """A split by its name.
 
         Raises:
-            InputError: There is no such split; from what the split gives, a broken line of a file.
+            InputError: There is no such split. Reading the split may raise it for a broken line of a file.
         """
         if split not in self.parts:
             raise InputError(f"no split {split!r}; there are: {', '.join(self.parts)}", where=self.folder)
         return self.parts[split]
 
     def documents(self, split: str) -> Iterator[SourceDocument]:
-        """The documents that the topics of a split are searched in; the same for all splits where there is a corpus."""
+        """The documents in which a split's topics are searched. All splits share them if there is a corpus."""
         return self.part(split).documents()
 
     def topics(self, split: str) -> list[Topic]:
@@ -73,7 +73,7 @@ class Dataset:
         return self.part(split).topics()
 
     def qrels(self, split: str) -> Qrels:
-        """The judgements of a split, also those of hard negatives, which are 0."""
+        """The judgements of a split, including hard negatives, which are judged 0."""
         return self.part(split).qrels()
 
 
@@ -83,7 +83,7 @@ def collection_documents(path: Path) -> Iterator[SourceDocument]:
 
 
 def plain_topic(qid: str, text: str, source: str, metadata: Mapping[str, str] | None = None) -> Topic:
-    """A topic that is one text, in which nothing is an operator."""
+    """A topic of one text without operators."""
     return Topic(qid, text, Atom(text), source=source, metadata=metadata or {}, plain=True)
 
 
@@ -96,12 +96,12 @@ def check_queries(topics: Sequence[Topic], qrels: Qrels, topics_file: Path, qrel
 
 
 def find_file(folder: Path, name: str) -> Path | None:
-    """The file of that name, plain or gzip, if it is there."""
+    """The file with this name, plain or gzip, or None."""
     return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
 
 
 def require_file(folder: Path, name: str, kind: str) -> Path:
-    """The file of that name, plain or gzip, which must be there."""
+    """The file with this name, plain or gzip. Raises an error if it is missing."""
     path = find_file(folder, name)
     if path is None:
         raise InputError(f"{name} is missing, plain or gzip, which the kind {kind} needs", where=folder)
@@ -109,18 +109,18 @@ def require_file(folder: Path, name: str, kind: str) -> Path:
 
 
 def find_splits(folder: Path, names: Iterable[str], suffix: str) -> dict[str, Path]:
-    """The files ``name + suffix`` that are there, by name."""
+    """The existing files ``name + suffix``, by name."""
     paths = {name: find_file(folder, name + suffix) for name in names}
     return {name: path for name, path in paths.items() if path}
 
 
 def first_fields(path: Path) -> set[str]:
-    """The fields of the first object of a JSON Lines file; none in an empty file."""
+    """The fields of the first object of a JSON Lines file; empty for an empty file."""
     return set(next((record for _, record in iter_jsonl(path)), {}))
 
 
 def all_lines(path: Path) -> Iterator[str]:
-    """The lines of a file, blank ones too, so that parsers count them as an editor does."""
+    """All lines of a file, including blank ones, so that line numbers agree with an editor's."""
     for first, block in iter_blocks(path):
         for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), first):
             yield decoded_line(line, f"{path}:{number}")

@@ -1,9 +1,8 @@
-"""ExcluIR: queries that exclude something, each with the document it asks for and the one it excludes.
+"""ExcluIR: queries that exclude something, each with a relevant document and an excluded document.
 
-The official files are JSON lists. There a document's id is its position in ``corpus.json``, from 0, and a query's is
-``excluir_`` and its position in ``test_manual_final.json``. A training file has the same records; any name that begins
-with ``train`` is taken, because the repository of the authors names none. Samples are JSON Lines that name both
-documents.
+The official files are JSON lists. The id of a document is its position in ``corpus.json``, from 0. The id of a query is
+``excluir_`` and its position in ``test_manual_final.json``. A training file has the same records. Its name must begin
+with ``train``; the authors' repository does not fix the name. Samples are JSON Lines that name both documents.
 
 Source: Zhang et al. 2024, ExcluIR: Exclusionary Neural Information Retrieval.
 """
@@ -121,7 +120,7 @@ def _qrels(path: Path) -> Qrels:
     qrels: Qrels = {}
     for qid, record, source in _queries(path):
         positions = next((record[field] for field in _INDEX_FIELDS if field in record), None)
-        # type() and not isinstance(): True is no position
+        # type() and not isinstance(): True is not a position
         if not isinstance(positions, list) or [type(one) for one in positions] != [int, int] or min(positions) < 0:
             expected = f"[negative, positive], two positions in {_CORPUS} from 0, as {' or '.join(_INDEX_FIELDS)}"
             raise InputError(f"expected {expected}, got {positions!r:.60}", where=source)

@@ -1,4 +1,4 @@
-"""Makes datasets known to ir_datasets under the names ``compneg/FOLDER/SPLIT``. Importing this needs ir_datasets."""
+"""Registers datasets with ir_datasets under the names ``compneg/FOLDER/SPLIT``. Importing this needs ir_datasets."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _root = [Path()]
 
 
 def register(folder: str | Path | None = None) -> None:
-    """Lets ``ir_datasets.load("compneg/filmsets/dev")`` open the split ``dev`` of what is in ``folder/filmsets``.
+    """Lets ``ir_datasets.load("compneg/filmsets/dev")`` open the split ``dev`` of the dataset in ``folder/filmsets``.
 
-    A second call changes the folder for what has not been loaded yet.
+    A second call changes the folder for datasets that have not been loaded yet.
 
     Args:
-        folder: The folder that holds those of the datasets; by default what ``COMPNEG_DATASETS`` names.
+        folder: The folder that contains the folders of the datasets; the default is the value of ``COMPNEG_DATASETS``.
 
     Raises:
-        InputError: No folder is given, or there is none of that name; from ``load``, what ``open_dataset`` says.
+        InputError: No folder is given, or it does not exist. ``load`` raises the errors of ``open_dataset``.
     """
     chosen = folder if folder is not None else os.environ.get(VARIABLE)
     if not chosen:
@@ -58,14 +58,14 @@ def _load(name: str, groups: tuple[str, str]) -> ir_datasets.Dataset:
 
 
 class _CompnegQuery(NamedTuple):
-    """A query of ir_datasets: what people read, and the same in the syntax of :func:`expression.parse`."""
+    """A query of ir_datasets: as text for people, and in the syntax of :func:`expression.parse`."""
 
     query_id: str
     text: str
     expression: str
 
     def default_text(self) -> str:
-        """The field that ir_datasets takes as the query."""
+        """The field that ir_datasets uses as the query."""
         return self.text
 
 

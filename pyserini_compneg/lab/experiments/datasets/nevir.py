@@ -1,7 +1,8 @@
-"""NevIR's pairs: two documents that a negation sets apart, and a query that asks for each.
+"""NevIR's pairs: two documents that differ by a negation, and a query for each of them.
 
 A pair ``ID`` becomes the queries ``ID-q1`` and ``ID-q2`` and the documents ``ID-doc1`` and ``ID-doc2``. For each query
-its own document is relevant, and the other one is judged 0. The documents of a split are those of its own pairs.
+its own document is relevant, and the other document is judged 0. The documents of a split are the documents of its
+pairs.
 
 Source: Weller, Lawrie, Van Durme 2024, NevIR.
 """
@@ -34,10 +35,10 @@ _NAMES = ("train", "validation", "val", "dev", "test")
 _TEXTS = ("q1", "q2", "doc1", "doc2")
 _FIELDS = ("id", *_TEXTS)
 _EDITS = {"2": "scope edit", "3": "affirmation edit"}
-"""How the second document was edited, keyed by CondaQA's number for the edit, which follows the passage in an id."""
+"""The kinds of edits of the second document, keyed by CondaQA's number, which follows the passage in an id."""
 
 EDITS = tuple(_EDITS.values())
-"""The groups of the queries. A pair whose id has no such number is in no group."""
+"""The groups of the queries. A pair whose id has no such number belongs to no group."""
 
 _PROVENANCE = "NevIR, orionw/NevIR (MIT); its passages from CondaQA (Apache-2.0)"
 
@@ -49,14 +50,14 @@ class _Pair(NamedTuple):
 
 
 def is_nevir(folder: Path) -> bool:
-    """Whether a folder has CSV files named like NevIR's, or JSON Lines with its fields."""
+    """Whether a folder has CSV files with NevIR's names, or JSON Lines with NevIR's fields."""
     if find_splits(folder, _NAMES, ".csv"):
         return True
     return any(first_fields(path) & {*_TEXTS} for path in find_splits(folder, _NAMES, ".jsonl").values())
 
 
 def open_nevir(folder: Path) -> Dataset:
-    """Each file is a split. If a split has both forms, the CSV file is read, because CSV is the official form."""
+    """Opens each file as a split. If a split has both forms, the CSV file is read, because CSV is the official form."""
     files = find_splits(folder, _NAMES, ".jsonl") | find_splits(folder, _NAMES, ".csv")
     if not files:
         raise InputError(f"no pairs; the kind nevir needs {', '.join(_NAMES)}, each .csv or .jsonl", where=folder)
@@ -118,7 +119,7 @@ def _pair(row: Mapping[str, Any], source: str) -> _Pair:
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows after the first, each with the line where it begins; a quoted text may have several lines."""
+    """The rows after the first, each with the line where it begins. A quoted text may have several lines."""
     reader = csv.reader((f"{line}\n" for line in all_lines(path)), strict=True)
     header: list[str] = []
     source = f"{path}:1"

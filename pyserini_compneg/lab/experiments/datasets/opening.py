@@ -1,4 +1,4 @@
-"""Opens a folder as a dataset, whose kind is recognised by its files."""
+"""Opens a folder as a dataset. The kind is recognised by its files."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ _KINDS = {
 }
 
 KINDS = tuple(_KINDS)
-"""The kinds of datasets, in the order in which they are looked for."""
+"""The kinds of datasets, in the order in which they are tried."""
 
 TITLES = {name: kind.title for name, kind in _KINDS.items()}
 """The names of kinds in reports."""
 
 
 def open_dataset(folder: str | Path, kind: str | None = None) -> Dataset:
-    """Opens the official files of a dataset. They are read when their content is asked for.
+    """Opens the official files of a dataset. They are read when their content is requested.
 
     Args:
         folder: The folder of the files.
-        kind: One of ``KINDS``; by default the first whose files the folder has.
+        kind: One of ``KINDS``; the default is the first kind whose files the folder has.
 
     Raises:
-        InputError: No such folder or kind, a folder that is not a dataset, or a file that the kind needs is missing.
+        InputError: There is no such folder or kind, the folder is not a dataset, or a file is missing.
     """
     root = Path(folder)
     if not root.is_dir():

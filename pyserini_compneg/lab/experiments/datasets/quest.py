@@ -1,7 +1,7 @@
-"""QUEST's files, and those of collections that have its fields: entities named by set expressions.
+"""QUEST's files, and files of collections with the same fields: entities described by set expressions.
 
-Source: Malaviya et al. 2023, QUEST; the domain split and the non-compositional subset are those of Krasakis, Yates and
-Kanoulas, section 4.1. They do not say which files they divide by domain; here it is all that the folder has.
+Source: Malaviya et al. 2023, QUEST. The domain split and the non-compositional subset are defined by Krasakis, Yates
+and Kanoulas, section 4.1. They do not say which files they divide by domain; here, all files of the folder are divided.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def open_quest(folder: Path) -> Dataset:
     """QUEST: a split for each file, one with the atomic queries of each training file, and the domain split."""
     dataset = _opened(folder, "quest", _QUEST)
     files, documents = _query_files(folder), dataset.parts[dataset.splits[0]].documents
-    if "train_aug" in files:  # it holds all queries of train
+    if "train_aug" in files:  # this file contains all queries of train
         files.pop("train", None)
     train, test = ("films", "books"), ("plants", "animals")
     domain_parts = {
@@ -59,7 +59,7 @@ def open_quest(folder: Path) -> Dataset:
 
 
 def open_filmsets(folder: Path) -> Dataset:
-    """FilmSets and its like: a split for each file, and one with the atomic queries of each training file."""
+    """FilmSets and similar datasets: a split for each file, and one with the atomic queries of each training file."""
     return _opened(folder, "filmsets", _FILMSETS)
 
 
@@ -87,7 +87,7 @@ def _is_layout(folder: Path) -> bool:
 
 
 def _is_atomic(topic: Topic) -> bool:
-    """Whether a query is of the template ``_``; augmented queries may lack both template and marks."""
+    """Whether a query has the template ``_``. Augmented queries may lack both template and marks."""
     return isinstance(topic.expression, Atom) and topic.group in ("_", None)
 
 
@@ -98,9 +98,10 @@ def _selection(
     atomic: bool = False,
     domains: tuple[str, ...] | None = None,
 ) -> Split:
-    """Some queries of some files: the atomic ones, those of some domains, or both.
+    """Some queries of some files: atomic queries, queries of some domains, or both.
 
-    With domains the names of the files precede the query ids, because QUEST numbers the queries of each file anew.
+    With domains, the names of the files precede the query ids, because QUEST numbers the queries of each file
+    separately.
     """
 
     def full_id(name: str, qid: str) -> str:
