@@ -103,8 +103,8 @@ class WordSpace(VectorIndex):
     A word is counted with each of the 1,000 most frequent content words in a window of 15 words around it. The counts
     are reduced to 100 dimensions by singular value decomposition. A document is the sum of its words' vectors, weighted
     by tf · idf. Words in fewer than five documents have no vector. Content words, and words of queries, contain only
-    letters, occur in at most a tenth of the documents, and are not English function words. ``words`` has the words of
-    queries, most frequent first.
+    letters, occur in at most a tenth of the documents, and are not English function words. ``words`` has all words that
+    meet these conditions, most frequent first.
 
     Source: Widdows 2003, Section 2.1.
     """

@@ -1,4 +1,4 @@
-"""Training of sparse encoders that learn composition and negation, and of readers of plain texts."""
+"""Training of sparse encoders for composition and negation, and of readers of plain texts."""
 
 from pyserini_compneg.lab.training.config import TrainConfig, read_config
 from pyserini_compneg.lab.training.training import train

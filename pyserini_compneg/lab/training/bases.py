@@ -1,4 +1,4 @@
-"""Bases of trainings: a masked language model, or a trunk that gets a head, and the encoders made of them."""
+"""Bases of trainings: a masked language model, or a trunk that gets a head, and the encoders that are made from it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from pyserini_compneg.lab.training.examples import TrainingExample
 from pyserini_compneg.support.errors import EncodingError, InputError
 
 LENGTH = 256
-"""The tokens that a model reads of a text, where neither its base nor the settings say fewer."""
+"""The number of tokens that a model reads of a text, unless its base or the settings have a smaller limit."""
 
 RARE_BIAS = -5.0
-"""The first value of the decoder's bias of a new head: below 0, so that few terms are active at the start."""
+"""The initial bias of the decoder of a new head. It is below 0, so that few terms are active at the start."""
 
 IDF_SCALE = 1 / 3
-"""The factor of idf at the start: with scores of some tens, as of BM25, the loss's softmax would saturate."""
+"""The initial factor of idf. With scores of some tens, like BM25's, the loss's softmax would saturate."""
 
 _logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ _logger = logging.getLogger(__name__)
 def build_modules(
     config: TrainConfig, sources: Sequence[Sequence[TrainingExample]]
 ) -> tuple[EncoderModule | StaticQueryModule, EncoderModule]:
-    """The encoders of queries and documents as they are before training; one module if both use the same network."""
+    """The encoders of queries and documents before training. If both use the same network, they are one module."""
     settings, name = config.model, config.model.base
     folder, head = model_folder(name), Head.parse(settings.head) if settings.head else None
     base = load_base(folder, name, head, "document", settings.dropout)
@@ -85,7 +85,7 @@ def _text_length(config: TrainConfig, longest: int) -> int:
 
 
 def _vocabulary(tokenizer: Any, sources: Sequence[Sequence[TrainingExample]]) -> list[int]:
-    """The ids of the terms that the texts have, ascending."""
+    """The ids of the terms of the texts, ascending."""
     texts = {*_document_texts(sources), *(one.query for examples in sources for one in examples)}
     encoded = tokenizer(sorted(texts), add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
     ids = {token for tokens in encoded for token in tokens} - set(tokenizer.all_special_ids)
@@ -104,12 +104,12 @@ def load_base(
     """Loads the network of a checkpoint for documents or queries, to train it with a head.
 
     A trunk without a masked-language-model head gets one. It is tied to the input embeddings, and its hidden layer
-    starts as the identity. Logits of tokens for their own terms do without the decoder's bias, so that texts match by
-    their words from the first step on. For a signed head the bias starts at 0, as far from either sign, and own terms
-    start above the dead zone.
+    starts as the identity. Logits of tokens for their own terms have no decoder bias, so that texts match by their
+    words from the first step. For a signed head the bias starts at 0, halfway between the signs, and own terms start
+    above the dead zone.
 
-    Where a trained head gets signs, its logits are raised by ε: those that were above 0 keep their weights, and those
-    from 0 down to −2ε have none. Logits of terms that have nothing to do with a text are far below 0.
+    If a trained head becomes signed, its logits are raised by ε: logits above 0 keep their weights, and logits from −2ε
+    to 0 have no weight. Logits of terms that are unrelated to a text are far below 0.
     """
     side = neural_side(folder, name, which)
     model, tokenizer, longest, missing = load_for_training(side.folder if side else folder, name, dropout)
@@ -135,7 +135,7 @@ def load_base(
 
 
 def freeze(model: Any, layers: int, name: str) -> None:
-    """Excludes the embeddings and the first layers of a trunk from the training; nothing if ``layers`` is 0."""
+    """Excludes the embeddings and the first layers of a trunk from the training. 0 layers excludes nothing."""
     if not layers:
         return
     trunk, number = model.base_model, model.config.num_hidden_layers
@@ -147,7 +147,7 @@ def freeze(model: Any, layers: int, name: str) -> None:
 
 
 def base_checkpoint(folder: Path, name: str) -> Checkpoint | None:
-    """How a sparse checkpoint encodes queries and documents; None for a trunk."""
+    """The checkpoint of a sparse encoder; None for a trunk."""
     try:
         return read_checkpoint(folder, name)
     except EncodingError:
@@ -157,7 +157,7 @@ def base_checkpoint(folder: Path, name: str) -> Checkpoint | None:
 
 
 def neural_side(folder: Path, name: str, which: str) -> NeuralSide | None:
-    """The network of a sparse checkpoint that encodes queries or documents, if it can be trained; None for a trunk."""
+    """The network of a sparse checkpoint for queries or documents, if it can be trained; None for a trunk."""
     checkpoint = base_checkpoint(folder, name)
     if checkpoint is None:
         return None
@@ -203,7 +203,7 @@ def _start_head(model: Any, missing: Iterable[str], bias: float) -> None:
 
 
 def _saved_weights(side: StaticSide, name: str, tokenizer: Any, width: int) -> Tensor:
-    """The weights that the queries of a checkpoint have for tokens, (width,)."""
+    """The weights of tokens in the queries of a checkpoint, (width,)."""
     if side.prompt:
         fault = "has a prompt for queries, which would be lost"
         raise InputError(fault, where=name, remedy="name another model.base")
@@ -219,7 +219,7 @@ def _saved_weights(side: StaticSide, name: str, tokenizer: Any, width: int) -> T
 def idf_weights(tokenizer: Any, texts: Iterable[str], width: int) -> Tensor:
     """BM25's idf times ``IDF_SCALE``, (width,): ln(1 + (N − n + ½) / (n + ½)) for a token in n of N texts.
 
-    Equal texts count once. Special tokens weigh 0. The tokenizer may lack the last of the model's ``width`` tokens.
+    Equal texts count once. Special tokens weigh 0. The tokenizer may lack the last tokens of the model's ``width``.
     """
     distinct = sorted(set(texts))
     counts: Counter[int] = Counter()

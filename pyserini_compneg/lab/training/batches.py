@@ -1,6 +1,6 @@
-"""Tables of examples, with the margins of a teacher if there is one, and batches that keep contrastive pairs together.
+"""Tables of examples, with a teacher's margins if there is one, and batches that keep contrastive pairs together.
 
-A contrastive pair is two examples of which each has the other's relevant document as its negative, as in NevIR.
+In a contrastive pair, each of two examples has the other's relevant document as its negative, as in NevIR.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from pyserini_compneg.lab.training.examples import TrainingExample
 from pyserini_compneg.support.errors import InputError, in_one_line
 
 CONTRASTIVE_PAIRS = "contrastive pairs"
-"""The description of a table whose rows 2i and 2i + 1 are a contrastive pair."""
+"""The description of a table in which rows 2i and 2i + 1 are a contrastive pair."""
 
 _TEACHER_BATCH = 64
 
 
 def example_tables(config: TrainConfig, sources: Sequence[Sequence[TrainingExample]]) -> DatasetDict:
-    """The examples as tables of texts: one for each source and number of negatives, and for its contrastive pairs.
+    """The examples as tables of texts: for each source, one for each number of negatives and one for contrastive pairs.
 
-    A batch is of one table, because documents of one source are harder to tell apart than those of several. The columns
-    are ``query``, ``positive``, ``negative_1`` and so on, and with a teacher ``label``.
+    A batch comes from one table, because documents of one source are harder to distinguish than documents of several.
+    The columns are ``query``, ``positive``, ``negative_1`` and so on, and with a teacher ``label``.
     """
     groups: dict[tuple[int, str, int], list[TrainingExample]] = defaultdict(list)
     for source, examples in enumerate(sources):
@@ -58,9 +58,9 @@ def example_tables(config: TrainConfig, sources: Sequence[Sequence[TrainingExamp
 
 
 def split_contrastive_pairs(examples: Sequence[TrainingExample]) -> tuple[list[TrainingExample], list[TrainingExample]]:
-    """The contrastive pairs, one example behind the other and without negatives, and the other examples.
+    """Separates contrastive pairs, whose examples become adjacent and lose their negatives, from the other examples.
 
-    In the same batch each one's document is the other's negative, and is encoded once instead of twice.
+    In the same batch each example's document is the other's negative, and is encoded once instead of twice.
     """
     waiting: dict[tuple[str, str], list[int]] = defaultdict(list)
     pairs, paired = list[TrainingExample](), set[int]()
@@ -78,8 +78,8 @@ def split_contrastive_pairs(examples: Sequence[TrainingExample]) -> tuple[list[T
     return pairs, [one for number, one in enumerate(examples) if number not in paired]
 
 
-class ContrastivePairSampler(DefaultBatchSampler):  # type: ignore[misc]  # mypy is told nothing of sentence-transformers
-    """Batches of a table of contrastive pairs that separate no pair; no text stands in a batch twice.
+class ContrastivePairSampler(DefaultBatchSampler):  # type: ignore[misc]  # mypy has no types of sentence-transformers
+    """Batches of a table of contrastive pairs. Pairs stay together, and no text is twice in a batch.
 
     An odd ``batch_size`` is reduced by one.
     """
@@ -100,9 +100,9 @@ class ContrastivePairSampler(DefaultBatchSampler):  # type: ignore[misc]  # mypy
 
 
 def margins(config: TeacherConfig, examples: Sequence[TrainingExample]) -> list[list[float]]:
-    """score(query, positive) − score(query, negative) by the teacher, for each example and each of its negatives.
+    """The teacher's score(query, positive) − score(query, negative), for each example and each of its negatives.
 
-    The examples have equally many negatives. Source: Hofstätter et al. 2020, margin-MSE.
+    All examples have the same number of negatives. Source: Hofstätter et al. 2020, margin-MSE.
     """
     if not examples[0].negatives:
         fault = f"a teacher compares two documents, but query {examples[0].query!r:.60} has no negative"
@@ -117,7 +117,7 @@ def margins(config: TeacherConfig, examples: Sequence[TrainingExample]) -> list[
 
 
 def _scorer(name: str) -> Callable[[Sequence[str], Sequence[str]], list[float]]:
-    """The model that scores pairs: a cross-encoder if the checkpoint classifies sequences, else a bi-encoder."""
+    """The model that scores pairs: a cross-encoder if the checkpoint classifies sequences, otherwise a bi-encoder."""
     from sentence_transformers import CrossEncoder, SentenceTransformer
     from transformers import AutoConfig
 

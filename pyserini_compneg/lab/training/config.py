@@ -1,7 +1,7 @@
-"""The settings of trainings: files, and recipes, which come with the package for the paper's tables.
+"""The settings of trainings: files, and recipes of this package for the paper's tables.
 
-docs/training.md explains each setting. A file of the folder ``recipes`` has two YAML documents: the recipes with their
-values, and the settings they share, where ``$name`` stands for a value.
+docs/training.md explains each setting. A file in the folder ``recipes`` has two YAML documents: the recipes with their
+values, and their common settings, in which ``$name`` stands for a value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.settings_files import Settings, parse_settings, settings_text
 
 LOG_FILE = "training_log.json"
-"""In the folder of a trained model: the settings, the results, and what was logged."""
+"""The files in the folder of a trained model: the settings, the results, and the log."""
 
 START_ANEW = "start anew with --overwrite and without --resume"
 """The remedy for a training that cannot be resumed."""
@@ -30,7 +30,7 @@ DENSE = "dense"
 
 _RECIPES = Path(__file__).parent / "recipes"
 _READER = re.compile(r"""^\s*\{?\s*["']?reader["']?\s*:""", re.MULTILINE)
-"""The section of a settings file that only readers have."""
+"""The section that only settings files of readers have."""
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
 _Positive = Annotated[int, Field(ge=1)]
@@ -41,7 +41,7 @@ _Seed = Annotated[int, Field(ge=0, lt=2**32)]  # transformers seeds numpy's gene
 
 
 class ModelConfig(Settings):
-    """The model to start from, and what becomes of it."""
+    """The model to start from, and changes to it."""
 
     base: str
     head: str | None = None
@@ -82,15 +82,15 @@ class SourceConfig(Settings):
 
 
 class TeacherConfig(Settings):
-    """A teacher, whose margins are learned (margin-MSE)."""
+    """A teacher whose margins are learned (margin-MSE)."""
 
     model: str
     scale: Annotated[float, Field(gt=0)] = 1.0
-    """The factor of its scores. Cosines need about 20 to be like scores of sparse vectors."""
+    """The factor of its scores. Cosines need about 20 to be comparable to scores of sparse vectors."""
 
 
 class DevConfig(Settings):
-    """The evaluation during training; the first measure chooses the model."""
+    """The evaluation during training. The first measure chooses the model."""
 
     dataset: str
     split: str
@@ -116,7 +116,7 @@ class TrainingConfig(Settings):
 
 
 class TrainConfig(Settings):
-    """The settings of the training of an encoder.
+    """The settings for training an encoder.
 
     Attributes:
         model: The model.
@@ -124,7 +124,7 @@ class TrainConfig(Settings):
         training: The optimisation.
         dev: The evaluation, if there is one.
         teacher: The teacher, if there is one.
-        about: Its purpose and the results that are expected; goes into the model card.
+        about: The purpose and the expected results, for the model card.
     """
 
     model: ModelConfig
@@ -163,7 +163,7 @@ class ReaderSection(Settings):
 
 
 class ReaderTrainConfig(Settings):
-    """The settings of the training of a reader."""
+    """The settings for training a reader."""
 
     reader: ReaderSection
     about: str = ""
@@ -206,7 +206,7 @@ def recipe_text(name: str | Path) -> str:
 def located(
     config: AnyConfig, data: str | None = None, base: str | None = None, teacher: str | None = None
 ) -> AnyConfig:
-    """The settings with relative paths of datasets below ``data``, and with another base or teacher."""
+    """The settings with relative paths of datasets below ``data``, and with another base or teacher if given."""
     root = Path(data or "")
     if teacher and (isinstance(config, ReaderTrainConfig) or config.teacher is None):
         raise InputError("the settings have no teacher", remedy="leave --teacher out")
@@ -221,7 +221,7 @@ def located(
 
 
 def moved_data(config: TrainConfig, place: Callable[[str], Path], base: str | None = None) -> TrainConfig:
-    """The settings with other places of datasets, and perhaps with another base."""
+    """The settings with other places of datasets, and with another base if given."""
     sources = tuple(_updated(source, dataset=str(place(source.dataset))) for source in config.data)
     dev = config.dev and _updated(config.dev, dataset=str(place(config.dev.dataset)))
     return _updated(config, data=sources, dev=dev, model=_updated(config.model, base=base or config.model.base))

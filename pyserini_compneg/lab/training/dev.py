@@ -1,4 +1,4 @@
-"""Evaluation during training: exact scores of all dev documents, by the measures of ``eval``."""
+"""Evaluation during training: exact scores of all dev documents, with the measures of ``eval``."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _DEPTH = 1000
 _BATCH = 32
 
 
-class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing of sentence-transformers
-    """Means of measures on a split, and means that describe the vectors.
+class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy has no types of sentence-transformers
+    """Computes means of measures on a split, and means that describe the vectors.
 
-    ``step``, ``results`` and ``run``, ``{qid: {docid: score}}``, are those of the last evaluation. The run has the
-    1,000 best documents of each query and the judged ones.
+    ``step``, ``results`` and ``run``, ``{qid: {docid: score}}``, belong to the last evaluation. The run has the 1,000
+    best documents of each query and the judged documents.
     """
 
     def __init__(self, config: DevConfig, seed: int) -> None:
@@ -55,10 +55,10 @@ class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing
     def __call__(
         self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
     ) -> dict[str, float]:
-        """``{measure: mean}``, with the mean numbers of terms of sparse vectors.
+        """Returns ``{measure: mean}``, including the mean numbers of terms of sparse vectors.
 
-        If each query has two judged documents, there is also ``pair_similarity``, the mean of their cosines, and its
-        standard deviation.
+        If each query has two judged documents, the result includes ``pair_similarity``, the mean of the cosines of the
+        two documents, and its standard deviation.
         """
         queries = _encode(model, list(self.texts.values()), "query")
         documents = _encode(model, list(self._documents.values()), "document")
@@ -95,10 +95,10 @@ class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing
 
 
 def _encode(model: Any, texts: Sequence[str], side: str) -> Tensor:
-    """The vectors of texts, a matrix (texts, terms or dimensions), sparse where the model's are.
+    """The vectors of texts, a matrix (texts, terms or dimensions), sparse if the model's vectors are sparse.
 
-    The sort is stable, so that batches, and with them the last bits, are the same on every machine; that of
-    ``model.encode`` is not.
+    The sort is stable, unlike the sort of ``model.encode``. So batches, and the last bits of vectors, are equal on
+    every machine.
     """
     order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))
     vectors = []

@@ -1,4 +1,4 @@
-"""The encoders that are trained, modules of sentence-transformers: text in, sparse vector out."""
+"""The encoders in training, modules of sentence-transformers, which turn texts into sparse vectors."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ class MaskedLanguageModel(NamedTuple):
     model: Any
     tokenizer: Any
     longest: int
-    """The number of tokens of a text that it can read."""
+    """The number of tokens of a text that the network can read."""
 
     own_logits: Tensor | None
-    """Numbers added to the logits of tokens for their own terms, shape (vocabulary,), in heads that have them."""
+    """Values that are added to the logits of tokens for their own terms, (vocabulary,), in heads that have them."""
 
     head: Head | None
     """Activation and pooling, if the checkpoint names them."""
 
 
-class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing of sentence-transformers
+class EncoderModule(InputModule):  # type: ignore[misc]  # mypy has no types of sentence-transformers
     """A masked language model without its decoder, the decoder, and the sliced head.
 
-    Vectors have the terms whose ids are in ``vocabulary``, ascending, or all. In training ``training_length`` tokens of
-    a text are read, otherwise ``max_length``.
+    Vectors have the terms whose ids are in ``vocabulary``, ascending, or all terms. In training ``training_length``
+    tokens of a text are read, otherwise ``max_length``.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
         decoder = base.model.get_output_embeddings()
         self._decoder_name = next(name for name, part in base.model.named_modules() if part is decoder)
         self.model = base.model
-        self.decoder = decoder  # after the model, so that tied weights have their name in the trunk
+        self.decoder = decoder  # after the model, so that tied weights keep their names of the trunk
         self.model.set_submodule(self._decoder_name, nn.Identity())
         self._takes_types = "token_type_ids" in signature(self.model.forward).parameters
         self.own = None if base.own_logits is None else nn.Parameter(base.own_logits)
@@ -143,8 +143,8 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
         _write_json(pooling / "config.json", config)
 
 
-class StaticQueryModule(SparseStaticEmbedding):  # type: ignore[misc]  # mypy is told nothing of sentence-transformers
-    """A query encoder without a network: a learned weight, 0 or more, for each of the documents' tokens, (tokens,)."""
+class StaticQueryModule(SparseStaticEmbedding):  # type: ignore[misc]  # mypy has no types of sentence-transformers
+    """A query encoder without a network: a learned weight of 0 or more for each token of the documents, (tokens,)."""
 
     def __init__(self, tokenizer: Any, weight: Tensor, vocabulary: Sequence[int] | None) -> None:
         super().__init__(tokenizer, weight)
@@ -160,19 +160,19 @@ class StaticQueryModule(SparseStaticEmbedding):  # type: ignore[misc]  # mypy is
         return self.num_dimensions if self.vocabulary is None else len(self.vocabulary)
 
     def write(self, folder: Path) -> None:
-        """Writes the weights and the tokenizer as sentence-transformers does; terms outside the vocabulary weigh 0."""
+        """Writes the weights and the tokenizer like sentence-transformers. Terms outside the vocabulary weigh 0."""
         weight = torch.relu(self.weight.detach()).cpu()
         if self.vocabulary is not None:
             kept = torch.zeros_like(weight)
             kept[self.vocabulary] = weight[self.vocabulary]
             weight = kept
-        weight = weight[: len(self.tokenizer.get_vocab())].contiguous()  # sentence-transformers expects so many
+        weight = weight[: len(self.tokenizer.get_vocab())].contiguous()  # the size that sentence-transformers expects
         folder.mkdir(parents=True, exist_ok=True)
         SparseStaticEmbedding(self.tokenizer, weight).save(str(folder))
 
 
 def write_layout(folder: Path, query: EncoderModule | StaticQueryModule, document: EncoderModule) -> None:
-    """Writes a trained model as sentence-transformers would: one chain of modules, or a router of two."""
+    """Writes a trained model in the layout of sentence-transformers: one chain of modules, or a router of two."""
     _write_json(
         folder / "config_sentence_transformers.json",
         {"model_type": "SparseEncoder", "prompts": {}, "default_prompt_name": None, "similarity_fn_name": "dot"},

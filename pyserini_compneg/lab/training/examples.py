@@ -23,12 +23,12 @@ from pyserini_compneg.support.staging import atomic_writer
 from pyserini_compneg.topics import Topic
 
 BM25_RANKS = (50, 100)
-"""The first and the last rank of negatives; documents above are often relevant but not judged."""
+"""The first and the last rank of negatives. Higher documents are often relevant but not judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingExample:
-    """The text of a query, of a relevant document, and of hard negatives, none of them relevant."""
+    """The texts of a query, of a relevant document, and of hard negatives, none of them relevant."""
 
     query: str
     positive: str
@@ -90,7 +90,7 @@ def _examples_of_dataset(source: SourceConfig, seed: int) -> list[TrainingExampl
 def _negative_pools(
     kind: str | None, dataset: Dataset, split: str, topics: Sequence[Topic], relevant: Mapping[str, list[str]]
 ) -> list[Mapping[str, list[str]]]:
-    """The docids that negatives are drawn from, one of each pool, by queries; a query may be missing in a pool."""
+    """For each query, pools of docids; one negative is drawn from each. A query may be missing in a pool."""
     pools: list[Mapping[str, list[str]]] = []
     if kind == "judged":
         qrels = dataset.qrels(split)
@@ -108,7 +108,7 @@ def _negative_pools(
 def bm25_negatives(
     documents: Iterable[SourceDocument], texts: Mapping[str, str], relevant: Mapping[str, Sequence[str]]
 ) -> dict[str, list[str]]:
-    """The documents at BM25's ranks 50 to 100, without the relevant ones, by queries."""
+    """For each query, the documents at BM25's ranks 50 to 100, without the relevant documents."""
     from pyserini_compneg.index import build_index
     from pyserini_compneg.search import SignedImpactSearcher
 
@@ -127,10 +127,10 @@ def bm25_negatives(
 
 
 def compositional_negatives(topics: Sequence[Topic], relevant: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    r"""Documents that belong to an atom of a query, but not to the query: for A \ B those of B, for A ∩ B those of one.
+    r"""Documents of a query's atom that do not match the query: documents of B for A \ B, of only A or B for A ∩ B.
 
-    The documents of an atom are those that are relevant to the query that is this atom alone. A query has no negatives
-    if its atoms are not queries of their own, or if it is an atom or a union of atoms.
+    The documents of an atom are the relevant documents of the query that is this atom alone. A query has no negatives
+    if its atoms are not separate queries, or if it is an atom or a union of atoms.
     """
     atoms = {topic.expression: set(relevant[topic.qid]) for topic in topics if isinstance(topic.expression, Atom)}
     negatives = {}
@@ -141,7 +141,7 @@ def compositional_negatives(topics: Sequence[Topic], relevant: Mapping[str, Sequ
 
 
 def _misleading(expression: Expression) -> Iterator[Atom]:
-    """The atoms whose documents may be taken for the query's."""
+    """The atoms whose documents may be mistaken for the query's documents."""
     match expression:
         case Difference(left, right) | Exclusion(left, right):
             yield from _misleading(left)

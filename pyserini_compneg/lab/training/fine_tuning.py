@@ -1,6 +1,6 @@
-"""Fine-tuning: model, data, loss and trainer are put together and run.
+"""Fine-tuning: puts together the model, the data, the loss and the trainer, and runs the training.
 
-The loss is contrastive or of margins, with a regulariser that keeps vectors sparse.
+The loss is contrastive or learns margins, and has a regulariser that keeps vectors sparse.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from pyserini_compneg.lab.training.trainers import (
 from pyserini_compneg.support.errors import InputError, in_one_line
 
 
-class AbsoluteFlops(nn.Module):  # type: ignore[misc]  # mypy is told nothing of torch
+class AbsoluteFlops(nn.Module):  # type: ignore[misc]  # mypy has no types of torch
     """FLOPS of |w|: the sum over terms of the squared mean absolute weight in a batch.
 
-    The FlopsLoss of sentence-transformers takes no absolute value. There +1 and −1 of a term cancel, and signed vectors
-    of any length cost nothing.
+    The FlopsLoss of sentence-transformers takes no absolute value. There, +1 and −1 of a term cancel, and signed
+    vectors of any length cost nothing.
 
-    Source: Paria et al. 2020, with |w| for the weights of activations that may be negative.
+    Source: Paria et al. 2020, with |w|, because signed activations may be negative.
     """
 
     def compute_loss_from_embeddings(self, embeddings: Tensor) -> Tensor:
@@ -72,14 +72,14 @@ class Trained(NamedTuple):
     """Writes the model into a folder."""
 
     log: list[dict[str, Any]]
-    """The entries that the trainer logged, by steps."""
+    """The trainer's log entries, by step."""
 
     dev: DevEvaluator | None
-    """Has the results of the model on dev."""
+    """The evaluator, with the results of the model on dev."""
 
 
 def fine_tune(config: TrainConfig, sources: Sequence[Sequence[TrainingExample]], checkpoints: Path) -> Trained:
-    """Trains a model, from the last checkpoint in a folder if there is one."""
+    """Trains a model. Continues from the last checkpoint in the folder, if there is one."""
     dev = DevEvaluator(config.dev, config.training.seed) if config.dev else None
     data = example_tables(config, sources)
     model: Any
@@ -111,15 +111,15 @@ def fine_tune(config: TrainConfig, sources: Sequence[Sequence[TrainingExample]],
             check_checkpoint(checkpoint)
         if not (checkpoint and trainer.restore_finished(checkpoint)):
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    if dev and dev.step != trainer.state.best_global_step:  # the model that is kept was not evaluated last
+    if dev and dev.step != trainer.state.best_global_step:  # the kept model was not evaluated last
         dev(model, steps=trainer.state.best_global_step)
     return Trained(save, trainer.state.log_history, dev)
 
 
 def dense_model(config: TrainConfig) -> SentenceTransformer:
-    """The bi-encoder that a training starts from.
+    """The bi-encoder from which a training starts.
 
-    Weights that the base lacks, such as those of an unused layer, are drawn with the seed of the training.
+    Weights that the base lacks, such as weights of an unused layer, are drawn with the training's seed.
     """
     base, length = config.model.base, config.model.max_length
     loading = in_one_line(InputError, "cannot be loaded as a bi-encoder", where=base)
@@ -138,7 +138,7 @@ def _dense_loss(model: SentenceTransformer) -> MultipleNegativesRankingLoss:
 
 
 def _save_dense(model: SentenceTransformer, length: int, folder: Path) -> None:
-    model.max_seq_length = length  # in training it may be shorter
+    model.max_seq_length = length  # it may be shorter in training
     model.save_pretrained(str(folder), create_model_card=False)
 
 
@@ -186,7 +186,7 @@ def _arguments(
         seed=training.seed,
         bf16=bf16,
         fp16=cuda and not bf16,
-        eval_on_start=dev is not None and last_checkpoint(checkpoints) is None,  # where the learning curve begins
+        eval_on_start=dev is not None and last_checkpoint(checkpoints) is None,  # the start of the learning curve
         eval_strategy="steps" if dev else "no",
         eval_steps=training.evaluate_every,
         save_steps=training.evaluate_every,
@@ -195,7 +195,7 @@ def _arguments(
         metric_for_best_model=f"eval_{dev.primary_metric}" if dev else None,
         greater_is_better=True if dev else None,
         logging_steps=max(1, min(10, training.evaluate_every)),
-        batch_sampler="no_duplicates",  # a text that is twice in a batch would be positive and negative at once
+        batch_sampler="no_duplicates",  # a repeated text would be both positive and negative
         router_mapping=routes or {},
         report_to="none",
         disable_tqdm=True,

@@ -1,4 +1,4 @@
-"""Requests in plain words with what they ask for, and whether a reading says this."""
+"""Requests in plain words with their correct reading, and the comparison of readings with it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyserini_compneg.support.settings_files import Settings, first_fault
 from pyserini_compneg.support.terminal import shown
 
 Kind = Literal["exclusion", "union", "intersection", "combined", "whole", "plain"]
-"""What a judged request has: the last two exclude and join nothing, ``whole`` although words of it look so."""
+"""The kinds of judged requests. The last two exclude and join nothing; ``whole`` has words that seem to."""
 
 KINDS: tuple[str, ...] = get_args(Kind)
 
@@ -26,7 +26,7 @@ _Words = Annotated[str, Field(pattern=r"\S")]
 
 
 class JudgedRequest(Settings, extra="ignore"):
-    """A request with what it asks for: what is wanted and excluded, in its own words, and how wishes are joined."""
+    """A request and its meaning: the wanted and excluded words of the request, and how the wanted parts are joined."""
 
     kind: Kind
     query: _Words
@@ -55,24 +55,24 @@ def read_judged(path: str | Path) -> list[JudgedRequest]:
 
 
 class _RequestScore(NamedTuple):
-    """Which sides of a reading are right."""
+    """Which parts of a reading are right."""
 
     excluded: bool
-    """The content words that are excluded."""
+    """Whether the excluded content words are right."""
 
     joined: bool
-    """Whether there is a union, an intersection, or neither."""
+    """Whether the operator is right: a union, an intersection, or neither."""
 
     whole: bool
-    """Both, and no word that is wanted is missing."""
+    """Whether both are right and no wanted word is missing."""
 
 
 def request_score(request: JudgedRequest, reading: Decomposition) -> _RequestScore:
-    """Compares a reading with what a request asks for."""
+    """Compares a reading with the meaning of a request."""
     excluded = _content(part.text for part in reading.parts if part.excluded)
     has_union, has_intersection = _has(reading.expression, Union), _has(reading.expression, Intersection)
     joined = {"or": has_union, "and": has_intersection}.get(request.wanted_op, not (has_union or has_intersection))
-    if request.kind == "exclusion" and request.wanted_op == "and":  # one wish in pieces around an exclusion
+    if request.kind == "exclusion" and request.wanted_op == "and":  # one wanted part, split by an exclusion
         joined = not has_union
     if request.kind in ("whole", "plain"):
         return _RequestScore(not excluded, joined, joined and not excluded)
@@ -95,7 +95,7 @@ def _content(texts: Iterable[str]) -> frozenset[str]:
 
 
 def refuse_common(requests: Sequence[TaggedRequest], judged: Sequence[JudgedRequest]) -> None:
-    """Makes sure that no judged request is trained on."""
+    """Refuses judged requests that are also trained on."""
     trained = {_plain(request.text) for request in requests}
     if common := next((request.query for request in judged if _plain(request.query) in trained), None):
         fault = f"the judged request {shown(common)} is among the tagged ones"

@@ -1,4 +1,4 @@
-"""The models that the rows of a protocol name: found in a folder, and trained there where this is asked for."""
+"""Finds the models that the rows of a protocol name, or trains them on request."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _logger = logging.getLogger(__name__)
 
 
 def find_models(protocol: ProtocolPlan, dataset: Dataset, folder: Path, split: str | None = None) -> dict[str, Path]:
-    """The folders of the models that are there, by the names that rows give them; a warning says which are not.
+    """The folders of existing models, by their names in rows. A warning names missing models.
 
-    A model's folder has the name of its recipe, or of its settings file: of those that the protocol names, the first
-    whose splits the dataset has. A warning says which models were trained in another way, apart from their base.
+    A model's folder has the name of its recipe or settings file: the first of the protocol's recipes whose splits the
+    dataset has. A warning names models that were trained with other settings, except another base.
     """
     reported = reported_split(protocol, dataset, split)
     fitting = _recipes(protocol, dataset)
@@ -50,10 +50,10 @@ def train_models(
     dense_base: str | None = None,
     split: str | None = None,
 ) -> dict[str, Path]:
-    """Trains the models that are not there on the dataset, or goes on where a training was interrupted.
+    """Trains missing models on the dataset, or continues an interrupted training.
 
-    ``base`` and ``dense_base`` are the checkpoints that sparse and dense models start from, instead of the recipes'.
-    Returns the folders of all models, by the names that rows give them.
+    ``base`` and ``dense_base`` are checkpoints from which sparse and dense models start instead of the recipes' bases.
+    Returns the folders of all models, by their names in rows.
     """
     reported, configs = reported_split(protocol, dataset, split), {}
     for name, fitting in _recipes(protocol, dataset).items():
@@ -74,12 +74,12 @@ def train_models(
 
 
 def _on(folder: Path | None, config: TrainConfig, base: str | None) -> TrainConfig:
-    """The recipe with its dataset and base replaced by these; None keeps the recipe's own."""
+    """The recipe with another dataset and base. None keeps the recipe's own."""
     return moved_data(config, lambda dataset: (folder or Path(dataset)).resolve(), base)
 
 
 def _check_apart(protocol: ProtocolPlan, dataset: Dataset, reported: str, configs: Iterable[TrainConfig]) -> None:
-    """Makes sure that no model has seen the queries of the report."""
+    """Refuses models that are trained on queries of the report."""
     for other in sorted(set[str]().union(*map(_splits, configs))):
         if count := shared_queries(dataset, other, reported):
             fault = f"models of protocol {protocol.name} are trained with {other}, which shares {count} queries with "
@@ -87,12 +87,12 @@ def _check_apart(protocol: ProtocolPlan, dataset: Dataset, reported: str, config
 
 
 def _splits(config: TrainConfig) -> set[str]:
-    """The splits of examples, and that of the choice of a checkpoint."""
+    """The splits of the examples, and the split that chooses the checkpoint."""
     return {source.split or "" for source in config.data} | ({config.dev.split} if config.dev else set())
 
 
 def _recipes(protocol: ProtocolPlan, dataset: Dataset) -> dict[str, tuple[str, TrainConfig] | None]:
-    """The models that rows name, each with its recipe and what this says; None where the dataset fits no recipe."""
+    """The recipe of each model that rows name, with the recipe's settings; None if the dataset fits no recipe."""
     named = {row.model for section in protocol.sections for row in section.rows}
     return {name: _fitting(recipes, dataset) for name, recipes in protocol.models.items() if name in named}
 
@@ -109,7 +109,7 @@ def _fitting(recipes: Sequence[str], dataset: Dataset) -> tuple[str, TrainConfig
 
 
 def _difference(place: Path, config: TrainConfig, from_any_base: bool = False) -> str:
-    """How an existing model differs from a model trained by these settings; empty if it does not."""
+    """The difference between an existing model and a model trained with these settings, or an empty text."""
     try:
         log = json.loads((place / LOG_FILE).read_text(encoding="utf-8"))
         former = TrainConfig.model_validate_json(json.dumps(log["config"]))

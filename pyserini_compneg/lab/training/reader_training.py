@@ -27,13 +27,13 @@ _HEAD_RATE = 1e-3
 """The learning rate of the last layer, which is new."""
 
 _SMOOTHING = 0.03
-"""The share of each target that all tags have in common (label smoothing)."""
+"""The share of each target that is divided among all tags (label smoothing)."""
 
 _CHAIN_WEIGHT = 0.4
-"""The weight of the log probability of a tag after another, among 1 for the scores of tags for words; chosen on dev."""
+"""The weight of the log probabilities of transitions, relative to 1 for the scores of tags for words; chosen on dev."""
 
 _BIAS = {"O": -0.9, "X": -0.9}
-"""Numbers added to the scores of tags, chosen on dev: losing a word and excluding one wrongly cost more than others."""
+"""Values added to the scores of tags, chosen on dev. Losing a word or excluding it wrongly are the worst errors."""
 
 _PENALTY = 1e-3
 _WARMUP = 0.1
@@ -46,7 +46,7 @@ _USE = "search --index DIR --read THIS_FOLDER --query 'spy films but no comedies
 def fit_reader(config: ReaderTrainConfig, requests: Sequence[TaggedRequest], unfinished: Path) -> dict[str, float]:
     """Trains a reader, writes it to the folder ``model`` of ``unfinished``, and returns its :func:`shares`.
 
-    After each epoch a checkpoint is kept in ``unfinished``, and a later call goes on from it.
+    After each epoch a checkpoint is written to ``unfinished``. A later call continues from it.
     """
     settings = config.reader
     torch.manual_seed(settings.seed)
@@ -75,7 +75,7 @@ def fit_reader(config: ReaderTrainConfig, requests: Sequence[TaggedRequest], unf
 
 
 def shares(reader: ModelReader, judged: Sequence[JudgedRequest]) -> dict[str, float]:
-    """The shares of requests whose whole reading is right, of all (``all``) and by kind."""
+    """The shares of requests whose whole reading is right, over all requests (``all``) and by kind."""
     readings = reader.read([request.query for request in judged])
     right: dict[str, list[bool]] = {"all": []}
     for request, reading in zip(judged, readings, strict=True):
@@ -111,7 +111,7 @@ def _fit(
                 texts = [augmented(request, excluded, draw) for request in batch]
                 inputs, tags = batch_of(tokenizer, texts, longest)
                 if bool((tags == NO_TAG).all()):
-                    continue  # no word that the tokenizer knows
+                    continue  # the tokenizer knows no word of it
                 scores = module(*inputs).transpose(1, 2)
                 loss = nn.functional.cross_entropy(scores, tags, ignore_index=NO_TAG, label_smoothing=_SMOOTHING)
                 optimizer.zero_grad()
@@ -130,7 +130,7 @@ def _most_tokens(module: TaggerModule, config: ReaderTrainConfig) -> int:
 
 
 def _batches(requests: Sequence[TaggedRequest], size: int, draw: random.Random) -> list[list[TaggedRequest]]:
-    """Batches of requests of about the same length, in random order."""
+    """Batches of requests of similar length, in random order."""
     ordered = sorted(requests, key=lambda request: len(request.text) + 30 * draw.random())
     batches = [ordered[start : start + size] for start in range(0, len(ordered), size)]
     draw.shuffle(batches)
@@ -148,7 +148,7 @@ def _save_graph(module: TaggerModule, folder: Path) -> None:
 
 
 def _chain(requests: Sequence[TaggedRequest]) -> list[list[float]]:
-    """The score of each tag (column) after each tag (row): how often that is in the requests."""
+    """The score of each tag (column) after each tag (row), from its frequency in the requests."""
     counts = np.full((len(TAGS), len(TAGS)), 0.1)
     for request in requests:
         tags = request.tags(words_of(request.text))
@@ -159,7 +159,7 @@ def _chain(requests: Sequence[TaggedRequest]) -> list[list[float]]:
 
 
 def _calibrated(reader: ModelReader, judged: Sequence[JudgedRequest]) -> tuple[float, float]:
-    """Slope and offset of the confidence (Platt's scaling), from readings whose confidence is not calibrated yet."""
+    """The slope and the offset of the confidence (Platt's scaling), fitted to uncalibrated readings."""
     readings = reader.read([request.query for request in judged])
     confidences = np.clip([reading.confidence for reading in readings], 1e-6, 1 - 1e-6)
     logits = np.log(confidences / (1 - confidences))

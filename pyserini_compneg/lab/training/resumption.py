@@ -1,4 +1,4 @@
-"""Checkpoints by which a training that was killed goes on, to the same bits."""
+"""Checkpoints from which a killed training continues, with the same bits as without the kill."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pyserini_compneg.support.errors import InputError, OutputError, in_one_line
 
 
 def restore(checkpoint: Path, states: Mapping[str, Any]) -> dict[str, Any]:
-    """Gives a model, its optimiser and torch's random numbers the states of a checkpoint; returns what else was kept.
+    """Restores a model, its optimiser and torch's random numbers from a checkpoint. Returns the other kept values.
 
-    If there is no checkpoint, its folder is made, and nothing is returned.
+    If there is no checkpoint, its folder is created, and the result is empty.
     """
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
     if not checkpoint.is_file():
@@ -30,19 +30,19 @@ def restore(checkpoint: Path, states: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def keep(checkpoint: Path, states: Mapping[str, Any], **more: Any) -> None:
-    """Writes a checkpoint, which replaces the one before when it is complete."""
+    """Writes a checkpoint. It replaces the former checkpoint when it is complete."""
     saved = {name: state.state_dict() for name, state in states.items()}
     written = checkpoint.with_suffix(".new")
     try:
         torch.save(saved | more | {"random": torch.get_rng_state()}, written)
         os.replace(written, checkpoint)
-    except (OSError, RuntimeError):  # torch says of a full disk only that it wrote too little
+    except (OSError, RuntimeError):  # torch reports a full disk only as a short write
         written.unlink(missing_ok=True)
         raise OutputError("cannot be written", where=checkpoint, remedy="free some space, and use --resume") from None
 
 
 def check_finite(loss: torch.Tensor, norm: torch.Tensor, place: str) -> None:
-    """Ends a training whose loss, or the norm of its gradient, is not finite; ``place`` is such as ``step 3``."""
+    """Ends a training with an infinite or NaN loss or gradient norm. ``place`` names the step, e.g. ``step 3``."""
     if not torch.isfinite(loss + norm):
         fault = f"the loss of {place} is not a finite number"
         raise InputError(fault, remedy=f"choose a smaller learning_rate, and {START_ANEW}")

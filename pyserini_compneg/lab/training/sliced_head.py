@@ -1,8 +1,8 @@
 """SPLADE's head in training, without the tokens × vocabulary matrix of logits.
 
-The weight of a term depends on one token, the one with the largest logit, and in signed models also on the one with the
-smallest. So the vocabulary is processed in slices, only the positions of the extremes are kept, and the gradient goes
-back through these tokens alone. It is the exact gradient of the plain head.
+The weight of a term depends on the token with the largest logit, and in signed models also on the token with the
+smallest. So the vocabulary is processed in slices, only the positions of the extremes are kept, and the gradient flows
+back through these tokens only. It is the exact gradient of the plain head.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from pyserini_compneg.encode.models import Head
 from pyserini_compneg.encode.networks import pooled_extremes
 
 SLICE = 4096
-"""Terms whose logits are computed together."""
+"""The number of terms whose logits are computed together."""
 
 
 def sliced_pooled(hidden: Tensor, mask: Tensor, weight: Tensor, bias: Tensor, head: Head, own: Tensor | None) -> Tensor:
-    """The vectors of a batch, (batch, terms), as :func:`pyserini_compneg.encode.networks.pooling.pooled` has them.
+    """The vectors of a batch, (batch, terms); see :func:`pyserini_compneg.encode.networks.pooling.pooled`.
 
-    ``hidden`` has the states that the decoder takes, (batch, tokens, width), and ``own`` one more logit for each term,
-    (batch, terms), −∞ for none; see ``pooling.own_logits``. The first token of each text is a real one. The head is no
-    unsigned ``sum``, to which every token contributes.
+    ``hidden``, (batch, tokens, width), are the decoder's inputs. ``own``, (batch, terms), has one more logit for each
+    term, or −∞; see ``pooling.own_logits``. The first token of each text is not padding. An unsigned ``sum`` is not
+    supported, because every token contributes to it.
 
     Source: Krasakis et al., Eq. 2 (``max``), Eq. 11 with 12 (``absmax``) and 13 (``sum``).
     """
-    # Padding is replaced by a copy of the first token. This changes no maximum and no minimum, and takes no gradient:
-    # of equal logits the first one counts.
+    # Padding is replaced by a copy of the first token. This changes no maximum and no minimum, and the copy gets no
+    # gradient: among equal logits the first counts.
     real = torch.where(mask[:, :, None] > 0, hidden, hidden[:, :1])
     extremes = _Extremes.apply(real, weight, head.signed)
     return pooled_extremes(extremes[0], extremes[1] if head.signed else None, bias, head, own)
 
 
-class _Extremes(torch.autograd.Function):  # type: ignore[misc]  # mypy is told nothing of torch
+class _Extremes(torch.autograd.Function):  # type: ignore[misc]  # mypy has no types of torch
     """The maximum, and on request the minimum, of ⟨h_i, E_j⟩ over the tokens i, (1 or 2, batch, terms)."""
 
     @staticmethod
@@ -55,7 +55,7 @@ class _Extremes(torch.autograd.Function):  # type: ignore[misc]  # mypy is told 
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
-        """The gradient is sparse: it is 0 for terms that a text does not have."""
+        """The gradient. It is sparse: 0 for terms that a text does not have."""
         hidden, weight, positions = ctx.saved_tensors
         tokens, width = hidden.shape[1:]
         flat = hidden.reshape(-1, width).to(gradient.dtype)

@@ -1,6 +1,6 @@
-"""Requests in plain words with tags, which a reader is trained on.
+"""Requests in plain words with tags, for training a reader.
 
-The tags and their rules are in ``data/requests/README.md``. A line of tags:
+``data/requests/README.md`` explains the tags and their rules. A line of tags:
 
     [W French] [OR or] [W Italian] [S comedies], but not [X musicals]
 """
@@ -34,14 +34,14 @@ FUNCTION_WORDS = frozenset(_WORDS.split())
 
 @dataclass(frozen=True)
 class TaggedRequest:
-    """A request as it was typed, and its tags."""
+    """The original text of a request, and its tags."""
 
     text: str
     segments: tuple[tuple[Span, int], ...]
-    """Where tagged words stand, in order, and the places of their tags in ``TAGS``."""
+    """The spans of tagged words, in order, each with the position of its tag in ``TAGS``."""
 
     def tags(self, words: Sequence[Span]) -> list[int]:
-        """The place in ``TAGS`` of each word's tag; of the segment that has most of it, if a word is cut.
+        """The position in ``TAGS`` of each word's tag. A word in several segments has the tag of its longest part.
 
         >>> request = parse_request("[W spy films] but not [X comedies]", "line 1")
         >>> [TAGS[tag] for tag in request.tags(words_of(request.text))]
@@ -56,7 +56,7 @@ class TaggedRequest:
 
 
 def parse_request(line: str, place: str) -> TaggedRequest:
-    """Reads the line of tags at a place, ``path:line``."""
+    """Parses a line of tags. ``place`` is ``path:line``."""
     pieces: list[str] = []
     segments: list[tuple[Span, int]] = []
     length = done = 0
@@ -83,7 +83,7 @@ def parse_request(line: str, place: str) -> TaggedRequest:
 
 
 def read_requests(path: str | Path) -> list[TaggedRequest]:
-    """Reads a file of tagged requests, one a line."""
+    """Reads a file with one tagged request on each line."""
     requests = [parse_request(content, f"{path}:{line}") for line, content in iter_lines(path)]
     if not requests:
         raise InputError("no request in it", where=path)
@@ -93,11 +93,11 @@ def read_requests(path: str | Path) -> list[TaggedRequest]:
 def augmented(
     request: TaggedRequest, excluded: Sequence[str], draw: random.Random
 ) -> tuple[str, list[Span], list[int]]:
-    """A request as another person might have typed it: its text, its words, and their tags.
+    """A variant of a request, as another person might have typed it: its text, its words, and their tags.
 
-    Some exclusions are exchanged for those of other requests, so that the words around them are learnt rather than
-    their subjects. Some alternatives repeat the words that they share. Some texts are in lower or upper case, have a
-    slip of the keyboard, or lack the last sign.
+    Some exclusions are exchanged for exclusions of other requests, so that the words around them are learnt rather than
+    their subjects. Some alternatives repeat their shared words. Some texts are in lower or upper case, have a typing
+    error, or lack the last sign.
     """
     if draw.random() < 0.2:
         request = _exchanged(request, excluded, draw)
@@ -126,7 +126,7 @@ def exclusions(requests: Sequence[TaggedRequest]) -> list[str]:
 
 
 def separators(requests: Sequence[TaggedRequest]) -> list[str]:
-    """The words that stand between two exclusions, alone or beside another word, in two requests or more."""
+    """The words that separate two exclusions, alone or beside another word, in at least two requests."""
     seen: Counter[str] = Counter()
     for request in requests:
         words = words_of(request.text)
@@ -139,9 +139,9 @@ def separators(requests: Sequence[TaggedRequest]) -> list[str]:
 
 
 def unasked(requests: Sequence[TaggedRequest]) -> list[str]:
-    """The words without a tag in a third of the requests that have them and in five or more, and function words.
+    """Function words, and words without a tag in a third of their requests and in at least five.
 
-    Numbers are never among them.
+    Numbers are excluded.
     """
     seen, free = Counter[str](), Counter[str]()
     for request in requests:
@@ -172,7 +172,7 @@ def _exchanged(request: TaggedRequest, excluded: Sequence[str], draw: random.Ran
 
 
 def distributed(request: TaggedRequest) -> TaggedRequest:
-    """The request with the words that alternatives share in each of them, if all stand side by side.
+    """The request with shared words repeated in each alternative, if all are side by side.
 
     >>> request = parse_request("[S songs by] [W Drake] [OR or] [W Denny], no [X covers]", "line 1")
     >>> again = distributed(request)

@@ -1,4 +1,4 @@
-"""The network of a reader, in torch: a transformer, and a score of each tag for each token."""
+"""The network of a reader, in torch: a transformer that scores each tag for each token."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pyserini_compneg.support.errors import InputError, in_one_line
 
 _DROPOUT = 0.1
 NO_TAG = -100
-"""At tokens that begin no word; torch's losses leave it out."""
+"""The label of tokens that begin no word. Torch's losses ignore it."""
 
 
-class TaggerModule(nn.Module):  # type: ignore[misc]  # torch without types
+class TaggerModule(nn.Module):  # type: ignore[misc]  # torch has no types
     """Scores the tags of words with a BERT.
 
-    The second input, ``token_type_ids``, tells capitals here; both of its embeddings start as the first.
+    The second input, ``token_type_ids``, marks capitals. Both of its embeddings start as the first embedding.
     """
 
     def __init__(self, trunk: Any) -> None:
@@ -60,7 +60,7 @@ def load_base(base: str) -> tuple[TaggerModule, Any]:
 def batch_of(
     tokenizer: Any, texts: Sequence[tuple[str, Sequence[Span], Sequence[int]]], max_tokens: int
 ) -> tuple[Tensor, Tensor]:
-    """The inputs of the network for texts, (3, texts, tokens), and the tags of their words at the first tokens."""
+    """The inputs of the network for texts, (3, texts, tokens), and the tags of words at their first tokens."""
     encoded = [tokenizer.encode(text) for text, _, _ in texts]
     width = min(max_tokens, max(len(entry.ids) for entry in encoded))
     inputs = torch.zeros(3, len(texts), width, dtype=torch.long)

@@ -1,4 +1,4 @@
-"""The folder of a trained model: what ``--encoder`` takes, with a model card, a log and a learning curve."""
+"""The folder of a trained model, for ``--encoder``, with a model card, a log and a learning curve."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DENSE_USE = "reproduce dense --dataset DIR --report DIR --dense-encoder THIS_FO
 def write_trained(
     folder: Path, config: TrainConfig, trained: Trained, examples: Sequence[Sequence[TrainingExample]]
 ) -> dict[str, float]:
-    """Writes a trained model into a folder, which is deleted first; returns its results on dev, empty without dev."""
+    """Writes a trained model into a folder, which is deleted first. Returns its results on dev, empty without dev."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     trained.save(folder)
@@ -106,7 +106,7 @@ def _results(config: TrainConfig, results: Mapping[str, float]) -> str:
 
 
 def _provenance(source: SourceConfig, examples: Sequence[TrainingExample]) -> str:
-    """The source, its examples, their hard negatives, and its licence."""
+    """A line about a source: its examples, their hard negatives, and its licence."""
     count = sum(bool(one.negatives) for one in examples)
     kind = "its own" if source.negatives in (None, "judged") else source.negatives
     negatives = f"{count} of them with hard negatives ({kind})" if count else "without hard negatives"
@@ -117,7 +117,7 @@ def _provenance(source: SourceConfig, examples: Sequence[TrainingExample]) -> st
 
 
 def _write_dev_run(path: Path, dev: DevEvaluator) -> None:
-    """Writes the last evaluation as a TREC run: the 100 best documents of each query, and those that are judged."""
+    """Writes the last evaluation as a TREC run: the 100 best documents of each query, and the judged documents."""
     with atomic_writer(path) as handle:
         for qid, scores in dev.run.items():
             hits = [Hit(docid, score) for docid, score in sorted(scores.items(), key=lambda item: (-item[1], item[0]))]
@@ -127,7 +127,7 @@ def _write_dev_run(path: Path, dev: DevEvaluator) -> None:
 
 
 def _plot_curve(path: Path, log: list[dict[str, Any]], measure: str | None) -> None:
-    """Draws the loss, and the first dev measure if there is one, by steps."""
+    """Draws the loss, and the first dev measure if there is one, over the steps."""
     from matplotlib.figure import Figure
 
     curves = {"loss": [(entry["step"], entry["loss"]) for entry in log if "loss" in entry]}

@@ -1,4 +1,4 @@
-"""The trainers of sentence-transformers, which here stop at numbers that are not finite and resume after a kill."""
+"""Trainers based on sentence-transformers that stop at numbers that are not finite, and resume after a kill."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _logger = logging.getLogger(__name__)
 _NOT_LOGGED = ("runtime", "samples_per_second", "steps_per_second", "epoch")
 _STATE, _TRAINER_STATE = "state.pt", "trainer_state.json"
 _WHOLE = "whole"
-"""A file that is written last and deleted first, so that the remains of a kill are not taken for a checkpoint."""
+"""A file that is written last and deleted first, so that an incomplete folder is not taken for a checkpoint."""
 
 
-class _Trainer(BaseTrainer):  # type: ignore[misc]  # mypy is told nothing of sentence-transformers
-    """Common parts of the trainers of sparse and dense encoders; checkpoints are in ``args.output_dir``."""
+class _Trainer(BaseTrainer):  # type: ignore[misc]  # mypy has no types of sentence-transformers
+    """Common base of the trainers of sparse and dense encoders. Checkpoints are in ``args.output_dir``."""
 
     def add_model_card_callback(self, *_: Any) -> None:
-        """Adds none: this package writes the card."""
+        """Adds no callback, because this package writes the card."""
 
     def get_batch_sampler(self, dataset: Any, batch_size: int, drop_last: bool, **more: Any) -> Any:
         if dataset.info.description == CONTRASTIVE_PAIRS:
@@ -53,7 +53,7 @@ class _Trainer(BaseTrainer):  # type: ignore[misc]  # mypy is told nothing of se
         return loss
 
     def restore_finished(self, checkpoint: Path) -> bool:
-        """Loads the model of a training that was killed after its last step; returns False if steps are left."""
+        """Loads the model if the training was killed after its last step. Returns False if steps are left."""
         state = TrainerState.load_from_json(str(checkpoint / _TRAINER_STATE))
         if not state.stateful_callbacks["TrainerControl"]["args"]["should_training_stop"]:
             return False
@@ -91,7 +91,9 @@ class _Trainer(BaseTrainer):  # type: ignore[misc]  # mypy is told nothing of se
             reason = (str(cause).strip().splitlines() or ["unknown"])[0][:200]
             remedy = "free some space, and continue with --resume"
             raise OutputError(f"cannot be written: {reason}", where=folder, remedy=remedy) from None
-        for former in folder.parent.glob("checkpoint-*"):  # only when the new one is whole, and the mark first
+        for former in folder.parent.glob(
+            "checkpoint-*"
+        ):  # after the new checkpoint is complete; the mark is deleted first
             if former not in (folder, self._best()):
                 (former / _WHOLE).unlink(missing_ok=True)
                 shutil.rmtree(former, ignore_errors=True)
@@ -122,10 +124,10 @@ class DenseTrainer(_Trainer, SentenceTransformerTrainer):  # type: ignore[misc]
     """Trains a bi-encoder."""
 
 
-class Reporting(TrainerCallback):  # type: ignore[misc]  # mypy is told nothing of transformers
-    """A progress bar and log lines on standard error, and an evaluation after the last step.
+class Reporting(TrainerCallback):  # type: ignore[misc]  # mypy has no types of transformers
+    """Shows a progress bar or log lines on standard error, and evaluates after the last step.
 
-    The callbacks of transformers print to standard output, and evaluate at multiples of ``eval_steps`` only.
+    The callbacks of transformers print to standard output, and evaluate only at multiples of ``eval_steps``.
     """
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -146,7 +148,7 @@ class Reporting(TrainerCallback):  # type: ignore[misc]  # mypy is told nothing 
 
 
 def check_checkpoint(folder: Path) -> None:
-    """Reads all files of a checkpoint, with their checksums, and refuses damaged ones."""
+    """Reads all files of a checkpoint with their checksums. Refuses damaged files."""
     files = [folder / _STATE, *sorted(folder.glob("*.pt*"))]
     try:
         json.loads((folder / _TRAINER_STATE).read_text(encoding="utf-8"))
@@ -159,6 +161,6 @@ def check_checkpoint(folder: Path) -> None:
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The latest checkpoint that is whole, if there is one."""
+    """The latest complete checkpoint, or None."""
     whole = [mark.parent for mark in folder.glob(f"checkpoint-*/{_WHOLE}")]
     return max(whole, key=lambda checkpoint: int(checkpoint.name.rsplit("-", 1)[1]), default=None)

@@ -1,4 +1,4 @@
-"""A training from its settings to a folder that ``--encoder`` or ``--read`` takes."""
+"""Runs a training from its settings to a folder for ``--encoder`` or ``--read``."""
 
 from __future__ import annotations
 
@@ -33,20 +33,19 @@ _READER_PACKAGES = ("torch", "transformers", "tokenizers", "onnx", "onnxscript",
 
 
 def train(config: AnyConfig, output: str | Path, resume: bool = False, overwrite: bool = False) -> dict[str, float]:
-    """Trains a model. Its folder appears when it is complete; until then checkpoints are in ``OUTPUT.training``.
+    """Trains a model. The complete folder appears at the end; until then checkpoints are in ``OUTPUT.training``.
 
     Args:
-        config: What to train.
-        output: The folder to make.
-        resume: Continue a training with the same settings that was killed, if there is one.
+        config: The settings.
+        output: The folder to create.
+        resume: Continue a killed training with the same settings, if there is one.
         overwrite: Replace the folder of a former model.
 
     Returns:
-        The results on dev of the model that was kept; empty without dev. For a reader, the shares of right readings.
+        The results of the kept model on dev; empty without dev. For a reader, the shares of right readings.
 
     Raises:
-        CompNegError: Data or a checkpoint that cannot be used, a loss that is not a finite number, or a folder that
-            cannot be written.
+        CompNegError: Data or a checkpoint cannot be used, a loss is not a finite number, or a folder cannot be written.
     """
     output = Path(os.path.realpath(output))
     unfinished = output.with_name(f"{output.name}.training")
@@ -72,7 +71,7 @@ def _finish(config: AnyConfig, examples: Sequence[Any], unfinished: Path, output
         try:
             results = _fit(config, examples, unfinished)
         except CompNegError:
-            if not any(unfinished.glob(_CHECKPOINTS)):  # no step can be resumed
+            if not any(unfinished.glob(_CHECKPOINTS)):  # there is no checkpoint to resume from
                 shutil.rmtree(unfinished)
             raise
         replace_folder(unfinished / "model", output)
@@ -101,7 +100,7 @@ def _fit(config: AnyConfig, examples: Sequence[Any], unfinished: Path) -> dict[s
 
 
 def _check_output(output: Path, overwrite: bool) -> None:
-    """Makes sure that only a trained model is replaced, and only on request."""
+    """Checks that only a trained model is replaced, and only on request."""
     if not output.exists():
         return
     if not overwrite:
@@ -113,7 +112,7 @@ def _check_output(output: Path, overwrite: bool) -> None:
 
 
 def _check_models(config: AnyConfig) -> None:
-    """Finds a model that is missing or cannot be trained before the data are read, which takes a while."""
+    """Reports a missing or unsuitable model before the data are read, which takes a while."""
     from pyserini_compneg.lab.training.bases import neural_side
 
     if isinstance(config, ReaderTrainConfig):
@@ -127,7 +126,7 @@ def _check_models(config: AnyConfig) -> None:
 def _prepare_unfinished(
     folder: Path, config: AnyConfig, examples: Sequence[Any], resume: bool, overwrite: bool
 ) -> None:
-    """Makes the folder of the unfinished training, or checks that what is there belongs to this training."""
+    """Makes the folder of the unfinished training, or checks that an existing one belongs to this training."""
     settings = config.model_dump(mode="json")
     settings["texts of data"] = hashlib.sha256(repr(examples).encode()).hexdigest()
     file = folder / _SETTINGS_FILE
