@@ -158,7 +158,7 @@ def _locked_entry(path: Path) -> Iterator[None]:
 
 
 def _lock(number: int) -> None:
-    """Locks an open file or folder until it is closed or its process ends. Raises OSError if another process holds it."""
+    """Locks an open file or folder until it is closed or its process ends. Raises OSError if it is locked."""
     if fcntl is None:
         raise OSError(errno.ENOLCK, "no locks")
     fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
