@@ -160,7 +160,7 @@ def install_hint(extra: str) -> str:
 
 
 def _requirements(extra: str) -> Iterator[str]:
-    """The requirements of an extra, and of those of our extras that it names."""
+    """The requirements of an extra, including the extras of this package that it names."""
     from importlib import metadata
 
     for line in metadata.requires("pyserini_compneg") or ():

@@ -212,7 +212,7 @@ def lock_file(target: Path) -> Path:
 
 @contextmanager
 def locked(target: Path, busy: str, remedy: str = "wait for it", *, waits: bool = False) -> Iterator[None]:
-    """Keeps other processes away from a result. If one has it, this waits, or refuses it after ``lock_seconds``."""
+    """Keeps other processes away from a result. If it is locked, waits, or refuses after ``lock_seconds``."""
     from filelock import FileLock, Timeout  # takes 20 ms, and only writers lock
 
     path = lock_file(target)
