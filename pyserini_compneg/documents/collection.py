@@ -275,7 +275,7 @@ def fingerprint(files: Sequence[CollectionFile]) -> list[list[str | int]]:
     """The names, sizes, modification times and formats of the files. If one differs, the collection has changed."""
     return [
         [str(path.resolve()), status.st_size, status.st_mtime_ns, *([format] if format != "jsonl" else [])]
-        for path, format, _ in files
+        for path, format, *_ in files
         for status in [path.stat()]
     ]
 

@@ -44,16 +44,21 @@ begins; and the faults of documents, by the numbers of their lines, which are bl
 
 
 class CollectionFile(NamedTuple):
-    """A file of a collection. ``numbers`` are the columns of a table whose cells may be numbers; others are texts."""
+    """A file of a collection.
+
+    ``numbers`` are the columns of a table whose cells may be numbers; others are texts. ``label`` replaces the
+    path in messages about documents.
+    """
 
     path: Path
     format: Format = "jsonl"
     numbers: tuple[str, ...] = ()
+    label: str = ""
 
     @property
     def document(self) -> str:
         """The place of a document in messages, without its number: "line", or "position" in a JSON list."""
-        return f"{self.path}: document" if self.format == "json" else str(self.path)
+        return f"{self.path}: document" if self.format == "json" else self.label or str(self.path)
 
     def iter_lines(self) -> Iterator[Lines]:
         """The documents, in blocks of about a megabyte."""

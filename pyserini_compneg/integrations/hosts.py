@@ -10,8 +10,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pyserini_compneg.index import build_index
-from pyserini_compneg.support.errors import CompNegError, install_hint
+from pyserini_compneg.documents.collection import Part
+from pyserini_compneg.documents.formats import CollectionFile
+from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.index.build import Build, build_part, checked_settings
+from pyserini_compneg.support.errors import install_hint
+
+_DOCUMENTS = "documents"
+"""The name of the documents in messages, instead of the path of a file."""
 
 
 def require(host: str, floor: str, extra: str | None = None) -> None:
@@ -32,20 +38,27 @@ def _numbers(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)[:2]]
 
 
-def index_records(records: Iterable[Mapping[str, Any]], index: str | Path, encoder: str, **options: Any) -> None:
-    """Builds an index of documents with the fields of a collection's lines. Errors number the documents from 1.
+def index_records(
+    records: Iterable[Mapping[str, Any]],
+    index: str | Path,
+    encoder: str,
+    *,
+    model_options: ModelOptions | None = None,
+    bm25: Mapping[str, float] | None = None,
+    **settings: Any,
+) -> None:
+    """Builds an index of documents with the fields of a collection's lines; see :func:`build_index`.
 
-    The documents pass through a temporary file, because BM25 reads a collection twice.
+    Errors number the documents from 1. The documents pass through a temporary file, because BM25 reads a collection
+    twice.
     """
+    build = Build(encoder, model_options, bm25 or {}, checked_settings(settings))
     with TemporaryDirectory() as folder:
         path = Path(folder) / "documents.jsonl"
         with path.open("w", encoding="utf-8") as file:
             for record in records:
                 file.write(json.dumps(record, ensure_ascii=False, default=_number) + "\n")
-        try:
-            build_index(path, index, encoder, **options)
-        except CompNegError as error:
-            raise type(error)(str(error).replace(f"{path}:", "document ")) from None
+        build_part(_DOCUMENTS, Part([CollectionFile(path, label=_DOCUMENTS)]), index, build)
 
 
 def plain_vector(vector: Any) -> Any:

@@ -56,9 +56,9 @@ def test_searches(search):
 
 
 def test_refusals(search):
-    said = "document 2: document id 'd1' was given at document 1 already"
+    said = "documents:2: document id 'd1' was given at documents:1 already"
     assert refusal(search.index, [CORPUS[0], CORPUS[0]]) == said
-    said = "document 1: the document id 'd 1' has white space, which a TREC run cannot hold"
+    said = "documents:1: the document id 'd 1' has white space, which a TREC run cannot hold"
     assert refusal(search.index, [{**CORPUS[0], "id": "d 1"}]) == said
     said = "no documents to search; call index first"
     assert refusal(host.CompNegSearch().search, QUERIES, top_k=1, error=RuntimeError) == said

@@ -152,7 +152,7 @@ def test_indexing_weights(tmp_path):
     assert ranked(found) == {1: [("d1", 15.0), ("d2", 10.0)]}
 
 
-TWICE = "document 2: document id 'd1' was given at document 1 already"
+TWICE = "documents:2: document id 'd1' was given at documents:1 already"
 
 
 @pytest.mark.parametrize(
