@@ -28,7 +28,8 @@ from measuring import in_child, peak_bytes
 from reporting import INDEXES, megabytes, table, write_json
 
 from pyserini_compneg.commands.running import run_main
-from pyserini_compneg.documents.collection import Part, collection_files, iter_collection_blocks, text_documents
+from pyserini_compneg.documents.collection import Part, collection_files, iter_collection_blocks
+from pyserini_compneg.documents.source_documents import text_documents
 from pyserini_compneg.encode.models import ModelOptions, load_checkpoint
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder
 from pyserini_compneg.lucene import java_class

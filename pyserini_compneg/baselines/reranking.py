@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_compneg.compose.rewrite import alternatives, conjunction, without_exclusions
-from pyserini_compneg.documents.collection import text_of
+from pyserini_compneg.documents.source_documents import text_of
 from pyserini_compneg.expression import Atom, Expression, Union, atoms, verbalise
 from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.reading.decomposition import Decomposition

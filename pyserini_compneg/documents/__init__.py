@@ -1,5 +1,5 @@
 """Collections: files of documents and files of vectors."""
 
-from pyserini_compneg.documents.collection import SourceDocument, source_document
+from pyserini_compneg.documents.source_documents import SourceDocument, source_document
 
 __all__ = ["SourceDocument", "source_document"]

@@ -14,8 +14,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pyserini_compneg.documents.collection import Part, iter_collection_blocks, text_documents
+from pyserini_compneg.documents.collection import Part, iter_collection_blocks
 from pyserini_compneg.documents.formats import CollectionFile
+from pyserini_compneg.documents.source_documents import text_documents
 from pyserini_compneg.encode.models.options import checked_ablation
 from pyserini_compneg.lucene import ImpactReader, analyze
 from pyserini_compneg.support.errors import EncodingError, InputError

@@ -13,16 +13,14 @@ from typing import Any, Literal, get_args
 from pyserini_compneg.documents.collection import (
     Block,
     Part,
-    SourceDocument,
-    UnreadFields,
     check_same,
     collection_files,
     fingerprint,
     iter_collection_blocks,
     say_formats,
-    text_documents,
 )
 from pyserini_compneg.documents.formats import Format
+from pyserini_compneg.documents.source_documents import SourceDocument, UnreadFields, text_documents
 from pyserini_compneg.documents.vector_files import (
     VECTORS_FILE,
     ShardFile,

@@ -23,9 +23,9 @@ from pyserini_compneg.documents.collection import (
     iter_collection_blocks,
     parts,
     say_formats,
-    source_document,
 )
 from pyserini_compneg.documents.formats import CollectionFile, Format
+from pyserini_compneg.documents.source_documents import source_document
 from pyserini_compneg.documents.vector_files import check_number_of_shards
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.encode.bm25 import count_terms, mean_length

@@ -6,8 +6,9 @@ import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pyserini_compneg.documents.collection import Block, SourceDocument, UnreadFields, text_documents
+from pyserini_compneg.documents.collection import Block
 from pyserini_compneg.documents.formats import CollectionFile
+from pyserini_compneg.documents.source_documents import SourceDocument, UnreadFields, text_documents
 from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.encode import DocumentEncoder
 from pyserini_compneg.encode.registry import made_by

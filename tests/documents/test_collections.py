@@ -6,7 +6,8 @@ from index_folders import hidden, postings
 from json_lines import write_jsonl
 from refusals import refusal
 
-from pyserini_compneg.documents.collection import collection_files, source_document
+from pyserini_compneg.documents.collection import collection_files
+from pyserini_compneg.documents.source_documents import source_document
 from pyserini_compneg.index import build_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.lucene import ImpactWriter

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from refusals import refusal
 
 from pyserini_compneg.baselines import DenseEncoder, check_dense_model, dense_model_hash
-from pyserini_compneg.documents.collection import SourceDocument
+from pyserini_compneg.documents.source_documents import SourceDocument
 from pyserini_compneg.expression import parse
 from pyserini_compneg.lab.experiments import dense
 from pyserini_compneg.lab.experiments.dense import DenseIndex, DenseMethod

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from refusals import refusal
 
-from pyserini_compneg.documents.collection import SourceDocument
+from pyserini_compneg.documents.source_documents import SourceDocument
 from pyserini_compneg.expression import parse
 from pyserini_compneg.lab.experiments.word_space import (
     ONE_NEGATED,

@@ -1,0 +1,157 @@
+"""Documents of a collection: the id, text and vector on a line, and warnings of texts that are not read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pyserini_compneg.documents.collection import Block
+from pyserini_compneg.lucene import LONGEST_TERM_BYTES
+from pyserini_compneg.support.errors import InputError
+from pyserini_compneg.support.files import decoded_line
+from pyserini_compneg.support.json_objects import (
+    DOCUMENT_ID_FIELDS,
+    checked_id,
+    docid_from_title,
+    json_kind,
+    parse_json_object,
+)
+
+_logger = logging.getLogger(__name__)
+_EXPECTED = "`contents`, `title` and `text`, or `vector`"
+_TEXT_NAMES = ("contents", "title", "text", "body")
+
+
+class SourceDocument(NamedTuple):
+    """A document of a collection: a text, a vector, or both.
+
+    Attributes:
+        docid: The document's id.
+        text: ``contents``, or ``title`` and ``text``; None if the document has none of these fields.
+        vector: The document's vector, unchecked.
+        source: ``path:line``, for messages.
+        unread: Other fields with words that are not in ``text``.
+    """
+
+    docid: str
+    text: str | None
+    vector: Mapping[str, Any] | None
+    source: str
+    unread: tuple[str, ...] = ()
+
+
+def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[dict[int, SourceDocument], list[str]]:
+    """The documents with texts, by their line in the block, and the messages for all other lines."""
+    documents: dict[int, SourceDocument] = {}
+    problems: list[str] = []
+    for number, (source, line) in enumerate(block.numbered()):
+        try:
+            if fault := block.faults.get(block.first_line + number):
+                raise InputError(fault)
+            text = decoded_line(line, source)
+            if text and not text.isspace():
+                documents[number] = _text_document(text, source, fields)
+        except InputError as error:
+            problems.append(str(error))
+    return documents, problems
+
+
+def _text_document(line: str, source: str, fields: Sequence[str] | None) -> SourceDocument:
+    document = source_document(line, source, fields)
+    if document.text is None:
+        raise InputError(
+            "only a `vector`, where texts are encoded", where=source, remedy="give the model that made it as --encoder"
+        )
+    return document
+
+
+def source_document(line: str, source: str, fields: Sequence[str] | None = None) -> SourceDocument:
+    """Reads the document on a line.
+
+    Args:
+        line: The JSON object.
+        source: ``path:line``, for messages.
+        fields: See :func:`text_documents`.
+
+    Raises:
+        InputError: The line does not hold a document.
+    """
+    record = parse_json_object(line, source, repeated_keys=True)  # like documents with vectors
+    vector = record.get("vector")
+    if vector is not None and not isinstance(vector, dict):
+        raise InputError(f"`vector` must be a JSON object, got {json_kind(vector)}", where=source)
+    text = text_of(record, source, fields)
+    if text is None and vector is None:
+        named = ", ".join(f"`{field}`" for field in fields or ())
+        raise InputError(f"no text; expected {named or _EXPECTED}", where=source)
+    unread = unread_fields(record, text) if text is not None and not fields else ()
+    return SourceDocument(_docid(record, source), text, vector, source, unread)
+
+
+def _docid(record: Mapping[str, Any], source: str) -> str:
+    field = next((field for field in DOCUMENT_ID_FIELDS if field in record), None)
+    if field is not None:
+        docid = checked_id(record[field], "document id", source, InputError)
+    elif isinstance(record.get("title"), str) and record["title"].strip():
+        docid = docid_from_title(record["title"])
+    else:
+        raise InputError(f"no document id; expected one of the fields {', '.join(DOCUMENT_ID_FIELDS)}", where=source)
+    if len(docid.encode()) > LONGEST_TERM_BYTES:
+        raise InputError(f"the document id has more than {LONGEST_TERM_BYTES} bytes", where=source)
+    return docid
+
+
+def text_of(record: Mapping[str, Any], source: str, fields: Sequence[str] | None = None) -> str | None:
+    """The text of a document's JSON object; None if the object has none of the fields."""
+    fields = fields or (("contents",) if "contents" in record else ("title", "text"))
+    parts = {field: record[field] for field in fields if record.get(field) is not None}
+    for field, part in parts.items():
+        if not isinstance(part, str):
+            raise InputError(f"`{field}` must be a text, got {json_kind(part)}", where=source)
+    return "\n".join(parts.values()) if parts else None
+
+
+def unread_fields(record: Mapping[str, Any], text: str) -> tuple[str, ...]:
+    """The fields of a document with words that its text lacks. Ids, links and other single words are ignored.
+
+    >>> unread_fields({"id": "d 1", "title": "On soup", "body": "broth", "url": "soup.org"}, "On soup")
+    ('body',)
+    """
+    texts = {
+        name: value.strip()
+        for name, value in record.items()
+        if isinstance(value, str) and name not in DOCUMENT_ID_FIELDS
+    }
+    return tuple(
+        name
+        for name, value in texts.items()
+        if value not in text and (name in _TEXT_NAMES or len(value.split(maxsplit=1)) > 1)
+    )
+
+
+class UnreadFields:
+    """Counts documents that have text in fields that are not read."""
+
+    def __init__(self, remedy: str) -> None:
+        self._remedy = remedy
+        self._documents = 0
+        self._first = ""
+        self._fields: dict[str, None] = {}
+
+    def add(self, docid: str, fields: Sequence[str]) -> None:
+        if fields:
+            self._first = self._first or docid
+            self._documents += 1
+            self._fields.update(dict.fromkeys(fields))
+
+    def warn(self) -> None:
+        if self._documents:
+            have = "1 document has" if self._documents == 1 else f"{self._documents} documents have"
+            _logger.warning(
+                "%s text in fields that are not indexed (%s), for example %s; %s",
+                have,
+                ", ".join(self._fields),
+                self._first,
+                self._remedy,
+            )
