@@ -17,6 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from pyserini_compneg.commands.main import COMMANDS
+from pyserini_compneg.lucene.gate import anserini_jar
 
 ROOT = Path(__file__).parents[1]
 MINI = ROOT / "pyserini_compneg" / "resources" / "mini"
@@ -68,9 +69,9 @@ def light(tmp_path_factory):
     assert {"matplotlib", "pandas", "pytest"} <= hidden
     folder = tmp_path_factory.mktemp("light")
 
-    def run(code):
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "COMPNEG_CACHE": str(folder / "cache")}
-        command = [sys.executable, "-c", HIDING.format(hidden=hidden) + code]
+    def run(code, also_hidden=(), **variables):
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "COMPNEG_CACHE": str(folder / "cache")} | variables
+        command = [sys.executable, "-c", HIDING.format(hidden=hidden.union(also_hidden)) + code]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=False)
         return done.returncode, done.stdout, done.stderr
 
@@ -98,8 +99,12 @@ def test_without_pandas_an_import_of_it_fails(light):
     assert light("import pandas")[0] == 1
 
 
+def code_of(*arguments):
+    return f"from pyserini_compneg.commands.main import main\nraise SystemExit(main({[*map(str, arguments)]}))"
+
+
 def run_command(light, *arguments):
-    return light(f"from pyserini_compneg.commands.main import main\nraise SystemExit(main({[*map(str, arguments)]}))")
+    return light(code_of(*arguments))
 
 
 @pytest.mark.slow
@@ -113,6 +118,21 @@ def test_trainings_are_shown_and_readings_made(light):
     assert run_command(light, "train", "table5-sum", "--show")[0] == 0
     status, printed, errors = run_command(light, "read", "spy films without comedies")
     assert (status, "NOT" in printed) == (0, True), errors
+
+
+@pytest.fixture
+def documents(tmp_path):
+    file = tmp_path / "docs.jsonl"
+    file.write_text('{"id": "d", "contents": "a bird"}\n')
+    return file
+
+
+def test_the_jar_of_another_pyserini_is_enough(light, documents, tmp_path):
+    code = code_of("index", "--collection", documents, "--index", tmp_path / "index")
+    status, _, errors = light(code, ["pyserini"])
+    assert (status, "pip install --no-deps pyserini" in errors) == (1, True)
+    status, _, errors = light(code, ["pyserini"], ANSERINI_CLASSPATH=str(anserini_jar().parent))
+    assert status == 0, errors
 
 
 @pytest.fixture
@@ -134,9 +154,7 @@ def checkpoint(tmp_path):
     ],
     ids=lambda command: "-".join(re.findall(r"^\w+|torch", " ".join(command))),
 )
-def test_what_needs_torch_says_so(light, tmp_path, checkpoint, command):
-    documents = tmp_path / "docs.jsonl"
-    documents.write_text('{"id": "d", "contents": "a bird"}\n')
+def test_what_needs_torch_says_so(light, documents, checkpoint, command):
     status, printed, errors = run_command(light, *(word.format(docs=documents, model=checkpoint) for word in command))
     assert (status, printed, errors.count("\n")) == (2, "", 1), errors
     assert re.match("error: .*needs torch.*; pip install .*'torch>=.*", errors)

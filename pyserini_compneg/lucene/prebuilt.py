@@ -11,8 +11,9 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,9 @@ def pyserini_cache() -> Path:
     if home := os.environ.get("PYSERINI_CACHE"):
         return Path(home)
     local = Path(".cache")
-    if local.is_dir() and not version("pyserini").startswith(("0.", "1.")):
-        return local.absolute() / "pyserini"
+    with suppress(PackageNotFoundError):  # ANSERINI_CLASSPATH names the jar of another Pyserini
+        if local.is_dir() and not version("pyserini").startswith(("0.", "1.")):
+            return local.absolute() / "pyserini"
     return Path.home() / ".cache" / "pyserini"
 
 

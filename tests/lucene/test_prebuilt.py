@@ -5,6 +5,7 @@ import io
 import json
 import sys
 import tarfile
+from importlib.metadata import version
 
 import pytest
 from archive_server import archive_server
@@ -249,6 +250,8 @@ def test_where_the_cache_is(tmp_path, monkeypatch):
     assert prebuilt.pyserini_cache() == tmp_path / "home" / ".cache" / "pyserini"
     monkeypatch.setattr(prebuilt, "version", lambda _: "2.4.0")
     assert prebuilt.pyserini_cache() == tmp_path / ".cache" / "pyserini"
+    monkeypatch.setattr(prebuilt, "version", lambda _: version("no such distribution"))
+    assert prebuilt.pyserini_cache() == tmp_path / "home" / ".cache" / "pyserini"
 
 
 def test_the_list_of_pyserini_1(metadata):
