@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pyserini_compneg.documents.collection import Part, iter_collection_blocks
-from pyserini_compneg.documents.formats import CollectionFile
 from pyserini_compneg.documents.source_documents import text_documents
 from pyserini_compneg.encode.models.options import checked_ablation
 from pyserini_compneg.lucene import ImpactReader, analyze
@@ -106,11 +105,6 @@ def lucene_idf(document_frequency: int, documents: int) -> float:
     0.6931
     """
     return math.log(1 + (documents - document_frequency + 0.5) / (document_frequency + 0.5))
-
-
-def average_length(files: Sequence[CollectionFile], fields: Sequence[str] | None = None, skip: bool = False) -> float:
-    """The mean number of terms in a document, over documents with at least one term; 1 if there are none."""
-    return mean_length([count_terms(Part(files), fields, skip)])
 
 
 def mean_length(counts: Iterable[tuple[int, int]]) -> float:

@@ -30,7 +30,7 @@ from pyserini_compneg.documents.vector_files import (
     shard_file,
     shard_path,
 )
-from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, average_length
+from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, count_terms, mean_length
 from pyserini_compneg.encode.hybrid import DocumentEncoder, HybridDocumentEncoder, split_name
 from pyserini_compneg.encode.models import ModelOptions, load_checkpoint
 from pyserini_compneg.support.arguments import checked_list
@@ -182,7 +182,8 @@ def _document_encoder(encoder: str, settings: EncodeSettings, part: Part, length
     if not hybrid:
         return model
     # The average length is computed over all shards, so that they can make one index.
-    return HybridDocumentEncoder(Bm25DocumentEncoder(length or average_length(part.files, settings.fields)), model)
+    length = length or mean_length([count_terms(Part(part.files), settings.fields)])
+    return HybridDocumentEncoder(Bm25DocumentEncoder(length), model)
 
 
 def count_documents(part: Part, fields: Sequence[str] | None = None, shards: int = 1) -> list[int]:

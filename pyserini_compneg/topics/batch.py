@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TextIO, TypeAlias, TypeVar
 
 from pyserini_compneg.compose.json_form import composed_line, from_json
 from pyserini_compneg.compose.queries import Query, query_text
@@ -26,6 +26,8 @@ Answer = TypeVar("Answer")
 
 OUTPUT_FORMATS = ("jsonl", "tsv")
 
+_BATCH = 64
+
 _logger = logging.getLogger(__name__)
 
 
@@ -34,7 +36,6 @@ def compose_topics(
     compose: Compose,
     output: str | Path | None,
     *,
-    batch_size: int = 64,
     output_format: str = "jsonl",
     skip: bool = False,
 ) -> None:
@@ -52,24 +53,42 @@ def compose_topics(
         if topic.filter and output_format != "jsonl":
             remedy = "use --output-format jsonl"
             raise QueryError(f"{output_format} cannot hold a filter", where=f"query {topic.qid}", remedy=remedy)
-    skipped: dict[str, str] = {}
 
     def composed(batch: Sequence[Topic]) -> dict[str, ScoringNode]:
         return dict(zip([topic.qid for topic in batch], compose([topic_query(topic) for topic in batch]), strict=True))
 
-    all_topics = progress(None, len(topics), " queries", "composing")
+    def write(handle: TextIO, _: Sequence[Topic], found: Mapping[str, ScoringNode]) -> None:
+        for qid, node in found.items():
+            if is_empty(node):
+                _logger.warning("query %s finds nothing: no positive term is left to search for", qid)
+            if output_format == "jsonl":
+                handle.write(composed_line(qid, contents[qid], node, extra[qid]) + "\n")
+            elif not is_empty(node):
+                handle.write(token_line(qid, node) + "\n")
+
+    write_answers(topics, composed, write, output, "composing", skip)
+
+
+def write_answers(
+    topics: Sequence[Topic],
+    answer: Callable[[Sequence[Topic]], dict[str, Answer]],
+    write: Callable[[TextIO, Sequence[Topic], Mapping[str, Answer]], None],
+    output: str | Path | None,
+    doing: str,
+    skip: bool,
+) -> None:
+    """Answers topics in batches and writes the answers of each batch to a file, atomically.
+
+    ``skip`` leaves out topics that cannot be composed, and lists them in a final warning.
+    """
+    skipped: dict[str, str] = {}
+    all_topics = progress(None, len(topics), " queries", doing)
     with atomic_writer(output) as handle, gathered_warnings(), all_topics as bar:
-        for start in range(0, len(topics), batch_size):
-            batch = topics[start : start + batch_size]
-            for qid, node in answers(batch, composed, skipped if skip else None).items():
-                if is_empty(node):
-                    _logger.warning("query %s finds nothing: no positive term is left to search for", qid)
-                if output_format == "jsonl":
-                    handle.write(composed_line(qid, contents[qid], node, extra[qid]) + "\n")
-                elif not is_empty(node):
-                    handle.write(token_line(qid, node) + "\n")
+        for start in range(0, len(topics), _BATCH):
+            batch = topics[start : start + _BATCH]
+            write(handle, batch, answers(batch, answer, skipped if skip else None))
             bar.update(len(batch))
-        report_skipped(skipped, len(topics))
+        _report_skipped(skipped, len(topics))
 
 
 def answers(
@@ -91,7 +110,7 @@ def answers(
         return {}
 
 
-def report_skipped(skipped: Mapping[str, str], count: int) -> None:
+def _report_skipped(skipped: Mapping[str, str], count: int) -> None:
     """Warns of each query that was left out, and of how many of the ``count`` queries were left out."""
     if not skipped:
         return

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from pyserini_compneg.reading.decomposition import to_object
 from pyserini_compneg.search.run_writer import Hit, write_run
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
-from pyserini_compneg.support.progress import gathered_warnings, progress
-from pyserini_compneg.support.staging import atomic_writer, keep_inputs
-from pyserini_compneg.topics.batch import answers, report_skipped, topic_query
+from pyserini_compneg.support.staging import keep_inputs
+from pyserini_compneg.topics.batch import topic_query, write_answers
 from pyserini_compneg.topics.topics import Topic
 
 
@@ -21,7 +21,6 @@ def search_topics(
     *,
     hits: int = 1000,
     threads: int = 1,
-    batch_size: int = 64,
     output_format: str = "trec",
     tag: str = "compneg",
     skip: bool = False,
@@ -34,26 +33,18 @@ def search_topics(
     """
     notes = {t.qid: {"decomposition": to_object(t.decomposition)} for t in topics if t.decomposition}
     keep_inputs(output, searcher.reader.folder)
-    skipped: dict[str, str] = {}
 
     def search(batch: Sequence[Topic]) -> dict[str, list[Hit]]:
         return search_batch(searcher, batch, hits, threads, method)
 
-    all_topics = progress(None, len(topics), " queries", "searching")
-    with atomic_writer(output) as handle, gathered_warnings(), all_topics as bar:
-        for start in range(0, len(topics), batch_size):
-            batch = topics[start : start + batch_size]
-            found = answers(batch, search, skipped if skip else None)
-            is_marked = output_format == "json" and method is None
-            lacking = _lacking(searcher, batch, found, threads) if is_marked else {}
-            is_partial = searcher.reader.is_partial
-            name, more = (f"{tag}-partial", {"partial": True}) if is_partial else (tag, {})
-            for qid, ranked in found.items():
-                write_run(
-                    handle, qid, ranked, output_format, name, {**notes.get(qid, {}), **more}, lacking.get(qid, ())
-                )
-            bar.update(len(batch))
-        report_skipped(skipped, len(topics))
+    def write(handle: TextIO, batch: Sequence[Topic], found: Mapping[str, Sequence[Hit]]) -> None:
+        is_marked = output_format == "json" and method is None
+        lacking = _lacking(searcher, batch, found, threads) if is_marked else {}
+        name, more = (f"{tag}-partial", {"partial": True}) if searcher.reader.is_partial else (tag, {})
+        for qid, ranked in found.items():
+            write_run(handle, qid, ranked, output_format, name, {**notes.get(qid, {}), **more}, lacking.get(qid, ()))
+
+    write_answers(topics, search, write, output, "searching", skip)
 
 
 def _lacking(
