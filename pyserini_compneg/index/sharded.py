@@ -66,7 +66,7 @@ def build_sharded_index(
     If there are at least as many files as shards, each shard gets whole files; otherwise the lines are divided.
     Complete shards, and checkpoints of incomplete shards, are kept when the build is killed.
 
-    collection: See :func:`build_index`.
+    Args:
         collection: See :func:`build_index`.
         index: The folder to create.
         shards: The number of shards.
