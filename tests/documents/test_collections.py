@@ -104,17 +104,6 @@ def test_the_largest_weight(tmp_path, scale, weight, said):
     assert text.startswith(f"{collection}:1: the weight of 'a' must be at most {said}")
 
 
-@pytest.mark.parametrize(("encoder", "threads"), [("bm25", 1), ("splade", 3)])
-def test_an_id_given_twice(tmp_path, encoder, threads):
-    folder = tmp_path / "collection"
-    folder.mkdir()
-    first = write_jsonl(folder / "a.jsonl", *({**GOOD, "id": f"a{i}"} for i in range(5)))
-    second = write_jsonl(folder / "b.jsonl", GOOD, "", {**GOOD, "id": "a3", "contents": "other birds"})
-    assert refused(folder, tmp_path / "index", encoder, threads=threads) == (
-        f"{second}:3: document id 'a3' was given at {first}:4 already"
-    )
-
-
 def read(collection):
     return [
         source_document(line, f"{file}:{number}")

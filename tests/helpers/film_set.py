@@ -14,8 +14,11 @@ TEMPLATES = {
 }
 
 
-def write_film_set(folder):
-    """Writes ``documents.jsonl`` and ``dev.jsonl``, two to four queries a template; returns the folder."""
+def write_film_set(folder, with_train=False):
+    """Writes ``documents.jsonl`` and ``dev.jsonl``, two to four queries a template; returns the folder.
+
+    With a ``train.jsonl`` every other query is there instead.
+    """
     films = {}
     for colour in COLOURS:
         for number, genre in enumerate(GENRES):
@@ -52,5 +55,7 @@ def write_film_set(folder):
                         "metadata": {"template": template, "domain": "films"},
                     }
                 )
-    write_jsonl(folder / "dev.jsonl", *queries)
+    write_jsonl(folder / "dev.jsonl", *queries[:: 1 + with_train])
+    if with_train:
+        write_jsonl(folder / "train.jsonl", *queries[1::2])
     return folder

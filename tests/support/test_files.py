@@ -144,14 +144,6 @@ def test_written_file_has_ordinary_permissions(tmp_path):
     assert stat.S_IMODE((tmp_path / "run.txt").stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
 
 
-@pytest.mark.parametrize("interruption", [KeyboardInterrupt, ValueError, SystemExit])
-def test_interrupted_writer_leaves_no_file(tmp_path, interruption):
-    with pytest.raises(interruption), atomic_writer(tmp_path / "run.txt") as handle:
-        handle.write("half")
-        raise interruption
-    assert list(tmp_path.iterdir()) == []
-
-
 HOLDER = """
 import sys, time
 from pyserini_compneg.support.staging import atomic_writer

@@ -1,7 +1,6 @@
 import json
 
 import pytest
-from chat_server import chat_server
 from film_set import write_film_set
 from refusals import refusal
 from wordnet_files import write_wordnet
@@ -183,18 +182,6 @@ def test_what_is_read_of_a_text(run):
     assert results.settings["queries"] == "plain texts, read as model"
 
 
-@pytest.mark.slow
-def test_a_language_model_reads_the_texts(run, tmp_path, monkeypatch, caplog):
-    with chat_server((403, "no")) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        monkeypatch.setenv("COMPNEG_LLM_MODEL", "m")
-        monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
-        results = run(read="llm")
-    assert len(server.requests) == 3  # after three failures no more is asked, in any row or example
-    assert any("HTTP status 403; read by the model in the package" in message for message in caplog.messages)
-    assert per_query(results.sections[0]) == per_query(run(read="model").sections[0])
-
-
 TUNED = """
 title: Tuned
 about: Rows at their best value.
@@ -213,11 +200,7 @@ sections:
 
 
 def test_a_row_is_tuned_on_another_split(run, tmp_path):
-    films = write_film_set(tmp_path / "films")
-    lines = (films / "dev.jsonl").read_text().splitlines(keepends=True)
-    for name, some in (("train", lines[::2]), ("dev", lines[1::2])):
-        (films / f"{name}.jsonl").write_text("".join(some))
-    data = open_dataset(films)
+    data = open_dataset(write_film_set(tmp_path / "films", with_train=True))
     results = run(text=TUNED, dataset=data)
     (section,) = results.sections
     assert results.settings["tuned on"] == "train"

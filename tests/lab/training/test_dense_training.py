@@ -100,11 +100,7 @@ def protocol(tmp_path, trunk, checkpoints):
 
 @pytest.fixture
 def films(tmp_path):
-    folder = write_film_set(tmp_path / "films")
-    lines = (folder / "dev.jsonl").read_text().splitlines(keepends=True)
-    for name, some in (("train", lines[1::2]), ("dev", lines[::2])):
-        (folder / f"{name}.jsonl").write_text("".join(some))
-    return open_dataset(folder)
+    return open_dataset(write_film_set(tmp_path / "films", with_train=True))
 
 
 def test_models_are_trained_once_and_run(tmp_path, protocol, films, caplog):
