@@ -135,22 +135,22 @@ def _level(largest: Any) -> float:
 
 
 def _network(kind: str, size: int) -> Any:
-    from transformers import BertConfig, BertForMaskedLM, DistilBertConfig, DistilBertForMaskedLM
+    from transformers import BertForMaskedLM, DistilBertConfig, DistilBertForMaskedLM
 
-    shared = {"vocab_size": size, "max_position_embeddings": MAX_LENGTH, "initializer_range": 0.3, "pad_token_id": 0}
     if kind == "distilbert":
-        return DistilBertForMaskedLM(
-            DistilBertConfig(dim=_WIDTH, hidden_dim=2 * _WIDTH, n_layers=_LAYERS, n_heads=_HEADS, **shared)
-        )
-    return BertForMaskedLM(
-        BertConfig(
-            hidden_size=_WIDTH,
-            intermediate_size=2 * _WIDTH,
-            num_hidden_layers=_LAYERS,
-            num_attention_heads=_HEADS,
-            **shared,
-        )
-    )
+        sizes = {"dim": _WIDTH, "hidden_dim": 2 * _WIDTH, "n_layers": _LAYERS, "n_heads": _HEADS}
+        return DistilBertForMaskedLM(DistilBertConfig(vocab_size=size, **sizes, **_SHARED))
+    return BertForMaskedLM(_bert(size))
+
+
+_SHARED = {"max_position_embeddings": MAX_LENGTH, "initializer_range": 0.3, "pad_token_id": 0}
+
+
+def _bert(size: int, **settings: Any) -> Any:
+    from transformers import BertConfig
+
+    sizes = {"hidden_size": _WIDTH, "intermediate_size": 2 * _WIDTH, "num_hidden_layers": _LAYERS}
+    return BertConfig(vocab_size=size, num_attention_heads=_HEADS, **sizes, **_SHARED, **settings)
 
 
 def _keep_own_tokens(model: Any) -> None:
@@ -296,21 +296,10 @@ def write_dense(folder: Path, pooling: str = "mean") -> Path:
 def write_cross_encoder(folder: Path, labels: Mapping[int, str] | None = None, seed: int = 0) -> Path:
     """A cross-encoder of the hub: a network that classifies sequences, with one logit or with labels."""
     import torch
-    from transformers import BertConfig, BertForSequenceClassification
+    from transformers import BertForSequenceClassification
 
-    size = write_tokenizer(folder)
     settings: dict[str, Any] = {"num_labels": 1} if labels is None else {"id2label": dict(labels)}
-    config = BertConfig(
-        vocab_size=size,
-        hidden_size=_WIDTH,
-        intermediate_size=2 * _WIDTH,
-        num_hidden_layers=_LAYERS,
-        num_attention_heads=_HEADS,
-        max_position_embeddings=MAX_LENGTH,
-        initializer_range=0.3,
-        pad_token_id=0,
-        **settings,
-    )
+    config = _bert(write_tokenizer(folder), **settings)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         BertForSequenceClassification(config).eval().save_pretrained(folder)
