@@ -77,7 +77,7 @@ def test_no_command_takes_such_a_model(foreign, request, tmp_path, capsys, comma
     capsys.readouterr()
     assert main([name, *(str(word) for pair in given.items() for word in pair), *more]) == 2
     said = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("info: ")]
-    assert said == [f"error: {foreign}: needs code of its own (config.json has `auto_map`), which is never run here"]
+    assert said == [f"error: {foreign}: needs custom code (config.json has `auto_map`), which is never run here"]
 
 
 @pytest.mark.parametrize(
@@ -137,4 +137,4 @@ def test_every_file_that_can_name_code_is_read(tmp_path, file, content, said):
             continue
         with pytest.raises(EncodingError) as caught:
             model_folder(str(folder))
-        assert str(caught.value) == f"{folder}: needs code of its own ({path.name} has {said}), which is never run here"
+        assert str(caught.value) == f"{folder}: needs custom code ({path.name} has {said}), which is never run here"

@@ -145,7 +145,7 @@ class DenseEncoder:
             vectors = np.asarray(encode(readable, batch_size=_BATCH_SIZE, show_progress_bar=False), np.float64)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not (np.isfinite(lengths) & (lengths > 0)).all():
-            what = "gives vectors that are 0 or no finite numbers"
+            what = "gives vectors that are 0 or not finite numbers"
             raise EncodingError(what, where=self.name, remedy="its weights are damaged")
         return np.asarray(vectors if self.similarity == DOT else vectors / lengths, np.float32)
 

@@ -142,7 +142,7 @@ def _texts(searcher: SignedImpactSearcher, docids: Sequence[str]) -> dict[str, s
     texts = {docid: _text(folder, docid, raw) for docid, raw in zip(known, searcher.reader.raws(known), strict=True)}
     empty = {docid: shown(docid) for docid, text in texts.items() if not text.strip()}
     if texts and len(empty) == len(texts):
-        what = "reranking reads the documents' texts, and what is stored has none (contents, or title and text)"
+        what = "reranking reads the documents' texts, and the stored sources have none (contents, or title and text)"
         raise IndexFormatError(f"{what}, such as {docids[0]!r}", where=folder)
     warn_of("document", "documents", "has no text, so the model reads an empty one", empty, list(texts))
     return texts

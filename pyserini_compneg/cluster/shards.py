@@ -176,8 +176,7 @@ def ray_reader(cluster: RayCluster, index: str | Path, replicas: int = 1, allow_
     folder = Path(os.path.abspath(resolve_index(index)))  # the form in which actors name it in messages
     check_sharded(folder)
     actors = replicas * len(read_shards(folder))
-    # The actors fit when half of the nodes are lost, or beside the actors of a replaced index, and need not fill a
-    # node.
+    # The actors fit on half of the nodes, or beside the actors of a replaced index.
     cpus = min(0.5, cluster.cpus / (4 * actors))
     cpus = max(1.0, math.floor(cpus * _CPU_PARTS)) / _CPU_PARTS
     open_shard = partial(RayShard, cluster, cluster.setup(cpus), replicas=replicas, cpus=cpus)

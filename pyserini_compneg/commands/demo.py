@@ -58,7 +58,7 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     with SignedImpactSearcher(args.index) as searcher:
         made = searcher.reader.manifest
         if made is None or made.encoder != ENCODER:
-            raise IndexFormatError(f"{args.index}: is no index of {ENCODER}; delete it, or name another --index")
+            raise IndexFormatError(f"{args.index}: is not an index of {ENCODER}; delete it, or name another --index")
         print("With each hit, the terms that add most to its score, or take most from it. @ marks terms of the model,")
         print("a∩b both terms together.\n")
         for text in _EXAMPLES:

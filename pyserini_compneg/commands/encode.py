@@ -30,7 +30,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if args.ray is not None and args.shards is None:
         parser.error("--ray needs --shards N, the parts that its machines encode")
     if args.shards is not None and (args.shard_num or 1) > 1:
-        parser.error("--shards encodes all shards, --shard-id and --shard-num one; give either")
+        parser.error("--shards encodes all shards, but --shard-id and --shard-num encode one; give either")
     from pyserini_compneg.encode.corpus import encode_collection
     from pyserini_compneg.encode.sharded import encode_in_shards
 

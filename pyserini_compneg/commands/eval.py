@@ -36,7 +36,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     as_csv = args.output_format == "csv"
     if args.by and (args.per_query or as_csv):
         other = "--output-format csv" if as_csv else "--per-query"
-        parser.error(f"--by has a row for each class, and {other} one for each query; choose one of them")
+        parser.error(f"--by makes a row for each class, {other} makes a row for each query; choose one of them")
     keep_inputs(args.output, *filter(None, (args.qrels, args.groups, *args.run)))
     measures = parse_measures(args.measures or DEFAULT_MEASURES)
     qrels = read_qrels(args.qrels)

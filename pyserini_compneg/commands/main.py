@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from pyserini_compneg.commands.running import run_main
 
         return run_main(_without_command, [verb, *arguments])
-    except KeyboardInterrupt:  # before the command could catch it
+    except KeyboardInterrupt:  # raised before the command handles it
         print("interrupted", file=sys.stderr)
         return 130
 

@@ -92,7 +92,7 @@ def _check_text(argv: Sequence[str]) -> None:
     """Refuses arguments that are not text, and empty arguments, which would name the current folder."""
     for flag, argument in itertools.pairwise(["", *argv]):
         if argument != (text := argument.encode(errors="replace").decode()):
-            raise ArgumentError(f"the argument {text!r} is no UTF-8 text")
+            raise ArgumentError(f"the argument {text!r} is not UTF-8 text")
         if not argument or (argument.startswith("--") and argument.endswith("=")):
             named = argument.rstrip("=") or (flag if flag.startswith("-") else "")
             raise ArgumentError(f"argument {named}: must not be empty" if named else "an argument must not be empty")

@@ -137,7 +137,7 @@ class _Composer:
     operators: Operators
     vectors: Mapping[str, SparseVector]  # the vector of each atom's text
     answers: Answers | None  # the index's answers, if there is an index
-    signed: bool = False  # whether what is wanted meets negative weights of documents
+    signed: bool = False  # whether the wanted part is multiplied with negative weights of documents
     context: Sequence[str] = ()  # the atoms of the text that was read; `damped` adds them
     # Keyed by identity: a composition starts again with each answer of the index.
     done: dict[tuple[int, bool, bool], tuple[Expression, ScoringNode]] = field(default_factory=dict, compare=False)
@@ -241,7 +241,7 @@ class _Composer:
 
     def _difference(self, left: ScoringNode, a: AbstractSet[str], excluded: Sequence[Expression]) -> ScoringNode:
         r"""A \ B₁ \ … \ Bₙ, Eq. 5 and the other operators; ``left`` is A and ``a`` are its terms."""
-        inside = replace(self, context=(), signed=False)  # what is excluded counts positive impacts only
+        inside = replace(self, context=(), signed=False)  # excluded parts count positive impacts only
         parts = for_each(lambda member: inside._excluded(member, a), excluded)
         if self.operators.difference == "damped":
             return self._damped(left, parts)
@@ -293,7 +293,7 @@ class _Composer:
         """
         if self.answers is None:
             remedy = "name one (--index), or choose another --difference, such as disentangled"
-            raise QueryError("damped needs an index, for the best score of what is excluded", remedy=remedy)
+            raise QueryError("damped needs an index, for the best score of the excluded part", remedy=remedy)
         known = [part for part in parts if not is_empty(part)]
         answers = zip(known, self.answers.best(known), strict=True)
         found = [(part, best) for part, best in answers if best and best[0] > 0]

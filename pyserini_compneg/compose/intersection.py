@@ -8,7 +8,7 @@ The factored form never builds a pair:
 so the operands' own terms are enough, on an ordinary index.
 
 Source: Krasakis, Yates, Kanoulas, Eq. 6 to 8. The norm in Eq. 8 is read as L1, a sum over pairs. Read as L2 it also
-factorises: it is the geometric mean of the scores of the operands' top terms, but no sum over pairs:
+factorises: it is the geometric mean of the scores of the operands' top terms, but not a sum over pairs:
 
     √(Σᵢⱼ (√(aᵢbⱼ) · √(dᵢdⱼ))²)  =  √((Σᵢ aᵢdᵢ) · (Σⱼ bⱼdⱼ)).
 
@@ -38,7 +38,7 @@ DISENTANGLED_CPT_WEIGHT = 0.5
 VECTOR_INTERSECTIONS: Mapping[str, VectorUnion] = MappingProxyType(
     {name: VECTOR_UNIONS[name] for name in ("addition", "maxpool")}
 )
-"""The operators that give one vector of plain terms: those of the union, the paper's ablations."""
+"""The operators that give one vector of plain terms: the operators of the union, which are the paper's ablations."""
 
 
 def cpt_operands(vectors: Iterable[SparseVector], top: int = CPT_TERMS) -> list[dict[str, float]]:
@@ -68,7 +68,7 @@ def _alone(vectors: Sequence[SparseVector]) -> list[dict[str, float]]:
 
 
 def distinguishing_terms(vectors: Sequence[SparseVector], top: int = CPT_TERMS) -> list[dict[str, float]]:
-    """For each operand, its ``top`` heaviest terms that no other operand has, or of all terms if it shares them all.
+    """For each operand, its ``top`` heaviest terms that no other operand has; if there are none, of all its terms.
 
     ``cheese AND goat cheese`` asks for cheese and for goat. A document has an operand if it has one of these terms.
 
@@ -80,7 +80,7 @@ def distinguishing_terms(vectors: Sequence[SparseVector], top: int = CPT_TERMS) 
 
 
 def pairwise(operands: Sequence[SparseVector]) -> list[tuple[dict[str, float], dict[str, float]]]:
-    """The joint occurrence of all pairs of operands that share no term, as n − 1 products of two for n operands.
+    """The joint occurrence of all pairs of n operands that share no term, as n − 1 products of two vectors.
 
     Let Sᵢ be the sum over the terms of operand i. The operands share no term, so Σᵢ Sᵢ is the sum over the terms of all
     of them. So all pairs with one operand in the first half and one in the second half are one product.
@@ -105,7 +105,7 @@ def heaviest_tuples(vectors: Sequence[SparseVector], count: int = CPT_TERMS) -> 
     [({'colombia': 4.0}, {'birds': 3.0}), ({'birds': 1.0}, {'birds': 3.0})]
     """
     found: list[tuple[float, tuple[tuple[str, float], ...]]] = [(1.0, ())]
-    for vector in cpt_operands(vectors, count):  # a lighter term is in no tuple that is heavy enough
+    for vector in cpt_operands(vectors, count):  # lighter terms are in no tuple that is returned
         longer = [(weight * own, (*terms, (term, own))) for weight, terms in found for term, own in vector.items()]
         found = sorted(longer, key=lambda one: (-one[0], one[1]))[:count]
     return [tuple({term: weight} for term, weight in terms) for _, terms in found]

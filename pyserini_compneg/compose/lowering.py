@@ -84,7 +84,7 @@ def _materialised(node: ScoringNode) -> ScoringNode:
             return node
         case Product(operands):
             if not node.is_sum_over_tuples:
-                what = f"a product of power {node.exponent:g} and root {node.root} is no sum over pairs"
+                what = f"a product of power {node.exponent:g} and root {node.root} is not a sum over pairs"
                 raise QueryError(what, remedy="use the factored form (--cpt factored), or --intersection cpt")
             return Linear(scale(cpt_pairs(operands, top=max(map(len, operands))), node.weight))
         case Max(children):

@@ -161,7 +161,7 @@ def check_exclusions(expression: Expression, place: str | None = None, in_and: b
             if not isinstance(right, Filter):
                 if without_differences(right) != right:
                     what = f"NOT! excludes what matches, and {format_expression(right)!r} takes a part of that back"
-                    raise QueryError(what, remedy="leave out that part, or unite what is kept by OR outside")
+                    raise QueryError(what, remedy="leave out that part, or write it as an alternative of an OR outside")
                 check_exclusions(right, _IN_EXCLUDED)
             check_exclusions(left, place, in_and)
 

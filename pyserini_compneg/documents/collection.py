@@ -177,7 +177,9 @@ def _check_shards(path: str | Path, files: Sequence[Path]) -> None:
     counts = {int(match[2]) for match in shards}
     if len(counts) > 1:
         raise InputError(
-            f"has shards of {' and of '.join(map(str, sorted(counts)))}", where=path, remedy="keep those of one"
+            f"has shards of {' and of '.join(map(str, sorted(counts)))}",
+            where=path,
+            remedy="keep the shards of one encoding",
         )
     missing = sorted(set(range(max(counts, default=0))) - {int(match[1]) for match in shards})
     if missing:

@@ -39,8 +39,7 @@ _LITERAL = 10
 
 Lines: TypeAlias = tuple[int, bytes, Mapping[int, str]]
 """Some documents as lines of JSON in UTF-8: the number of the first line; the lines, which are blank where no document
-begins; and the faults of documents, by the numbers of their lines, which are blank.
-"""
+begins; and the faults of documents, by the numbers of their lines, which are blank."""
 
 
 class CollectionFile(NamedTuple):
@@ -179,7 +178,7 @@ def _fault(row: Sequence[str], header: Sequence[str]) -> str | None:
     if row and len(row) != len(header):
         return f"{len(row)} fields, and the header has {len(header)}; enclose texts with separators in quotes"
     if any("\0" in cell for cell in row):
-        return "a NUL character, so this is no text file"
+        return "a NUL character, so this is not a text file"
     if any("\ud800" <= character <= "\udfff" for cell in row if not cell.isascii() for character in cell):
         return "not UTF-8 text"
     return None

@@ -56,7 +56,9 @@ def check_same_division(path: Path) -> None:
     for file in sorted(path.parent.glob("vectors-*")):
         theirs = SHARD_NAME.fullmatch(file.name)
         if ours and theirs and ours[2] != theirs[2]:
-            raise OutputError(f"is no shard of {int(ours[2])}", where=file, remedy="move it, or give another --output")
+            raise OutputError(
+                f"is not a shard of {int(ours[2])}", where=file, remedy="move it, or give another --output"
+            )
 
 
 @contextmanager

@@ -57,7 +57,7 @@ def query_encoder(
         name = manifest.encoder
         model = Path(split_name(name)[1])
         if model.is_file() or ".." in model.parts:  # a build writes absolute paths, and only of models
-            raise IndexFormatError(f"its encoder {name!r} is no model, so name the --encoder", where=reader.folder)
+            raise IndexFormatError(f"its encoder {name!r} is not a model, so name the --encoder", where=reader.folder)
     if name is None:
         reason = f"{reader.folder}: has no compneg.json (stock Anserini built it)" if reader else "there is no index"
         raise IndexFormatError(f"{reason}, so name the --encoder")
@@ -111,7 +111,7 @@ def _cached(name: str, reader: ImpactReader | None) -> CachedQueryEncoder:
         sides = {term.startswith(PREFIX) for term in encoder.terms}
         if len(sides) == 1:
             missing = "of bm25" if True in sides else f"of the model, which begin with {PREFIX!r}"
-            raise EncodingError(f"has no terms {missing}, and {reader.folder} needs those of both", where=name)
+            raise EncodingError(f"has no terms {missing}, and {reader.folder} needs terms of both", where=name)
     return encoder
 
 
@@ -154,7 +154,7 @@ def _check_spaces(name: str, reader: ImpactReader, model: QueryEncoder) -> None:
     spaces = {"bm25": _ENGLISH, f"the model, which begin with {PREFIX!r}": [PREFIX + term for term in vector]}
     for space, terms in spaces.items():
         if not any(reader.document_frequencies(terms)):
-            said = f"none of {len(terms)} common terms of {space}, so it is no index of {name}"
+            said = f"none of {len(terms)} common terms of {space}, so it is not an index of {name}"
             raise IndexFormatError(f"has {said}", where=reader.folder, remedy=f"build one with index --encoder {name}")
 
 

@@ -105,7 +105,7 @@ def partners(qrels: _Qrels) -> dict[str, str]:
         if (len(same), len(opposite)) != (1, 1):
             counts = f"{len(same) - 1} queries that agree and {len(opposite)} that disagree"
             raise InputError(
-                "paired_accuracy needs pairs of queries that judge two documents of their own in opposite ways; query "
+                "paired_accuracy needs pairs of queries that judge the same two documents in opposite ways; query "
                 f"{qid!r} shares {relevant!r} and {excluded!r} with {counts}"
             )
         partner_of[qid] = opposite[0]

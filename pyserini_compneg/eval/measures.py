@@ -220,7 +220,7 @@ def _measure(name: str, definition: Any) -> Measure:
         what = f"measure {shown(name)} lacks a parameter that it needs, or has one that it does not take"
         raise InputError(what, remedy=f"expected one like {_EXAMPLES}") from None
     if definition.NAME in {NumQ.NAME, NumRel.NAME, NumRet.NAME} or not supported:
-        what = f"measure {shown(name)} is no mean that trec_eval computes"
+        what = f"measure {shown(name)} is not a mean that trec_eval computes"
         raise InputError(what, remedy=f"expected one like {_EXAMPLES}")
     return Measure(name, definition)
 

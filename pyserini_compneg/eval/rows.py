@@ -20,7 +20,7 @@ class Figure:
         value: The mean over the queries.
         interval: The 95 % confidence interval of the mean; None if runs are not compared, or if there are fewer than
             two independent observations.
-        against: ``{label of another run: the paired comparison with it}``; empty where there is no interval.
+        against: ``{label of another run: the paired comparison with it}``; empty if there is no interval.
     """
 
     value: float

@@ -1,4 +1,4 @@
-"""Error messages of the query language: what is wrong with a text, and where."""
+"""Error messages of the query language: the fault of a text and its position."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def check_words(words: Iterable[Token]) -> None:
     """Refuses words beside a group that are probably meant as operators."""
     for word in words:
         if meant := _MEANT.get(word.lower()):
-            raise Fault(f'"{word}" is no operator; write {meant}', position_of(word))
+            raise Fault(f'"{word}" is not an operator; write {meant}', position_of(word))
 
 
 def _phrase_missing(token: Token, before: Sequence[Token]) -> str:

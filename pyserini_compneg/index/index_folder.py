@@ -93,9 +93,9 @@ def check_target(target: Path, may_overwrite: bool) -> None:
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not is_index(target) and not _has_manifest(target):
-        raise OutputError("exists and is no index", where=target, remedy="give another folder")
+        raise OutputError("exists and is not an index", where=target, remedy="give another folder")
     if foreign := _foreign(target):
-        said = f"holds {min(foreign)!r}, which is no part of an index"
+        said = f"holds {min(foreign)!r}, which is not part of an index"
         raise OutputError(said, where=target, remedy="move it, or give another folder")
     if not may_overwrite and unfinished_plan(target) is not None:
         said = "exists already, and there is an unfinished build to replace it"

@@ -66,7 +66,9 @@ class ImpactIndexer:
         **changes: Any,
     ) -> None:
         if not encoder.strip():
-            raise EncodingError(f"the encoder must have a name, bm25 or that of the vectors' model, got {encoder!r}")
+            raise EncodingError(
+                f"the encoder must have a name, bm25 or the name of the vectors' model, got {encoder!r}"
+            )
         options = replace(options or IndexSettings(), **changes)
         scale, threads = options.impact_scale or 1.0, min(options.threads or _PROCESSORS, 4 * _PROCESSORS)
         self._options = replace(options, impact_scale=scale, threads=threads)

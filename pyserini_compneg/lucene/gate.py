@@ -138,7 +138,7 @@ def java_errors(error: type[CompNegError], what: str, where: object = "") -> Ite
     _refuse_fork()
     try:
         yield
-    except Exception as cause:  # jnius has no class of its own to catch before Java runs
+    except Exception as cause:  # before Java runs, jnius has no exception class to catch
         if not is_java(cause):
             raise
         _refuse_full_heap(cause)
@@ -236,7 +236,7 @@ def _join_running_machine(autoclass: Any) -> None:
         autoclass("io.compneg.SignedSearcher")
         return
     except Exception as error:
-        if not is_java(error):  # an exception of Java says that it has no such class
+        if not is_java(error):  # a Java exception means that this class is missing
             raise
     try:
         autoclass("io.anserini.search.SimpleImpactSearcher")

@@ -13,8 +13,7 @@ from pyserini_compneg.expression import Atom, Expression, format_expression
 
 READINGS = ("expression", "plain", "model", "llm")
 """The ways to read a text: parse its operators; take it as one atom; decompose it with the package's small model or
-with a language model.
-"""
+with a language model."""
 
 Span = tuple[int, int]
 """The positions of the first character of some words and of the character after the last."""

@@ -161,7 +161,7 @@ class LlmReader:
         except openai.OpenAIError as error:
             raise QueryError(" ".join(str(error.__cause__ or error).split()).rstrip(".")) from None
         except (AttributeError, LookupError, TypeError, ValueError):  # the answer is not such JSON
-            raise QueryError("the answer is no chat completion") from None
+            raise QueryError("the answer is not a chat completion") from None
         self._failures = 0
         return answer or ""
 

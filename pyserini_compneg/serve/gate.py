@@ -104,7 +104,7 @@ class Gate:
         if length.isdigit() and int(length[:20]) > self._backend.limits.body_bytes:
             return self._too_large()
         if not _is_utf8(scope.get("raw_path", b""), scope["query_string"]):
-            return HTTPException(400, "The address is no UTF-8 text; percent-encode it as such")
+            return HTTPException(400, "The address is not UTF-8 text; percent-encode it as such")
         if scope["path"].endswith("\n"):  # the router would ignore it
             return HTTPException(404, "The path ends with a line feed, and no route or document does")
         if not scope["path"].startswith(self._guarded):

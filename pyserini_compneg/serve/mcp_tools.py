@@ -236,9 +236,9 @@ def _not_understood(error: Exception) -> JSONRPCError:
         given = error.errors()[0]["input"] if isinstance(error, ValidationError) else ""
         content = json.loads(given) if isinstance(given, (str, bytes)) else given
         if _HALF.search(json.dumps(content, ensure_ascii=False)):
-            said = "the message holds half of a surrogate pair, which is no text"
+            said = "the message holds half of a surrogate pair, which is not text"
         else:
-            code, said = INVALID_REQUEST, "the message is no request of JSON-RPC 2.0"
+            code, said = INVALID_REQUEST, "the message is not a request of JSON-RPC 2.0"
         found = content.get("id") if isinstance(content, dict) else None
     known = found if isinstance(found, (int, str)) and not isinstance(found, bool) else None
     known = None if isinstance(known, str) and _HALF.search(known) else known

@@ -42,8 +42,8 @@ Tags = Annotated[
     Field(
         max_length=MOST_CHARACTERS,
         pattern=f"^{_TAG}(,{_TAG})*$",
-        description="the tag of each word and sign of plain words, in place of those of the model: W wanted, S shared "
-        "by all that is wanted, X excluded, OR and AND words that join, O none",
+        description="the tag of each word and sign of plain words, in place of the model's: W wanted, S shared "
+        "by all wanted parts, X excluded, OR and AND words that join, O none",
     ),
 ]
 

@@ -59,7 +59,7 @@ def _read(body: bytes) -> SearchBody:
     try:
         return SearchBody.model_validate(parse_json_object(body.decode(), "body", ArgumentError), strict=True)
     except UnicodeDecodeError as error:
-        raise ArgumentError(f"no UTF-8 text, at byte {error.start}", where="body") from None
+        raise ArgumentError(f"not UTF-8 text, at byte {error.start}", where="body") from None
     except ValidationError as error:
         raise ArgumentError(first_fault(error.errors(include_url=False)), where="body") from None
 

@@ -56,7 +56,7 @@ def decoded_line(line: bytes, source: str, error: type[CompNegError] = InputErro
     except UnicodeDecodeError as cause:
         raise error(f"not UTF-8 text: {cause.reason} at byte {cause.start + 1}", where=source) from None
     if "\0" in text:
-        raise error("a NUL character, so this is no text file", where=source)
+        raise error("a NUL character, so this is not a text file", where=source)
     if text.startswith("\ufeff"):
         raise error("a byte order mark where no file begins", where=source, remedy="remove it")
     return text

@@ -35,8 +35,7 @@ DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 lock_seconds: ContextVar[float] = ContextVar("lock_seconds", default=0.0)
 """How long a process waits for another writer of the same result. On a cluster, the other writer may be the first
-process of the same part, which was considered lost and is about to end.
-"""
+process of the same part, which was considered lost and is about to end."""
 
 _REMEDY = "choose another place with --output"
 _TEMPORARY = re.compile(r"[0-9a-f]{8}\.tmp")
@@ -195,7 +194,7 @@ def parent_folders(target: Path) -> Iterator[None]:
     missing = [folder for folder in target.parents if not folder.exists()]
     try:
         if not (above := next(folder for folder in target.parents if folder.exists())).is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, f"{above} is no folder")
+            raise NotADirectoryError(errno.ENOTDIR, f"{above} is not a folder")
         target.parent.mkdir(parents=True, exist_ok=True)
         yield
     except BaseException:

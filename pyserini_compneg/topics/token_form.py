@@ -76,7 +76,7 @@ def whole_weights(node: ScoringNode) -> dict[str, int]:
 def _check_tokens(qid: str, weights: SparseVector) -> None:
     for term in weights:
         if any(character.isspace() for character in term) or len(term) > _LONGEST_TOKEN:
-            raise _refusal(qid, f"a term that is no token, {term[:40]!r}", f"use {_OURS}")
+            raise _refusal(qid, f"a term that is not a token, {term[:40]!r}", f"use {_OURS}")
     if (tokens := int(sum(weights.values()))) > MOST_TOKENS:
         raise _refusal(qid, f"{tokens} tokens (the limit is {MOST_TOKENS})", f"lower --weight-scale, or use {_OURS}")
 

@@ -143,7 +143,7 @@ def _from_record(record: Mapping[str, Any], line: int, read: str | None) -> Topi
     metadata = _metadata(record)
     details: dict[str, Any] = {"group": metadata.pop("template", None), "metadata": metadata}
     if "filters" in record:
-        raise InputError("`filters` is no field", remedy="the documents that may be found are its `filter`")
+        raise InputError("`filters` is not a field", remedy="the key for filters is `filter`")
     if "filter" in record:
         try:
             details["filter"] = Filter(record["filter"])

@@ -36,12 +36,12 @@ _NOTES = {
     "case": "'and', 'or', 'not' are words: write AND, OR, NOT for operators, or put the phrase in quotes",
     "capitals": "AND, OR, NOT are words, because plain text is not parsed; --read expression makes them operators",
     "other": "ANDNOT, BUT, EXCEPT, WITHOUT, XOR, NEAR are words: write NOT, AND, or (a OR b) NOT (a AND b)",
-    "minus": "a '-' before a word is no operator; NOT is one, in expressions",
-    "signs": "'+', '&', '|', '!' are no operators: write AND, OR, NOT, AND! or NOT! and a blank, or quote the phrase",
+    "minus": "a '-' before a word is not an operator; NOT is an operator in expressions",
+    "signs": "'+', '&', '|', '!' are not operators: write AND, OR, NOT, AND! or NOT! and a blank, or quote the phrase",
     "field": "FIELD:VALUE, WORD[FIELD], ranges are text: NOT! FIELD=VALUE or --filter, for filter fields",
-    "patterns": "'*', '~', '^' are no operators, and no word of a document has them: leave them out",
+    "patterns": "'*', '~', '^' are not operators, and no word of a document has them: leave them out",
     "condition": "only FIELD=VALUE without blanks, right after NOT!, is a condition: NOT! for each, or --filter",
-    "curly": 'curly quotes are no quotes: write straight ones, ", around a phrase that holds operators',
+    "curly": 'curly quotes are not quotes: write straight ones, ", around a phrase that holds operators',
 }
 
 

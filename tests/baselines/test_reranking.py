@@ -159,7 +159,7 @@ def test_documents_without_a_text(tmp_path, caplog):
             f"2 of 3 documents, such as 'd2': {said}"
         ]
         message = refusal(searcher.search, "a", filter={"id": ["d2"]}, method=Reranked(model), error=IndexFormatError)
-        said = "reranking reads the documents' texts, and what is stored has none (contents, or title and text)"
+        said = "reranking reads the documents' texts, and the stored sources have none (contents, or title and text)"
         assert message == f"{tmp_path / 'index'}: {said}, such as 'd2'"
         message = refusal(searcher.search, "b", method=Reranked(model), error=InputError)
         assert message == f"{tmp_path / 'index'}: d4: `contents` must be a text, got a whole number"

@@ -337,7 +337,7 @@ search --index films --query spy --filter year=1  # query spy: films: cannot be 
 search --index dated --topics twice.jsonl --filter year=1975  # twice.jsonl:1: two filters name the field 'year'; give…
 search --index dated --topics wrong.jsonl  # wrong.jsonl:1: a filter must name fields, such as…, got ['d1']
 search --index dated --topics 'no value.jsonl'  # no value.jsonl:1: a value of the filter field…got None
-search --index dated --topics filters.jsonl  # filters.jsonl:1: `filters` is no field; the documents that…its `filter`
+search --index dated --topics filters.jsonl  # filters.jsonl:1: `filters` is not a field; the key …`filter`
 ! search --index dated --query spy --filter ids.txt --output-format trec --output ids.txt  # ids.txt: would overwrite…
 search --index films --query a --method filtering --difference nrf  # --difference has no use with --method filtering
 search --index films --query a --method score-fusion --cpt-terms 3  # --cpt-terms has no use with --method score-fusion
@@ -401,7 +401,7 @@ encode --collection documents.jsonl --output new --encoder missing
 encode --collection documents.jsonl --output new --encoder nothing
 encode --collection documents.jsonl --output new --encoder broken
 encode --collection documents.jsonl --output new --encoder ../../x
-encode --collection documents.jsonl --output new --encoder bm25  # bm25 is no model;…or bm25+MODEL
+encode --collection documents.jsonl --output new --encoder bm25  # bm25 is not a model;…or bm25+MODEL
 encode --collection documents.jsonl --output new --encoder broken --shard-num 0  # argument --shard-num:…from 1, got 0
 encode --collection documents.jsonl --output new --encoder broken --batch-size 0  # argument --batch-size:…from 1, got 0
 encode --collection documents.jsonl --output new --encoder broken --precision int4
@@ -415,7 +415,7 @@ export --encoder nothing  # nothing: no model: neither config.json nor modules.j
 export --encoder broken --precision fp8
 export --encoder broken
 export --encoder 'a\x1b[31m/b'
-export --encoder bm25  # bm25 is no model; index and search take --encoder bm25, other commands a model, or bm25+MODEL
+export --encoder bm25  # bm25 is not a model; index…or bm25+MODEL
 eval  # the following arguments are required: --qrels, --run
 eval --qrels qrels.txt
 eval --run run.txt
@@ -446,7 +446,7 @@ eval --qrels qrels.txt --run run.txt --groups judged.jsonl  # --groups needs --b
 ! eval --qrels qrels.txt --run run.txt --output run.txt  # run.txt: would overwrite run.txt;
 ! eval --qrels qrels.txt --run run.txt --by template --groups judged.jsonl --output judged.jsonl  # judged.jsonl: would
 eval --qrels qrels.txt --run run.txt --per-query run.txt  # unrecognized arguments: run.txt
-eval --qrels qrels.txt --run run.txt --by template --output-format csv  # --by has a row for each class
+eval --qrels qrels.txt --run run.txt --by template --output-format csv  # --by makes a row for each class
 explain
 explain --index films  # one of the arguments --topics --query is required
 explain --index films --query spy --docid missing  # films has no document 'missing'

@@ -171,7 +171,7 @@ def test_rows_of_trained_models(tmp_path, caplog, protocol, recipe, row, model):
     assert results["settings"][f"model {model!r}"] == str(place)
     built = [index.name.rpartition("-")[0] for index in (tmp_path / "out").glob("indexes/*-*")]
     assert built == ([] if model == "dense" else [recipe])  # and none of bm25, with which no row is run
-    said = "is no model that was trained here (no training_log.json); rows show what is there"
+    said = "is not a model that was trained here (no training_log.json); rows show what is there"
     assert f"{place}: {said}" in [record.getMessage() for record in caplog.records]
 
 

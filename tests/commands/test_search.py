@@ -142,7 +142,7 @@ def test_plain_text_is_never_parsed(search, tmp_path):
 
 def test_an_argument_that_is_no_text(search, topics):
     ran = search("--topics", topics, "--tag", "x\udcff", code=2)
-    assert (ran.out, ran.err) == ("", "error: the argument 'x?' is no UTF-8 text\n")
+    assert (ran.out, ran.err) == ("", "error: the argument 'x?' is not UTF-8 text\n")
 
 
 def test_an_unwritable_output_is_known_before_the_search(search, topics, tmp_path, monkeypatch):

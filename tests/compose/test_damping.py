@@ -101,7 +101,7 @@ def test_damped_scores_by_hand(text, document, score):
 def test_without_an_index():
     message = refusal(compose_query, "birds NOT parrots", ENCODER, Operators(difference="damped"), error=QueryError)
     remedy = "name one (--index), or choose another --difference, such as disentangled"
-    assert message == f"damped needs an index, for the best score of what is excluded; {remedy}"
+    assert message == f"damped needs an index, for the best score of the excluded part; {remedy}"
 
 
 SPECIFIC = (BEST, 900.0, 800.0, 799.5, *(799.0,) * 6)

@@ -72,7 +72,7 @@ def test_lowered_by_hand(node, settings, lower):
 def test_other_products_are_no_sums_over_pairs(power, root):
     node = Sum((Product(AB.operands, power, root), Linear({"x": -1.0})))
     remedy = "use the factored form (--cpt factored), or --intersection cpt"
-    said = f"a product of power {power or 0.5:g} and root {root} is no sum over pairs; {remedy}"
+    said = f"a product of power {power or 0.5:g} and root {root} is not a sum over pairs; {remedy}"
     assert refusal(lowered, node, "materialised", error=QueryError) == said
 
 

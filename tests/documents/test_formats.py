@@ -135,7 +135,7 @@ FAULTS = [
     ("a.json", "[" * 100_000, ":1: too many brackets within brackets"),
     ("a.json", '[{"id": "d1", "text": "x"}, 7]', ": document:2: expected a JSON object, got a whole number"),
     ("a.json", "[]", ": nothing to index: no documents"),
-    ("a.csv", "id,te\0xt\n1,a\n", ":1: the header: a NUL character, so this is no text file"),
+    ("a.csv", "id,te\0xt\n1,a\n", ":1: the header: a NUL character, so this is not a text file"),
     ("a.csv", "id,te\udcffxt\n1,a\n", ":1: the header: not UTF-8 text"),
     ("v.csv", 'id,vector\nd1,"{""\\ud800"": 1}"\n', ":2: `vector` must be a JSON object, got a text"),
     ("a.json", '[{"id": 1, "n": ' + "9" * 5000 + "}]", ":1: not valid JSON: a number of thousands of digits"),
@@ -160,7 +160,7 @@ def test_bad_rows_are_skipped_and_listed(tmp_path):
     assert (tmp_path / "index" / SKIPPED_LOG).read_text().splitlines() == [
         f"{path}:3: 1 fields, and the header has 2; enclose texts with separators in quotes",
         f"{path}:7: {broken}",
-        f"{path}:8: a NUL character, so this is no text file",
+        f"{path}:8: a NUL character, so this is not a text file",
         f"{path}:9: not UTF-8 text",
     ]
 

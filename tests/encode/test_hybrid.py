@@ -127,7 +127,10 @@ def test_vectors_in_shards_make_the_same_index(tmp_path, collection, stand_in):
     [
         ("bm25+", "'bm25+' names no model; write bm25+FOLDER, or bm25+ and a name of the hub"),
         ("bm25+ ", "'bm25+ ' names no model; write bm25+FOLDER, or bm25+ and a name of the hub"),
-        ("bm25+bm25", "bm25 is no model; index and search take --encoder bm25, other commands a model, or bm25+MODEL"),
+        (
+            "bm25+bm25",
+            "bm25 is not a model; index and search take --encoder bm25, other commands a model, or bm25+MODEL",
+        ),
     ],
 )
 def test_names_without_a_model(tmp_path, collection, encoder, said):
@@ -180,7 +183,7 @@ def test_encoded_queries_have_both_sides(tmp_path, collection, stand_in, terms, 
         with SignedImpactSearcher(tmp_path / "index", atoms) as searcher:
             assert [hit.docid for hit in searcher.search("@spy OR spy")] == ["d0", "d1"]
         return
-    said = f"{atoms}: has no terms {missing}, and {tmp_path / 'index'} needs those of both"
+    said = f"{atoms}: has no terms {missing}, and {tmp_path / 'index'} needs terms of both"
     assert refusal(SignedImpactSearcher, tmp_path / "index", atoms, error=EncodingError) == said
     named = write_jsonl(tmp_path / "b.jsonl", {"text": "x", "vector": {terms[0]: 1}, "encoder": "bm25+owner/m"})
     SignedImpactSearcher(tmp_path / "index", named).close()  # its atoms may happen to have terms of one side

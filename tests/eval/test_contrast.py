@@ -108,7 +108,7 @@ def test_queries_without_a_partner_of_their_own(others, agree, disagree):
     assert refusal(
         partners, {"1": {"a": 1, "b": 0}, **{f"other {i}": other for i, other in enumerate(others)}}, error=InputError
     ) == (
-        "paired_accuracy needs pairs of queries that judge two documents of their own in opposite ways; query '1' "
+        "paired_accuracy needs pairs of queries that judge the same two documents in opposite ways; query '1' "
         f"shares 'a' and 'b' with {agree} queries that agree and {disagree} that disagree"
     )
 

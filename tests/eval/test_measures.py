@@ -52,7 +52,7 @@ def test_several_cutoffs_and_repeated_names():
 
 UNKNOWN = """unknown measure {!r}; expected for example one of ndcg_cut.10, recall.100, map, recip_rank, P.10, \
 nDCG@10, R@100, AP, RR, paired_accuracy, right_rank, delta_recall@1, delta_mrr@10"""
-NO_MEAN = "measure {!r} is no mean that trec_eval computes; expected one like "
+NO_MEAN = "measure {!r} is not a mean that trec_eval computes; expected one like "
 CUTOFF = "the cutoff of measure {!r} must be a whole number from 1 to 1000000"
 REFUSED = {
     "": ["official", "paired_accuracy@1"],  # ir_measures knows them otherwise

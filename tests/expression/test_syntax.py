@@ -220,9 +220,9 @@ def test_parse_reads_what_format_writes(expression):
             'an operator is missing before "("; a condition has one value; write NOT! g=VALUE for each',
             9,
         ),
-        ("a -(b OR c)", '"-" is no operator; write NOT', 2),
-        ("a And (b OR c)", '"And" is no operator; write AND', 2),
-        ("(a AND b) || (c OR d)", '"||" is no operator; write OR', 10),
+        ("a -(b OR c)", '"-" is not an operator; write NOT', 2),
+        ("a And (b OR c)", '"And" is not an operator; write AND', 2),
+        ("(a AND b) || (c OR d)", '"||" is not an operator; write OR', 10),
         (
             " ".join([f"({'∪'.join('abcdefgh')})"] * 3 + ["(a∪b)"]),
             "groups beside each other make more than 1,000 phrases; write AND between them",

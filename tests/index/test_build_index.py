@@ -114,7 +114,7 @@ def test_folders_made_for_a_build_that_fails_are_removed(tmp_path):
 
 def test_k1_and_b_stand_together(tmp_path):
     for name in ("k1", "b"):
-        said = f'{name} is no argument of its own; give both as bm25={{"k1": 0.9, "b": 0.4}}'
+        said = f'{name} is not a separate argument; give both as bm25={{"k1": 0.9, "b": 0.4}}'
         assert refusal(build_index, tmp_path, tmp_path / "index", error=ArgumentError, **{name: 0.5}) == said
 
 
@@ -159,7 +159,7 @@ def test_a_link_to_an_index_is_followed(tmp_path, collection, index):
 def test_a_file_in_the_place_of_the_index(tmp_path, collection):
     other = write(collection.with_name("other.jsonl"), ("x", "birds"))
     message = refusal(build_index, other, collection, error=OutputError)
-    assert message == f"{collection}: exists and is no index; give another folder"
+    assert message == f"{collection}: exists and is not an index; give another folder"
     for index in (collection / "index", collection / "deep" / "index"):
         message = refusal(build_index, other, index, error=OutputError)
         assert message == f"{index}: cannot be written: {collection} is no folder; give another folder"
@@ -170,7 +170,7 @@ def test_nothing_but_an_index_is_overwritten(tmp_path, collection, name):
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / name).write_text("dear")
     message = refusal(build_index, collection, tmp_path / "letters", existing="overwrite", error=OutputError)
-    assert message == f"{tmp_path / 'letters'}: exists and is no index; give another folder"
+    assert message == f"{tmp_path / 'letters'}: exists and is not an index; give another folder"
     assert (tmp_path / "letters" / name).read_text() == "dear"
 
 
@@ -179,7 +179,7 @@ def test_nothing_that_was_put_into_an_index_is_lost(collection, index, name):
     (index / name).mkdir() if name == "letters" else (index / name).write_text("dear")
     with pytest.raises(OutputError) as caught:
         build_index(collection, index, existing="overwrite")
-    said = f"{index}: holds {name!r}, which is no part of an index; move it, or give another folder"
+    said = f"{index}: holds {name!r}, which is not part of an index; move it, or give another folder"
     assert str(caught.value) == said
     assert (index / name).exists()
 

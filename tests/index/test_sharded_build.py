@@ -111,7 +111,7 @@ def test_only_an_index_is_replaced(tmp_path, collection):
     (index / "shard-00001-of-00002" / "notes").touch()
     with pytest.raises(OutputError) as refused:
         build_index(collection, index, existing="overwrite")
-    said = "holds 'shard-00001-of-00002/notes', which is no part of an index; move it, or give another folder"
+    said = "holds 'shard-00001-of-00002/notes', which is not part of an index; move it, or give another folder"
     assert str(refused.value) == f"{index}: {said}"
     (index / "shard-00001-of-00002" / "notes").unlink()
     build_index(collection, index, existing="overwrite")
@@ -249,7 +249,7 @@ def test_a_filter_field_that_no_document_has_is_found_before_a_shard_is_built(tm
         (
             encode,
             ["--output", "v", "--encoder", "mini", "--shards", "2", "--shard-num", "2"],
-            "--shards encodes all shards, --shard-id and --shard-num one; give either",
+            "--shards encodes all shards, but --shard-id and --shard-num encode one; give either",
         ),
     ],
 )

@@ -81,8 +81,8 @@ def test_json_among_words_is_found(reader):
         (content(None), "answer: not valid JSON: Expecting value at column 1"),
         ((401, "who are you?"), "HTTP status 401"),
         ((500, "oops"), "HTTP status 500"),
-        ((200, '{"choices": []}'), "the answer is no chat completion"),
-        ((200, "<html>"), "the answer is no chat completion"),
+        ((200, '{"choices": []}'), "the answer is not a chat completion"),
+        ((200, "<html>"), "the answer is not a chat completion"),
     ],
 )
 def test_without_a_good_answer_the_model_in_the_package_reads(reader, reply, message, caplog, tmp_path):

@@ -24,8 +24,8 @@ def test_weights_are_repetitions():
             f"1025 terms (Lucene's limit is 1024); use {OURS}",
         ),
         (Linear({"a": 2.5}), f"a fractional weight, 2.5 of 'a'; use {OURS}"),
-        (Linear({"a\xa0b": 2.0}), f"a term that is no token, 'a\\xa0b'; use {OURS}"),
-        (Linear({"a" * 256: 2.0}), f"a term that is no token, {'a' * 40!r}; use {OURS}"),
+        (Linear({"a\xa0b": 2.0}), f"a term that is not a token, 'a\\xa0b'; use {OURS}"),
+        (Linear({"a" * 256: 2.0}), f"a term that is not a token, {'a' * 40!r}; use {OURS}"),
         (
             Linear({"a": MOST_TOKENS, "b": 1}),
             f"1000001 tokens (the limit is 1000000); lower --weight-scale, or use {OURS}",

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 MOST_TOKENS = {"cpu": 1024, "cuda": 16384}
 """The largest number of tokens in a batch, including padding. It bounds the memory. The limit for a processor is small,
-so that the data of a batch stay in the processor's cache.
-"""
+so that the data of a batch stay in the processor's cache."""
 
 DECIMALS = 5
 """The decimals of a weight. They are finer than any impact scale, and keep files of vectors small."""
@@ -74,7 +73,7 @@ def _vectors(entries: Entries, count: int, terms: Sequence[str]) -> Iterator[dic
     rows, columns, values = entries
     weights = np.round(values.astype(np.float64), DECIMALS)
     if not np.isfinite(weights).all():
-        raise EncodingError("the model gives weights that are no finite numbers; its own weights are damaged")
+        raise EncodingError("the model gives weights that are not finite numbers; the weights in its files are damaged")
     kept = np.flatnonzero(weights)
     entries_left = list(zip((terms[column] for column in columns[kept].tolist()), weights[kept].tolist(), strict=True))
     bounds = np.searchsorted(rows[kept], np.arange(count + 1)).tolist()

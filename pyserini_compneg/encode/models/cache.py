@@ -15,8 +15,7 @@ from pyserini_compneg.support.staging import atomic_writer
 
 _FORMAT = 4
 """The version of exports and of vectors. It is increased when a change in ``encode`` changes the vectors of unchanged
-files, so that older results in the cache are not used.
-"""
+files, so that older results in the cache are not used."""
 
 
 def cache_home() -> Path:

@@ -280,6 +280,6 @@ def _check_masked_lm(side: NeuralSide) -> None:
             remedy="name a SPLADE-like model",
         )
     if "auto_map" in config:
-        raise EncodingError("needs code of its own (config.json has `auto_map`), which is never run here")
+        raise EncodingError("needs custom code (config.json has `auto_map`), which is never run here")
     if not side.weights:
         raise EncodingError(f"{side.folder} has no weights (model.safetensors or pytorch_model.bin)")

@@ -52,8 +52,7 @@ _NAMES_OF_CODE = {
     "_attn_implementation": re.compile("(?!)"),
 }
 """Settings whose values a library imports and calls if they contain a dot, or downloads if they contain a slash, and
-the allowed values.
-"""
+the allowed values."""
 
 _SWITCHES_OF_CODE: Mapping[str, tuple[Any, ...]] = {
     "auto_map": (),
@@ -126,7 +125,7 @@ def refuse_foreign_code(folder: Path, name: str) -> None:
         except EncodingError:  # what needs the file reports it
             continue
         if said := next(_code(values), None) or _own_class(values):
-            raise EncodingError(f"needs code of its own ({file.name} has {said}), which is never run here", where=name)
+            raise EncodingError(f"needs custom code ({file.name} has {said}), which is never run here", where=name)
 
 
 def _configurations(folder: Path) -> Iterator[Path]:
@@ -154,7 +153,7 @@ def _code(values: Any) -> Iterator[str]:
 
 
 def _own_class(values: Any) -> str | None:
-    """The first module of a list or a router that is no class of sentence-transformers."""
+    """The first module of a list or a router that is not a class of sentence-transformers."""
     types = values.get("types") if isinstance(values, dict) else values
     modules = types.values() if isinstance(types, dict) else types if isinstance(types, list) else ()
     kinds = (module.get("type") if isinstance(module, dict) else module for module in modules)
@@ -162,7 +161,7 @@ def _own_class(values: Any) -> str | None:
 
 
 def optional_json(file: Path, name: str = "") -> Mapping[str, Any]:
-    """The object of a file, or an empty one where there is no file."""
+    """The object of a file, or an empty object if there is no file."""
     return required_json(file, dict, name) if file.is_file() else {}
 
 

@@ -42,7 +42,7 @@ def model_folder(name: str) -> Path:
     path = Path(os.path.expanduser(name))
     folder = path if name and path.is_dir() else None
     unknown = EncodingError(
-        "bm25 is no model; index and search take --encoder bm25, other commands a model, or bm25+MODEL"
+        "bm25 is not a model; index and search take --encoder bm25, other commands a model, or bm25+MODEL"
         if name == "bm25"
         else f"no model {name!r}; expected mini, a folder, or owner/name on the Hugging Face hub (index and "
         "search also take bm25 and bm25+MODEL, search also a JSON Lines file of encoded texts)"

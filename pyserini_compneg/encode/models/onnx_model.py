@@ -37,7 +37,7 @@ class OnnxModel:
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         if {*INPUTS} != {entry.name for entry in inputs} or {*OUTPUTS} > {entry.name for entry in outputs}:
             raise EncodingError(
-                "its inputs and outputs are those of another kind of model", where=path, remedy="export it again"
+                "its inputs and outputs belong to another kind of model", where=path, remedy="export it again"
             )
 
     def __call__(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Entries:

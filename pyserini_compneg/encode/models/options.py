@@ -20,8 +20,7 @@ _LENGTH = Number("a whole number from 3", whole_number, lambda value: value >= 3
 
 ABLATIONS = ("none", "no-expansion", "no-weighting", "doc-only")
 """The ablations of query vectors, Krasakis et al., Table 3: keep everything; remove terms that are not tokens of the
-query; set all weights to 1; or both, so that queries need no network.
-"""
+query; set all weights to 1; or both, so that queries need no network."""
 
 
 def checked_ablation(ablation: str | None) -> str:

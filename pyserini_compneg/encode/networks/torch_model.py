@@ -35,7 +35,7 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy has no types
         model = _masked_lm(side)
         decoder = model.get_output_embeddings()
         if not isinstance(decoder, nn.Linear):
-            raise EncodingError(f"its decoder is no linear layer, but {type(decoder).__name__}", where=side.folder)
+            raise EncodingError(f"its decoder is not a linear layer, but {type(decoder).__name__}", where=side.folder)
         self.width = decoder.out_features
         bias = decoder.bias if decoder.bias is not None else torch.zeros(self.width)
         for number, (weight, offset) in enumerate(

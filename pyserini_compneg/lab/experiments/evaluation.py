@@ -93,7 +93,7 @@ def sweep_curve(section: Section, measure: str) -> Curve:
 def _sides(topic: Topic) -> tuple[str, str]:
     """The texts of the wanted part and of the excluded part of a difference."""
     if not isinstance(topic.expression, Difference):
-        raise InputError(f"query {topic.qid!r} is no difference, so it has no interference")
+        raise InputError(f"query {topic.qid!r} is not a difference, so it has no interference")
     return verbalise(topic.expression.left), verbalise(topic.expression.right)
 
 

@@ -211,7 +211,7 @@ def _sections(protocol: ProtocolPlan, workplace: Workplace) -> list[Section]:
     sections = []
     for plan in protocol.sections:
         if unknown := [template for template in plan.templates if template not in known]:
-            reason = f"no query has the template {unknown[0]!r}, which is none of QUEST's"
+            reason = f"no query has the template {unknown[0]!r}, which is not one of QUEST's"
             raise InputError(f"protocol {protocol.name}, section {plan.title!r}: {folder}: {split}: {reason}")
         topics = plan.of(workplace.topics)
         if protocol.interference and protocol.interference.section == plan.title and topics:

@@ -17,8 +17,7 @@ from pyserini_compneg.topics import Topic
 
 RUN_FORMAT = 3
 """An input of every kept run. Increase it with every code change that alters rankings for the same settings and index,
-so that older runs are not reused.
-"""
+so that older runs are not reused."""
 
 KEY_DIGITS = 12
 

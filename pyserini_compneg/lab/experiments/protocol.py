@@ -183,7 +183,9 @@ class ProtocolPlan(Settings):
     def _checked(self) -> ProtocolPlan:
         _check_distinct("section", [slug(section.title) for section in self.sections])
         if unknown := self.papers.keys() - {*self.datasets}:
-            raise ValueError(f"papers: {min(unknown)!r} is none of the datasets: {', '.join(map(repr, self.datasets))}")
+            raise ValueError(
+                f"papers: {min(unknown)!r} is not one of the datasets: {', '.join(map(repr, self.datasets))}"
+            )
         if self.queries == "words" and (judged := [name for name in self.measures if name not in TERM_MEASURES]):
             listed = ", ".join(TERM_MEASURES)
             raise ValueError(f"queries of words are not judged, so there is no {judged[0]}; choose of {listed}")

@@ -119,7 +119,7 @@ def check_wordnet(folder: Path) -> None:
 
 def _wordnet_index(path: Path, words: Collection[str]) -> Iterator[tuple[str, list[int]]]:
     """The words found in an index file, with the places of their synsets in the data file."""
-    with in_one_line(InputError, "is no file of WordNet", where=path):
+    with in_one_line(InputError, "is not a file of WordNet", where=path):
         for line in path.read_text(encoding="utf-8").splitlines():
             lemma = line.partition(" ")[0]
             if lemma in words:
@@ -129,7 +129,7 @@ def _wordnet_index(path: Path, words: Collection[str]) -> Iterator[tuple[str, li
 
 def _synset_words(path: Path, offsets: Collection[int]) -> Iterator[str]:
     """The words of synsets: a hexadecimal count is the fourth field, followed by each word and a number."""
-    with in_one_line(InputError, "is no file of WordNet", where=path), path.open("rb") as data:
+    with in_one_line(InputError, "is not a file of WordNet", where=path), path.open("rb") as data:
         for offset in offsets:
             data.seek(offset)
             fields = data.readline().decode().split()

@@ -41,7 +41,7 @@ def example_tables(config: TrainConfig, sources: Sequence[Sequence[TrainingExamp
     for (source, kind, count), examples in sorted(groups.items()):
         if not count and len({one.positive for one in examples}) < 2:
             raise InputError(
-                "its examples without negatives have only one document, and there is no other to tell it from",
+                "its examples without negatives have only one document, and no other document to compare it with",
                 where=config.data[source].dataset,
                 remedy="add examples with other documents, or negatives",
             )

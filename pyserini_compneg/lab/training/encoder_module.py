@@ -77,7 +77,7 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy has no types of 
         decoder = base.model.get_output_embeddings()
         self._decoder_name = next(name for name, part in base.model.named_modules() if part is decoder)
         self.model = base.model
-        self.decoder = decoder  # after the model, so that tied weights keep their names of the trunk
+        self.decoder = decoder  # after the model: tied weights keep the name that they have in the trunk
         self.model.set_submodule(self._decoder_name, nn.Identity())
         self._takes_types = "token_type_ids" in signature(self.model.forward).parameters
         self.own = None if base.own_logits is None else nn.Parameter(base.own_logits)

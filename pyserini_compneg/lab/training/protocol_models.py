@@ -115,6 +115,6 @@ def _difference(place: Path, config: TrainConfig, from_any_base: bool = False) -
         former = TrainConfig.model_validate_json(json.dumps(log["config"]))
         former = _on(None, former, config.model.base if from_any_base else None)
     except (OSError, ValueError, KeyError, TypeError):
-        return f"is no model that was trained here (no {LOG_FILE})"
+        return f"is not a model that was trained here (no {LOG_FILE})"
     changed = [name for name in _DEPENDS_ON if getattr(former, name) != getattr(config, name)]
     return f"was trained with other settings ({', '.join(changed)})" if changed else ""

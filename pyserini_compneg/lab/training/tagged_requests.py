@@ -74,7 +74,7 @@ def parse_request(line: str, place: str) -> TaggedRequest:
     counts = [sum(tag == number for _, tag in segments) for number in range(len(TAGS))]
     if "[" in text or "]" in text:
         remedy = f"write [TAG words], where TAG is one of {', '.join(TAGS[1:])}"
-        raise InputError("a bracket that is no whole tag", where=place, remedy=remedy)
+        raise InputError("a bracket that is not part of a complete tag", where=place, remedy=remedy)
     if not counts[WANTED]:
         raise InputError("nothing is wanted", where=place, remedy="give at least one [W ...]")
     if counts[SHARED] and counts[WANTED] < 2:

@@ -107,7 +107,7 @@ def _check_output(output: Path, overwrite: bool) -> None:
         remedy = "choose another --output, or replace it with --overwrite"
         raise OutputError("exists already", where=output, remedy=remedy)
     if not (output / LOG_FILE).is_file():
-        fault = f"is no model that was trained here (no {LOG_FILE})"
+        fault = f"is not a model that was trained here (no {LOG_FILE})"
         raise OutputError(fault, where=output, remedy="choose another --output")
 
 

@@ -219,7 +219,7 @@ def test_a_model_of_another_kind(tmp_path):
     model = helper.make_model(graph_of_another, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     save(model, tmp_path / MODEL_FILE)
     assert refusal(OnnxModel, tmp_path, error=EncodingError) == (
-        f"{tmp_path / MODEL_FILE}: its inputs and outputs are those of another kind of model; export it again"
+        f"{tmp_path / MODEL_FILE}: its inputs and outputs belong to another kind of model; export it again"
     )
 
 

@@ -78,4 +78,4 @@ def test_texts_without_entries(rows):
 
 def test_weights_that_are_no_numbers_are_refused():
     message = refusal(encoded, [0], [1], [np.nan], error=EncodingError)
-    assert message == "the model gives weights that are no finite numbers; its own weights are damaged"
+    assert message == "the model gives weights that are not finite numbers; the weights in its files are damaged"

@@ -173,7 +173,7 @@ NOT_MODELS = {
         folder, MLM | {"num_hidden_layers": -1}
     ),
     "config.json: `n_heads` must be a number, got '2'": lambda folder: masked_lm(folder, MLM | {"n_heads": "2"}),
-    "needs code of its own (config.json has `auto_map`), which is never run here": lambda folder: masked_lm(
+    "needs custom code (config.json has `auto_map`), which is never run here": lambda folder: masked_lm(
         folder, MLM | {"auto_map": {"AutoModel": "x.py"}}
     ),
     "{folder} has no weights (model.safetensors or pytorch_model.bin)": lambda folder: masked_lm(folder, weights=None),

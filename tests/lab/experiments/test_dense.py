@@ -245,7 +245,7 @@ def test_what_is_no_usable_model_is_said_in_one_line(library, folder, tmp_path, 
     encoder = DenseEncoder(str(folder))
     monkeypatch.setattr(encoder, "_model", type("Damaged", (), {"encode_query": lambda *_, **__: [[0.0, np.nan]]})())
     message = refusal(encoder.encode_queries, ["a"], error=EncodingError)
-    assert message == f"{folder}: gives vectors that are 0 or no finite numbers; its weights are damaged"
+    assert message == f"{folder}: gives vectors that are 0 or not finite numbers; its weights are damaged"
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     message = refusal(DenseEncoder, str(folder), error=EncodingError)
     assert message == f"dense models need sentence-transformers; {install_hint('dense')}"

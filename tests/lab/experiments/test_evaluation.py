@@ -48,7 +48,7 @@ def test_what_cannot_interfere():
     atoms = [Topic("q0", "a", Atom("a")), *TOPICS[1:]]
     qids = [topic.qid for topic in TOPICS]
     for bins, topics, message in (
-        (1, atoms, "query 'q0' is no difference, so it has no interference"),
+        (1, atoms, "query 'q0' is not a difference, so it has no interference"),
         (3, TOPICS, "S: 5 judged queries are too few for 3 bins"),
     ):
         asked = Interference(section="S", bins=bins)

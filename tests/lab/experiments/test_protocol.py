@@ -87,7 +87,7 @@ WRONG = {  # in place of what, what is written, and the message
         ("[dev]\nhits: 0", ": hits: expected a number from 1, got 0"),
         (f"[dev]\nhits: {10**30}", ": hits: expected a number up to 1000000000, got "),
         ("[dev]\ntitle: Two", ":6: not valid YAML: title is given twice"),
-        ("[dev]\npapers: {quest: [test]}", ": papers: 'quest' is none of the datasets: "),
+        ("[dev]\npapers: {quest: [test]}", ": papers: 'quest' is not one of the datasets: "),
         ("[dev]\nqueries: words", ": queries of words are not judged, so there is no nDCG@10; "),
         ("[dev]\nqueries: word", ": queries: expected 'dataset' or 'words', got 'word'"),
     ],

@@ -138,7 +138,7 @@ def test_what_cannot_be_written_names_report(run, tmp_path):
         run()
 
 
-NO_TEMPLATE = ": split dev: no query has the template 'scope edit', which is none of QUEST's"
+NO_TEMPLATE = ": split dev: no query has the template 'scope edit', which is not one of QUEST's"
 
 
 @pytest.mark.parametrize(

@@ -84,9 +84,13 @@ def test_synonyms_are_words_of_all_synsets_of_all_parts_of_speech(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("index.noun", b"suit n x\n", "index.noun: is no file of WordNet: invalid literal for int() with base 10: 'x'"),
-        ("data.noun", b"shorter\n", "data.noun: is no file of WordNet: "),
-        ("index.noun", b"\xff\xfe", "index.noun: is no file of WordNet: 'utf-8' codec can't decode byte 0xff"),
+        (
+            "index.noun",
+            b"suit n x\n",
+            "index.noun: is not a file of WordNet: invalid literal for int() with base 10: 'x'",
+        ),
+        ("data.noun", b"shorter\n", "data.noun: is not a file of WordNet: "),
+        ("index.noun", b"\xff\xfe", "index.noun: is not a file of WordNet: 'utf-8' codec can't decode byte 0xff"),
     ],
 )
 def test_files_of_another_release(tmp_path, name, content, message):

@@ -164,7 +164,7 @@ def test_what_is_no_recipe_of_an_encoder(tmp_path, protocol, films):
     (tmp_path / "models" / "sparse").mkdir(parents=True)
     message = refusal(train_models, protocol, films, tmp_path / "models", error=InputError)
     assert message.endswith(
-        "is no model that was trained here (no training_log.json); choose another place with --models"
+        "is not a model that was trained here (no training_log.json); choose another place with --models"
     )
 
 

@@ -32,8 +32,14 @@ HELD_OUT = {"[W films of war] but not [X love]", "[W songs about love that are n
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("[W a] [Y b]", "a bracket that is no whole tag; write [TAG words], where TAG is one of W, S, X, OR, AND"),
-        ("[W a] ] b", "a bracket that is no whole tag; write [TAG words], where TAG is one of W, S, X, OR, AND"),
+        (
+            "[W a] [Y b]",
+            "a bracket that is not part of a complete tag; write [TAG words], where TAG is one of W, S, X, OR, AND",
+        ),
+        (
+            "[W a] ] b",
+            "a bracket that is not part of a complete tag; write [TAG words], where TAG is one of W, S, X, OR, AND",
+        ),
         ("a but not [X b]", "nothing is wanted; give at least one [W ...]"),
         ("[W a ] but not [X b]", "a blank at the edge of '[W a ]'"),
         ("[S a] [W b]", "S is shared by several W, and there is one"),

@@ -155,7 +155,7 @@ def test_what_is_not_resumed_and_not_deleted(tmp_path, killed_training, monkeypa
     unfinished = "has an unfinished training; continue it with --resume, or delete it with --overwrite"
     assert train_error(config, tmp_path / "m") == f"{place}: {unfinished}"
     (tmp_path / "m").mkdir()
-    no_model = "is no model that was trained here (no training_log.json); choose another --output"
+    no_model = "is not a model that was trained here (no training_log.json); choose another --output"
     assert train_error(config, tmp_path / "m", overwrite=True) == f"{tmp_path}/m: {no_model}"
 
 
@@ -218,8 +218,8 @@ def test_a_full_disk(tmp_path, checkpoints, dataset, monkeypatch):
         (
             [{"query": f"q{i}", "positive": "one film"} for i in range(4)],
             {},
-            "{file}: its examples without negatives have only one document, and there is no other to tell it from; add "
-            "examples with other documents, or negatives",
+            "{file}: its examples without negatives have only one document, and no other document to compare it with; "
+            "add examples with other documents, or negatives",
         ),
         (
             [{"query": "[CLS]", "positive": "[SEP]"}, {"query": "[MASK]", "positive": "[PAD]"}],
