@@ -183,4 +183,4 @@ def test_the_demo_is_one_page(tmp_path, capfd, monkeypatch):
     other = write_jsonl(tmp_path / "other.jsonl", {"id": "d", "contents": "a spy"})
     assert main(["index", "--collection", str(other), "--index", "indexes/old"]) == 0
     assert demo(["--index", "indexes/old"]) == 2
-    assert "indexes/old: is no index of bm25+mini; delete it, or" in capfd.readouterr().err
+    assert "indexes/old: is not an index of bm25+mini; delete it, or" in capfd.readouterr().err

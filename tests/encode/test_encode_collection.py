@@ -97,7 +97,7 @@ def test_a_bad_document_is_found_before_anything_is_encoded(tmp_path, collection
 def test_a_place_that_cannot_be_written(tmp_path, collection):
     (tmp_path / "file").write_text("")
     assert refusal(encode, collection, tmp_path / "file" / "out", error=OutputError) == (
-        f"{tmp_path / 'file' / 'out' / NAME}: cannot be written: {tmp_path / 'file'} is no folder; "
+        f"{tmp_path / 'file' / 'out' / NAME}: cannot be written: {tmp_path / 'file'} is not a folder; "
         "make room, or give another --output"
     )
 
@@ -129,12 +129,12 @@ def test_an_index_asks_for_all_shards_of_one_division(tmp_path, collection):
     assert message == f"{tmp_path / 'out'}: shard 0 of 2 is missing; encode it first"
     message = refusal(encode, collection, tmp_path / "out", shard_id=0, shard_num=3, error=OutputError)
     there = shard_path(tmp_path / "out", 1, 2)
-    assert message == f"{there}: is no shard of 3; move it, or give another --output"
+    assert message == f"{there}: is not a shard of 3; move it, or give another --output"
     there.rename(shard_path(tmp_path / "out", 0, 3))
     encode(collection, tmp_path / "other", shard_id=1, shard_num=2)
     (tmp_path / "other" / there.name).rename(there)
     message = refusal(build_index, tmp_path / "out", tmp_path / "index", "m")
-    assert message == f"{tmp_path / 'out'}: has shards of 2 and of 3; keep those of one"
+    assert message == f"{tmp_path / 'out'}: has shards of 2 and of 3; keep the shards of one encoding"
 
 
 def test_an_index_knows_what_made_its_vectors(tmp_path, collection):

@@ -82,7 +82,7 @@ def test_a_part_waits_for_the_end_of_its_own_first_process(collection, output):
     [
         ({"fields": ["id"]}, "fields"),
         ({"model_options": ModelOptions(top_terms=3)}, "model"),
-        ({"shards": 1}, "is no shard of 1"),
+        ({"shards": 1}, "is not a shard of 1"),
         ({"encoder": "no-such-folder/of-a-model/"}, "no-such-folder"),
     ],
 )

@@ -292,7 +292,7 @@ def test_an_index_of_unknown_origin_has_both_spaces(tmp_path, model):
                 continue
             said = refusal(query_encoder, f"bm25+{model}", reader, error=CompNegError)
             assert said.startswith(f"{tmp_path / name}: has none of ")
-            assert f" common terms of {expected}, so it is no index of bm25+{model}; " in said
+            assert f" common terms of {expected}, so it is not an index of bm25+{model}; " in said
 
 
 def judged(folder):

@@ -162,7 +162,7 @@ def test_a_file_in_the_place_of_the_index(tmp_path, collection):
     assert message == f"{collection}: exists and is not an index; give another folder"
     for index in (collection / "index", collection / "deep" / "index"):
         message = refusal(build_index, other, index, error=OutputError)
-        assert message == f"{index}: cannot be written: {collection} is no folder; give another folder"
+        assert message == f"{index}: cannot be written: {collection} is not a folder; give another folder"
 
 
 @pytest.mark.parametrize("name", ["to-mum.txt", "segments_of_my_thesis.txt", MANIFEST_NAME])

@@ -50,7 +50,7 @@ BAD_VALUES = [
         ('{"encoder": ', "not valid JSON: Expecting value at column 13"),
         ("[]", "expected a JSON object, got a list"),
         ('{"encoder": "a", "encoder": "b"}', "the key 'encoder' is given twice"),
-        (changed(impact_scale=float("nan")), "not valid JSON: NaN is no JSON number"),
+        (changed(impact_scale=float("nan")), "not valid JSON: NaN is not a JSON number"),
         (changed(format_version=True), "format version True, but this release reads 1"),
         ("{}", "format version None, but this release reads 1"),
         (changed(format_version=2), "format version 2, but this release reads 1"),

@@ -155,8 +155,8 @@ NO_MESSAGES = [
     ('{"jsonrpc": "2.0", "id": "\\ud800", "method": "tools/list"}', None, "half of a surrogate pair"),
     ("{", None, "not valid JSON"),
     ("[" * 10_000, None, "not valid JSON"),
-    ('{"id": "x"}', "x", "no request of JSON-RPC"),
-    ("[]", None, "no request of JSON-RPC"),
+    ('{"id": "x"}', "x", "is not a request of JSON-RPC"),
+    ("[]", None, "is not a request of JSON-RPC"),
 ]
 
 

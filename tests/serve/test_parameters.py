@@ -153,7 +153,7 @@ def test_search_by_body(client, body, error):
 @pytest.mark.parametrize(
     ("body", "status", "error"),
     [
-        (b'{"query": NaN}', 400, "body: not valid JSON: NaN is no JSON number"),
+        (b'{"query": NaN}', 400, "body: not valid JSON: NaN is not a JSON number"),
         (b'{"query": "a"', 400, "body: not valid JSON: Expecting ',' delimiter at column 14"),
         (b"[" * DEEP, 400, "body: not valid JSON: too many brackets within brackets"),
         (b'{"query": "caf\xe9"}', 400, "body: not UTF-8 text, at byte 14"),

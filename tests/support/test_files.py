@@ -49,8 +49,8 @@ def test_standard_input_stays_open(monkeypatch):
     ("line", "expected"),
     [
         ('{"id": }', "not valid JSON: Expecting value at column 8"),
-        ('{"id": NaN}', "not valid JSON: NaN is no JSON number"),
-        ('{"id": -Infinity}', "not valid JSON: -Infinity is no JSON number"),
+        ('{"id": NaN}', "not valid JSON: NaN is not a JSON number"),
+        ('{"id": -Infinity}', "not valid JSON: -Infinity is not a JSON number"),
         ('{"id": "\\ud83d"}', "not valid JSON text: half of a surrogate pair"),
         ('{"id": 1, "vector": {"a": 1, "b": 2, "a": 1}}', "the key 'a' is given twice"),
         ('{"id": 1, "\\u0069d": 1}', "the key 'id' is given twice"),
@@ -235,7 +235,8 @@ def test_a_missing_folder_is_made_and_removed_again_if_nothing_is_written(tmp_pa
 def test_an_unwritable_place_is_known_on_entry(tmp_path):
     (tmp_path / "file").write_text("")
     path = tmp_path / "file" / "run.txt"
-    assert entered(path) == f"{path}: cannot be written: {path.parent} is no folder; choose another place with --output"
+    said = f"{path}: cannot be written: {path.parent} is not a folder; choose another place with --output"
+    assert entered(path) == said
     assert entered(tmp_path) == f"{tmp_path}: cannot be written: it is a folder; name a file in it"
 
 
