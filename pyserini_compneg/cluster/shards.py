@@ -184,7 +184,6 @@ def ray_reader(cluster: RayCluster, index: str | Path, replicas: int = 1, allow_
 
 
 def check_sharded(folder: Path) -> None:
-    """Refuses an index that is not in shards."""
     if not (folder / SHARDS_NAME).is_file():
         said = f"has no {SHARDS_NAME}, so there are no shards for a cluster"
         raise IndexFormatError(said, where=folder, remedy="build it with index --shards N, or leave out --ray")

@@ -171,13 +171,11 @@ def advanced(parser: argparse.ArgumentParser) -> Flags:
 
 
 def add_index(flags: Flags, required: bool = True) -> None:
-    """Adds ``--index``, the index to read."""
     text = "index folder, of this package or of Anserini, or the name of a prebuilt index"
     flags.add_argument("--index", required=required, metavar="DIR", help=text)
 
 
 def add_collection(flags: Flags, required: bool = True) -> None:
-    """Adds ``--collection`` and its ``--format``."""
     text = "file of JSON Lines, of a JSON list, or of CSV or TSV with a header; or folder of such files"
     flags.add_argument("--collection", required=required, metavar="PATH", help=text)
     text = "its format: jsonl, json, csv or tsv (default: detected from its name and first bytes)"
@@ -185,18 +183,15 @@ def add_collection(flags: Flags, required: bool = True) -> None:
 
 
 def add_threads(flags: Flags, default: int, what: str = "queries searched at once") -> None:
-    """Adds ``--threads`` for a search."""
     text = f"{what} (default {default})"
     flags.add_argument("--threads", type=COUNT, default=default, metavar="N", help=text)
 
 
 def add_output(flags: Flags, what: str) -> None:
-    """Adds ``--output``, a file."""
     flags.add_argument("--output", metavar="FILE", help=f"{what} (default standard output)")
 
 
 def add_read(flags: Flags, text: str) -> None:
-    """Adds ``--read``."""
     flags.add_argument("--read", type=_reading, metavar=f"{{{','.join(READINGS)},FOLDER}}", help=text)
 
 

@@ -88,7 +88,6 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
 
 
 def add_method_options(parser: argparse.ArgumentParser) -> None:
-    """Adds ``--method`` and ``--rerank``."""
     parser.add_argument(
         "--method",
         action=flags.with_settings(depth=COUNT),
@@ -184,7 +183,6 @@ def _is_condition(filter: str) -> bool:
 
 
 def chosen_settings(args: argparse.Namespace) -> SearchSettings:
-    """The chosen settings for composing and encoding queries."""
     return SearchSettings(
         Operators(**given_options(Operators, args)),
         model_options=flags.chosen_model_options(args),

@@ -131,7 +131,6 @@ def _number(number: float) -> float:
 
 
 def _read(value: object, path: str, level: int, place: tuple[str, tuple[str, ...]] = _SCORE) -> Any:
-    """The node or the filter that an object represents."""
     if level > MAX_DEPTH:
         raise QueryError(f"the score is more than {MAX_DEPTH} levels deep", remedy="flatten it")
     what, kinds = place

@@ -81,7 +81,6 @@ def verbalised(expression: Expression, operators: _OperatorNames) -> Expression:
 
 
 def _mapped(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
-    """The expression with each of its operands changed."""
     match expression:
         case Union(operands) | Intersection(operands):
             return replace(expression, operands=tuple(map(change, operands)))

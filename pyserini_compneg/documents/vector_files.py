@@ -45,7 +45,6 @@ def shard_path(folder: str | Path, number: int = 0, count: int = 1) -> Path:
 
 
 def check_number_of_shards(count: int) -> None:
-    """Refuses a number of shards that is out of range."""
     if not 1 <= count <= MOST_SHARDS:
         raise ArgumentError(f"the number of shards must be from 1 to {MOST_SHARDS:,}, got {count}")
 
@@ -155,13 +154,11 @@ class ShardFile:
 
 
 def check_unfinished(path: Path) -> None:
-    """Refuses unfinished work of an earlier run."""
     if _state_of(path).exists():
         raise _unfinished_work(path)
 
 
 def clear_unfinished(path: Path) -> None:
-    """Discards unfinished work of an earlier run."""
     _state_of(path).unlink(missing_ok=True)
     _partial_of(path).unlink(missing_ok=True)
 

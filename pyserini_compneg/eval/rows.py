@@ -89,7 +89,6 @@ def _figures(
     qrels: Mapping[str, Mapping[str, int]] | None,
     randomise: bool,
 ) -> dict[str, Figure]:
-    """The figure of each run."""
     qids = list(next(iter(results.values())))
     means = {run: mean(per_query, measure, qids) for run, per_query in results.items()}
     observed = [] if qrels is None or len(qids) < 2 else observations(measure, qrels, qids)

@@ -73,7 +73,6 @@ def unexpected(token: Token, before: Sequence[Token], text: str) -> Fault:
 
 
 def is_glued(left: Token, right: Token) -> bool:
-    """Whether no blank stands between two tokens."""
     return left.end_pos == right.start_pos
 
 

@@ -158,7 +158,6 @@ def _chain(*children: Region | Token) -> Region:
 
 
 def _complement(operator: Token, operand: Region) -> Region:
-    """The complement of the operand of NOT."""
     with blamed_on(operator):
         return normalise.complement(operand, position_of(operator))
 

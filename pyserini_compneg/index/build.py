@@ -95,7 +95,6 @@ def build_index(
 
 
 def checked_settings(settings: Mapping[str, Any]) -> IndexSettings:
-    """The settings given by keyword arguments."""
     for name in sorted({"k1", "b"} & settings.keys()):
         raise ArgumentError(f"{name} is not a separate argument", remedy='give both as bm25={"k1": 0.9, "b": 0.4}')
     return IndexSettings(**settings)

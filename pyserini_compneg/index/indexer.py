@@ -189,7 +189,6 @@ class ImpactIndexer:
         self.skipped += len(problems)
 
     def _check_duplicates(self) -> None:
-        """Refuses an id that several documents share."""
         for docid in self._writer.duplicate_ids(1):
             raise InputError(f"document id {docid!r} is given twice", where=self._target)
 

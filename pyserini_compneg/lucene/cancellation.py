@@ -40,7 +40,6 @@ class Cancellation:
             _current.reset(token)
 
     def check(self) -> None:
-        """Raises SearchCancelled if the searches must end."""
         if self._cancelled:
             raise SearchCancelled("the search was cancelled")
         if time.monotonic() >= self._deadline:

@@ -105,7 +105,6 @@ def anserini_jar() -> Path:
 
 
 def companion_jar() -> Path:
-    """The companion jar, which is part of this package."""
     return _resource("compneg.jar")
 
 

@@ -128,7 +128,6 @@ class ShardedReader(ImpactReader):
     def _ask(
         self, question: Callable[Concatenate[ImpactReader, Asked], Answer], *args: Asked.args, **kwargs: Asked.kwargs
     ) -> list[Answer]:
-        """The answers of all shards."""
         return list(self._answers(self._shards, question, *args, **kwargs).values())
 
     def _answers(

@@ -38,7 +38,6 @@ class _Exchange:
         self._file = open(number, "wb")  # noqa: SIM115
 
     def write(self, *parts: bytes) -> None:
-        """Writes from the start of the file."""
         self._file.seek(0)
         self._file.writelines(parts)
         self._file.flush()
@@ -104,7 +103,6 @@ class ImpactWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Closes the index without a commit."""
         try:
             self._call(lambda java: java.close())
             self._until(lambda java: java.closed(_MILLISECONDS))

@@ -92,7 +92,6 @@ def as_expressions(queries: Sequence[Query]) -> list[Expression]:
 
 
 def checked_docids(queries: Sequence[Query], docids: Sequence[Sequence[str]]) -> tuple[list[Query], list[list[str]]]:
-    """Checks the queries and the document ids of each query."""
     queries = checked_queries(queries)
     groups = [checked_list("docids", one) for one in checked_list("docids", docids)]
     if other := [docid for group in groups for docid in group if not isinstance(docid, str)]:

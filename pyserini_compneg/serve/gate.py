@@ -186,7 +186,6 @@ def _host(scope: Scope) -> str:
 
 
 def _timing(spent: Mapping[str, float]) -> str:
-    """The value of ``Server-Timing``."""
     return ", ".join(f"{name};dur={milliseconds}" for name, milliseconds in spent.items())
 
 

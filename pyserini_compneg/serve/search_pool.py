@@ -95,7 +95,6 @@ class SearchPool:
             watcher.cancel()
 
     def close(self) -> None:
-        """Cancels all running and waiting work."""
         for cancellation in self._taken:
             cancellation.cancel()
         self._executor.shutdown(wait=True)

@@ -95,7 +95,6 @@ class ServedIndex:
 
     @property
     def documents(self) -> int:
-        """The current number of documents."""
         with self._used() as searcher:
             return searcher.num_docs
 

@@ -94,6 +94,5 @@ def _parser(number: Number, choices: Sequence[str]) -> Callable[[str], str | flo
 
 
 def given_options(settings: type, args: argparse.Namespace) -> dict[str, Any]:
-    """The options that were given as flags, by name."""
     values = {one.name: getattr(args, one.name, None) for one in fields(settings)}
     return {name: value for name, value in values.items() if value is not None}

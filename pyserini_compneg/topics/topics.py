@@ -60,7 +60,6 @@ class Topic:
 
 
 def read_text(qid: str, text: str, read: str, **details: Any) -> Topic:
-    """The topic for a text."""
     parsed = read == "expression"
     expression = parse(text) if parsed else Atom(text)
     return Topic(qid, text, expression, plain=not parsed, parsed=parsed, **details)

@@ -241,7 +241,6 @@ class DenseMethod:
         return dict(zip([topic.qid for topic in topics], opened.search(bases, k), strict=True))
 
     def composed(self, expressions: Sequence[Expression], encode: Encode) -> list[Vectors]:
-        """An orthonormal basis of the subspace of each expression."""
         worded = [verbalised(expression, self) for expression in expressions]
         spaces = _encoded([text for expression in worded for text in atoms(expression)], encode)
         return [orthonormal(self._composed(expression, spaces)) for expression in worded]

@@ -204,12 +204,10 @@ class ProtocolPlan(Settings):
 
     @property
     def rows(self) -> list[RowPlan]:
-        """The rows of all sections."""
         return [row for section in self.sections for row in section.rows]
 
     @property
     def methods(self) -> set[str]:
-        """The names of all methods of its rows."""
         return {row.method for row in self.rows if row.method}
 
     @property

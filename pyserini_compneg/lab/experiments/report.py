@@ -113,7 +113,6 @@ def _page(results: Results, plots: Mapping[str, bytes]) -> Iterator[str]:
 
 
 def _section(section: Section, results: Results) -> Iterator[str]:
-    """The table of a section, with its explanations."""
     ran = section.ran
     letters = row_letters(row.name for row in ran) if len(ran) > 1 and section.queries > 1 else {}
     notes = list(dict.fromkeys(row.plan.note for row in section.rows if row.plan.note))

@@ -100,8 +100,6 @@ class Example:
 
 @dataclass(frozen=True)
 class Results:
-    """The results of one protocol on one dataset."""
-
     protocol: str
     title: str
     about: str

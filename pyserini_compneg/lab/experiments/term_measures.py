@@ -67,7 +67,6 @@ class TermMeasures:
             words[SYNONYMS] = [synonym for synonym in found if synonym not in known]
 
     def measured(self, qid: str) -> bool:
-        """Whether a query has words of all required kinds."""
         return qid in self._words
 
     def values(self, run: Run, qids: Sequence[str], measures: Sequence[str]) -> dict[str, dict[str, float]]:

@@ -156,7 +156,6 @@ class WordSpace(VectorIndex):
         return dict(self._nearest(cosines, cosines > _ROUNDING, (), _SHOWN_WORDS))
 
     def holding(self, word: str) -> set[str]:
-        """The ids of the documents that contain a word."""
         rows = self._by_word[self._numbers[word]].indices if word in self._numbers else ()
         return {self._docids[row] for row in rows}
 

@@ -123,7 +123,6 @@ class Workplace(ExitStack):
 
     @cached_property
     def reranker(self) -> PairScorer:
-        """The model of reranked rows."""
         return pair_scorer(self.reranker_name)
 
     def dense_fingerprint(self, encoder: str) -> str:
@@ -140,7 +139,6 @@ class Workplace(ExitStack):
 
     @cached_property
     def words(self) -> WordSpace:
-        """The word space of the documents."""
         return WordSpace(self.documents())
 
     def ask_words(self) -> None:

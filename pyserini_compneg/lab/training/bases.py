@@ -74,7 +74,6 @@ def build_modules(
 
 
 def _text_length(config: TrainConfig, longest: int) -> int:
-    """The number of tokens that the model reads of a text."""
     length = config.model.max_length or min(LENGTH, longest)
     if config.model.max_length is None and length < longest:
         said = "the model reads %d tokens of a text, its base can read %d; model.max_length sets another number"

@@ -68,7 +68,6 @@ class ModelConfig(Settings):
 
     @property
     def is_dense(self) -> bool:
-        """Whether a bi-encoder is trained."""
         return self.head == DENSE
 
 
@@ -233,7 +232,6 @@ def _updated(settings: SettingsT, **changes: object) -> SettingsT:
 
 @cache
 def _recipes() -> dict[str, str]:
-    """The YAML of each recipe."""
     import yaml
 
     texts = {}

@@ -42,7 +42,6 @@ class JudgedRequest(Settings, extra="ignore"):
 
 
 def read_judged(path: str | Path) -> list[JudgedRequest]:
-    """Reads judged requests from JSON Lines."""
     judged = []
     for line, record in iter_jsonl(path):
         try:
@@ -68,7 +67,6 @@ class _RequestScore(NamedTuple):
 
 
 def request_score(request: JudgedRequest, reading: Decomposition) -> _RequestScore:
-    """Compares a reading with the meaning of a request."""
     excluded = _content(part.text for part in reading.parts if part.excluded)
     has_union, has_intersection = _has(reading.expression, Union), _has(reading.expression, Intersection)
     joined = {"or": has_union, "and": has_intersection}.get(request.wanted_op, not (has_union or has_intersection))

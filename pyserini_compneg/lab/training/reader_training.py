@@ -130,7 +130,6 @@ def _most_tokens(module: TaggerModule, config: ReaderTrainConfig) -> int:
 
 
 def _batches(requests: Sequence[TaggedRequest], size: int, draw: random.Random) -> list[list[TaggedRequest]]:
-    """Batches of requests of similar length, in random order."""
     ordered = sorted(requests, key=lambda request: len(request.text) + 30 * draw.random())
     batches = [ordered[start : start + size] for start in range(0, len(ordered), size)]
     draw.shuffle(batches)

@@ -83,7 +83,6 @@ def parse_request(line: str, place: str) -> TaggedRequest:
 
 
 def read_requests(path: str | Path) -> list[TaggedRequest]:
-    """Reads a file with one tagged request on each line."""
     requests = [parse_request(content, f"{path}:{line}") for line, content in iter_lines(path)]
     if not requests:
         raise InputError("no request in it", where=path)

@@ -29,7 +29,6 @@ _PROVENANCE = "CISI, a public test collection of the University of Glasgow (no l
 
 
 def is_cisi(folder: Path) -> bool:
-    """Whether a folder has one of CISI's files."""
     return any(find_file(folder, name) for name in _FILES)
 
 

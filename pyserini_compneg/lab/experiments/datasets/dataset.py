@@ -78,7 +78,6 @@ class Dataset:
 
 
 def collection_documents(path: Path) -> Iterator[SourceDocument]:
-    """The documents of a JSON Lines file."""
     return (source_document(line, f"{path}:{number}") for number, line in iter_lines(path))
 
 
