@@ -237,8 +237,8 @@ def _only(topics: list[Topic], qid: str, path: str) -> Topic:
 
 def _read_by_model(topics: list[Topic], name: str) -> list[Topic]:
     """The topics with their plain texts decomposed. One warning lists texts that may be misread."""
-    from pyserini_compneg.encode.models.cache import cache_home
     from pyserini_compneg.reading import reader
+    from pyserini_compneg.support.files import cache_home
     from pyserini_compneg.topics.topics import decompose_topics
 
     read = reader(name, cache_home())

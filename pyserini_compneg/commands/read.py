@@ -22,12 +22,12 @@ examples:
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if bool(args.text) == (args.topics is not None):
         parser.error("give texts, or a file of them as --topics")
-    from pyserini_compneg.encode.models.cache import cache_home
     from pyserini_compneg.explaining.display import decomposition_lines
     from pyserini_compneg.expression import format_expression
     from pyserini_compneg.reading import reader
     from pyserini_compneg.reading.decomposition import to_object
     from pyserini_compneg.support.errors import InputError
+    from pyserini_compneg.support.files import cache_home
     from pyserini_compneg.support.staging import atomic_writer, keep_inputs
     from pyserini_compneg.support.terminal import printable
     from pyserini_compneg.topics.topics import read_text, read_topics

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from pyserini_compneg.commands import clusters, flags, query_flags
 from pyserini_compneg.commands.running import command
@@ -27,6 +28,10 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("--output takes a run: name its --output-format, or let the list of --query go to standard output")
     if args.allow_partial and args.output_format == "msmarco":
         parser.error("--allow-partial needs --output-format trec or json; msmarco cannot say that a ranking is partial")
+    if as_list and sys.argv[-len(args.arguments) :] == args.arguments:  # after this command the process ends
+        from pyserini_compneg.lucene.gate import expect_one_search
+
+        expect_one_search(args.index)
     from pyserini_compneg.explaining.display import show_hits
     from pyserini_compneg.topics.topic_runs import search_topics
 

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
-from pyserini_compneg.encode.models.cache import cache_home, content_hash, model_hash
+from pyserini_compneg.encode.models.cache import content_hash, model_hash
 from pyserini_compneg.encode.models.checkpoint import MODEL_FILE, REPORT_FILE, WEIGHTS, Checkpoint, NeuralSide
 from pyserini_compneg.encode.models.loading import check_packages
 from pyserini_compneg.encode.models.onnx_model import OnnxModel
 from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TextTokenizer
 from pyserini_compneg.support.errors import EncodingError, OutputError
+from pyserini_compneg.support.files import cache_home
 from pyserini_compneg.support.staging import locked, output_errors, parent_folders, staged_folder
 from pyserini_compneg.support.vectors import dot, norm
 

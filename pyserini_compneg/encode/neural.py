@@ -11,12 +11,13 @@ from itertools import chain
 from pathlib import Path
 
 from pyserini_compneg.encode.cached import VectorCache
-from pyserini_compneg.encode.models import Checkpoint, ModelOptions, NeuralSide, StaticSide, cache_home, model_hash
+from pyserini_compneg.encode.models import Checkpoint, ModelOptions, NeuralSide, StaticSide, model_hash
 from pyserini_compneg.encode.models.options import checked_ablation
 from pyserini_compneg.encode.models.tokenizer import TokenIds
 from pyserini_compneg.encode.sides import SideEncoder, load_side
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import EncodingError
+from pyserini_compneg.support.files import cache_home
 from pyserini_compneg.support.terminal import shown
 
 IMPACT_SCALE = 256 / 5

@@ -18,6 +18,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from pyserini_compneg.lucene.class_archive import archive_options
 from pyserini_compneg.lucene.java_home import find_java, heap_of, memory_bytes, memory_is_limited
 from pyserini_compneg.support.errors import CompNegError, JvmError
 from pyserini_compneg.support.terminal import captured_output
@@ -41,10 +42,16 @@ _OPTIONS = (
     "-Dlog4j2.disable.jmx=true",
     "-XX:+DisplayVMOutputToStderr",  # standard output may be a run
 )
+_SMALL_INDEX = 256 << 20
+"""Of a larger index a search may take so long that Java's slower, better compiler pays."""
+
 _HEAP_FULL = "java.lang.OutOfMemoryError"
 _lock = threading.Lock()
 _heap_bytes: int | None = None
 """The limit of the heap in bytes; None if other code started the Java machine."""
+
+_one_search = False
+"""Whether the machine is to start quickly, and not to run long."""
 
 _started_in: int | None = None
 """The process that uses the machine. A fork has the machine's memory, but not its threads."""
@@ -71,6 +78,13 @@ def _java_class(name: str) -> Any:
         if is_java(cause):
             _refuse_full_heap(cause)
         raise JvmError(f"{name} cannot be loaded from {anserini_jar()}: {message_of(cause)}") from None
+
+
+def expect_one_search(index: str | Path) -> None:
+    """Has the machine start quickly for one search of a small index; nothing changes if it runs already."""
+    global _one_search
+    sizes = [file.stat().st_size for file in Path(index).rglob("*") if file.is_file()]
+    _one_search = bool(sizes) and sum(sizes) < _SMALL_INDEX
 
 
 def machine_runs() -> bool:
@@ -210,7 +224,8 @@ def configure_machine(jnius_config: Any) -> dict[str, str]:
     global _heap_bytes
     java = find_java()
     inherited = filter(None, os.environ.get("CLASSPATH", "").split(os.pathsep))
-    jnius_config.add_classpath(str(anserini_jar()), str(companion_jar()), *inherited)
+    jars = [str(anserini_jar()), str(companion_jar()), *inherited]
+    jnius_config.add_classpath(*jars)
     options = [*_OPTIONS, f"-Djava.util.logging.config.file={_resource('logging.properties')}"]
     chosen = [*jnius_config.get_options(), *(os.environ.get(name, "") for name in _OPTION_VARIABLES)]
     if not any("-Xlog" in option for option in chosen):
@@ -219,13 +234,19 @@ def configure_machine(jnius_config: Any) -> dict[str, str]:
         options.append(_COLLECTOR)
     if java.major >= 23:
         options.append("--sun-misc-unsafe-memory-access=allow")
-    if java.has_module(_VECTOR_MODULE):
+    quick = _one_search and not any(chosen)
+    if quick:
+        options.append("-XX:TieredStopAtLevel=1")
+    elif java.has_module(_VECTOR_MODULE):
         options.append(f"--add-modules={_VECTOR_MODULE}")
     jnius_config.add_options(*options)
     limited = any(chosen) or memory_is_limited()
     _heap_bytes = heap_of(java, jnius_config.get_options()) if limited else memory_bytes() // 4
     if _COLLECTOR in options:
         jnius_config.add_options(f"-XX:MaxNewSize={min(_MOST_YOUNG, _heap_bytes // _YOUNG_SHARE)}")
+    if not any(chosen):
+        modules = [option for option in options if option.startswith("--")]
+        jnius_config.add_options(*archive_options(java, jars, modules if quick else None))
     return {"JAVA_HOME": str(java.home), "JVM_PATH": str(java.library)} | _file_names_in_utf8()
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import os
 import re
 import sys
 import zlib
@@ -23,6 +24,13 @@ _COMPRESSED = re.compile(
     rb"(?P<gzip>\x1f\x8b)|(?P<zip>PK\x03\x04)|(?P<zstd>\x28\xb5\x2f\xfd)|(?P<bzip2>BZh[1-9]1AY&SY)|(?P<xz>\xfd7zXZ\0)"
 )
 _BLOCK_BYTES = 1 << 20
+
+
+def cache_home() -> Path:
+    """``$COMPNEG_CACHE``, or ``pyserini_compneg`` in the user's cache folder."""
+    if folder := os.environ.get("COMPNEG_CACHE"):
+        return Path(folder)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pyserini_compneg"
 
 
 def source_name(path: str | Path) -> str:

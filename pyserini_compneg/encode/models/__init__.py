@@ -1,6 +1,6 @@
 """Models of the Hugging Face hub: reads their files, tokenizes texts and runs the models."""
 
-from pyserini_compneg.encode.models.cache import cache_home, model_hash
+from pyserini_compneg.encode.models.cache import model_hash
 from pyserini_compneg.encode.models.checkpoint import (
     OWN_LOGITS_FILE,
     Checkpoint,
@@ -29,7 +29,6 @@ __all__ = [
     "NeuralSide",
     "Side",
     "StaticSide",
-    "cache_home",
     "index_term",
     "load_checkpoint",
     "model_folder",

@@ -1,28 +1,21 @@
-"""The cache folder, and hashes of models."""
+"""Hashes of models."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
 from pyserini_compneg.encode.models.checkpoint import NeuralSide
+from pyserini_compneg.support.files import cache_home
 from pyserini_compneg.support.staging import atomic_writer
 
 _FORMAT = 4
 """The version of exports and of vectors. It is increased when a change in ``encode`` changes the vectors of unchanged
 files, so that older results in the cache are not used."""
-
-
-def cache_home() -> Path:
-    """``$COMPNEG_CACHE``, or ``pyserini_compneg`` in the user's cache folder."""
-    if folder := os.environ.get("COMPNEG_CACHE"):
-        return Path(folder)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pyserini_compneg"
 
 
 def content_hash(files: Iterable[Path], settings: Mapping[str, object]) -> str:

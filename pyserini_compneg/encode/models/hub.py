@@ -9,11 +9,11 @@ from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 
-from pyserini_compneg.encode.models.cache import cache_home
 from pyserini_compneg.encode.models.checkpoint import Checkpoint, read_checkpoint
 from pyserini_compneg.encode.models.configuration import refuse_foreign_code
 from pyserini_compneg.encode.models.options import ModelOptions
 from pyserini_compneg.support.errors import DownloadError, EncodingError
+from pyserini_compneg.support.files import cache_home
 
 MINI = "mini"
 """The model that is part of this package."""

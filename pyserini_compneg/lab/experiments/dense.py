@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 from pyserini_compneg.baselines import DOT, DenseEncoder
 from pyserini_compneg.compose import alternatives, conjunction, verbalised
 from pyserini_compneg.documents import SourceDocument
-from pyserini_compneg.encode.models import cache_home
 from pyserini_compneg.expression import Atom, Expression, Union, atoms
 from pyserini_compneg.search import Hit
 from pyserini_compneg.support.errors import InputError, QueryError
+from pyserini_compneg.support.files import cache_home
 from pyserini_compneg.support.progress import progress
 from pyserini_compneg.support.staging import atomic_writer
 from pyserini_compneg.topics import Topic

@@ -11,7 +11,6 @@ from typing import TypeAlias
 
 from pyserini_compneg.baselines import ComposingMethod, Reranked, dense_model_hash, make_method
 from pyserini_compneg.compose import ScoringNode
-from pyserini_compneg.encode.models import cache_home
 from pyserini_compneg.eval import evaluate, mean, parse_measures, read_run
 from pyserini_compneg.expression import ID, Atom, Filter
 from pyserini_compneg.lab.experiments.dense import DenseMethod
@@ -23,6 +22,7 @@ from pyserini_compneg.lab.experiments.workplace import Engine, Workplace
 from pyserini_compneg.reading import reader
 from pyserini_compneg.search import Hit, Method, SignedImpactSearcher
 from pyserini_compneg.support.errors import InputError
+from pyserini_compneg.support.files import cache_home
 from pyserini_compneg.support.progress import gathered_warnings, progress
 from pyserini_compneg.topics import Topic, answers, decompose_topics, search_batch, topic_query
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pyserini_compneg.encode.models.cache import cache_home, content_hash
+from pyserini_compneg.encode.models.cache import content_hash
+from pyserini_compneg.support.files import cache_home
 
 
 @pytest.fixture

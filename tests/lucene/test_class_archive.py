@@ -1,0 +1,237 @@
+"""The archive of Java's classes: made once, used only when it is whole, and never seen in what a command prints."""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pyserini_compneg.lucene import class_archive
+from pyserini_compneg.lucene.java_home import JavaRuntime
+
+QUERY = "birds NOT parrots"
+OPTIONS = """
+import sys, jnius_config
+from pyserini_compneg.lucene import ImpactReader
+with ImpactReader(sys.argv[1]) as reader:
+    print([option for option in jnius_config.options if "SharedArchive" in option or "ClassList" in option])
+    print(".jsa" in open("/proc/self/maps").read())
+"""
+
+
+def environment(cache, **others):
+    inherited = {name: value for name, value in os.environ.items() if name != "COMPNEG_CLASS_ARCHIVE"}
+    return {**inherited, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "COMPNEG_CACHE": str(cache), **others}
+
+
+def start(cache, *command, **others):
+    command = [sys.executable, *map(str, command)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, text=True, env=environment(cache, **others), **pipes)
+
+
+def search_command(index, query=QUERY):
+    return "-m", "pyserini_compneg.search", "--index", index, "--query", query
+
+
+def outcome(process):
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def files(cache):
+    return sorted(path.suffix for path in (cache / "java").glob("*"))
+
+
+def wait_for(cache, expected):
+    deadline = time.monotonic() + 200
+    while files(cache) != expected:
+        assert time.monotonic() < deadline, files(cache)
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("birds")
+    texts = ["grey parrots are birds", "owls are birds of the night", "birds of Peru", "cats"]
+    (folder / "c.jsonl").write_text(
+        "".join(json.dumps({"id": f"d{place}", "contents": text}) + "\n" for place, text in enumerate(texts))
+    )
+    paths = ("--collection", folder / "c.jsonl", "--index", folder / "index")
+    assert outcome(start(folder / "cache", "-m", "pyserini_compneg.index", *paths))[0] == 0
+    assert not (folder / "cache" / "java").exists()  # no archive is made for the sake of long work
+    return folder / "index"
+
+
+@pytest.fixture(scope="module")
+def archived(index, tmp_path_factory):
+    """A cache with an archive that a search made, and what the search printed."""
+    cache = tmp_path_factory.mktemp("archived")
+    first = outcome(start(cache, *search_command(index)))
+    wait_for(cache, [".jsa", ".state"])
+    return cache, first
+
+
+@pytest.fixture
+def cache(archived, tmp_path):
+    return shutil.copytree(archived[0], tmp_path / "cache")
+
+
+@pytest.mark.slow
+def test_a_search_makes_the_archive_and_the_next_process_uses_it(index, cache, archived):
+    code, out, err = archived[1]
+    assert (code, err) == (0, "")
+    assert out.startswith(f"{QUERY}\n   1 ") or out.startswith(f"{QUERY}\n  1 ")
+    assert outcome(start(cache, *search_command(index))) == (code, out, err)
+    (archive,) = (cache / "java").glob("*.jsa")
+    code, out, err = outcome(start(cache, "-c", OPTIONS, index))
+    assert (code, out, err) == (0, f"['-XX:SharedArchiveFile={archive}']\n{sys.platform == 'linux'}\n", "")
+    assert files(cache) == [".jsa", ".state"]
+
+
+def truncate(archive):
+    archive.chmod(0o600)
+    os.truncate(archive, archive.stat().st_size // 2)
+
+
+def corrupt(archive):
+    archive.chmod(0o600)
+    with archive.open("r+b") as data:
+        for place in range(4096, archive.stat().st_size, 4096):
+            data.seek(place)
+            data.write(b"\xff" * 64)
+
+
+def lose_the_state(archive):
+    archive.with_suffix(".state").unlink()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", [truncate, corrupt, lose_the_state])
+def test_a_damaged_archive_is_not_used_and_made_again(index, cache, archived, damage):
+    (archive,) = (cache / "java").glob("*.jsa")
+    damage(archive)
+    assert outcome(start(cache, *search_command(index))) == archived[1]
+    wait_for(cache, [".jsa", ".state"])
+    assert archive.with_suffix(".state").read_text() == f"{archive.stat().st_size} {archive.stat().st_mtime_ns}"
+
+
+@pytest.mark.slow
+def test_java_says_nothing_of_an_archive_that_it_refuses(index, cache, archived):
+    (archive,) = (cache / "java").glob("*.jsa")
+    archive.unlink()
+    archive.write_bytes(b"of another Java" * 1000)
+    archive.with_suffix(".state").write_text(f"{archive.stat().st_size} {archive.stat().st_mtime_ns}")
+    assert outcome(start(cache, *search_command(index))) == archived[1]
+
+
+@pytest.mark.slow
+def test_several_first_searches_make_one_archive(index, tmp_path, archived):
+    processes = [start(tmp_path, *search_command(index)) for _ in range(3)]
+    assert {outcome(process) for process in processes} == {archived[1]}
+    wait_for(tmp_path, [".jsa", ".state"])
+
+
+@pytest.mark.slow
+def test_a_search_without_hits_makes_none(index, tmp_path):
+    assert outcome(start(tmp_path, *search_command(index, "xyzzy")))[0] == 0
+    wait_for(tmp_path, [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"COMPNEG_CLASS_ARCHIVE": "off"},
+        {"JAVA_TOOL_OPTIONS": "-Xshare:off"},
+        {"COMPNEG_CACHE": "/dev/null/none"},
+        {"COMPNEG_CACHE": "", "XDG_CACHE_HOME": "/dev/null", "HOME": "/dev/null"},
+    ],
+)
+def test_without_an_archive_a_search_goes_on(index, tmp_path, archived, others):
+    assert outcome(start(tmp_path, *search_command(index), **others)) == archived[1]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def java(tmp_path, monkeypatch):
+    """A Java whose dumps have four bytes; what is registered for the end of the process is not done."""
+    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("COMPNEG_CLASS_ARCHIVE")
+    monkeypatch.setattr("atexit.register", lambda *_: None)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    monkeypatch.setattr("os.nice", lambda _: 0)
+    home = tmp_path / "home"
+    (home / "bin").mkdir(parents=True)
+    (home / "lib").touch()
+    program = home / "bin" / "java"
+    program.write_text('#!/bin/sh\nfor one; do case $one in *ArchiveFile=*) printf made > "${one#*=}";; esac; done\n')
+    program.chmod(0o700)
+    return JavaRuntime(home, 21, home / "lib")
+
+
+def noted(java, jar, makes=()):
+    """The list of classes that Java is asked for, with the class of a search; None if it is asked for none."""
+    options = class_archive.archive_options(java, [str(jar)], makes)
+    if not options or "ClassList" not in options[0]:
+        return None
+    classes = Path(options[0].partition("=")[2])
+    classes.write_text("java/lang/Object id: 0\nio/compneg/Explainer id: 1\n")
+    return classes
+
+
+def make(java, classes, monkeypatch):
+    archive = classes.with_suffix("").with_suffix(".jsa")
+    monkeypatch.setattr("sys.argv", ["-c", ".", str(java.program), str(archive), str(classes), "a.jar"])
+    class_archive.make()
+    return archive
+
+
+def test_each_java_and_classpath_has_an_archive_and_the_newest_are_kept(java, tmp_path, monkeypatch):
+    jars, archives = [tmp_path / f"{number}.jar" for number in range(6)], []
+    for age, jar in enumerate(jars):
+        jar.touch()
+        archives.append(make(java, noted(java, jar), monkeypatch))
+        os.utime(archives[-1], (age, age))
+    left, new = (tmp_path / "cache" / "java" / name for name in ("x.7.new", "y.8.new"))
+    for file, when in (left, 0), (new, time.time()):
+        file.touch()
+        os.utime(file, (when, when))
+    java.library.write_text("another build")
+    archives.append(make(java, noted(java, jars[0]), monkeypatch))
+    assert len(set(archives)) == 7
+    assert [archive for archive in archives if archive.exists()] == archives[-4:]
+    assert files(tmp_path / "cache") == [".jsa"] * 4 + [".new"] + [".state"] * 4
+    assert new.exists()
+    assert class_archive.archive_options(java, [str(jars[0])], None) == [f"-XX:SharedArchiveFile={archives[-1]}"]
+
+
+def test_one_process_makes_the_archive_and_a_failure_is_not_repeated_for_a_day(java, tmp_path, monkeypatch):
+    jar = tmp_path / "a.jar"
+    jar.touch()
+    assert noted(java, jar, None) is None
+    classes = noted(java, jar)
+    assert noted(java, jar) is None
+    java.program.write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(subprocess.CalledProcessError):
+        make(java, classes, monkeypatch)
+    assert files(tmp_path / "cache") == [".claim"]
+    assert noted(java, jar) is None
+    (claim,) = (tmp_path / "cache" / "java").iterdir()
+    os.utime(claim, (time.time() - 90_000,) * 2)
+    assert noted(java, jar) is not None
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owners")
+def test_an_archive_of_another_user_is_not_used(java, tmp_path, monkeypatch):
+    jar = tmp_path / "a.jar"
+    jar.touch()
+    make(java, noted(java, jar), monkeypatch)
+    assert class_archive.archive_options(java, [str(jar)], None) != []
+    monkeypatch.setattr("os.getuid", lambda: 12345)
+    assert class_archive.archive_options(java, [str(jar)], None) == []
