@@ -48,7 +48,7 @@ def test_floors_are_those_of_the_extras():
     ("records", "said"),
     [
         ([], "documents: nothing to index: no documents"),
-        ([{"id": "d1", "text": "a spy"}, {"id": "d2"}], "documents:2: no text; expected `contents`, or `title` and"),
+        ([{"id": "d1", "text": "a spy"}, {"id": "d2"}], "documents:2: no text; expected `contents`, `title` and"),
     ],
 )
 def test_messages_number_documents_and_name_no_temporary_file(tmp_path, records, said):
