@@ -175,6 +175,7 @@ def _empty(target: Path, folder: Path, may_overwrite: bool) -> None:
         remedy = f"give {_RESUME} to continue it, or {_OVERWRITE} to discard it"
         raise OutputError("there is an unfinished build of it", where=target, remedy=remedy)
     if folder.exists():
+        drop_unfinished(folder)  # first: nobody can continue what a kill leaves half removed
         shutil.rmtree(folder)
     folder.mkdir()
 

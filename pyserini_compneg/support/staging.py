@@ -93,7 +93,10 @@ def _staged_file(path: str | Path) -> Iterator[TextIO]:
                 yield handle
                 handle.flush()
                 os.fsync(handle.fileno())
-            os.replace(written, target)
+                if fcntl is not None:  # while it is locked, or another writer takes it for one that was left
+                    os.replace(written, target)
+            if fcntl is None:  # Windows renames no open file
+                os.replace(written, target)
         except BaseException:
             written.unlink(missing_ok=True)
             raise
