@@ -1,9 +1,7 @@
 """An encoding that was killed can be continued, and an incomplete file never has its final name."""
 
 import os
-import random
 import resource
-import signal
 import subprocess
 import sys
 
@@ -15,22 +13,14 @@ from vector_files import DOCUMENTS, NAME, encode, leftovers, records, sources
 from pyserini_compneg.encode.corpus import encode_collection
 from pyserini_compneg.support.errors import OutputError
 
-# Runs the encoding with the stand-in, and kills its own process at a step of the work, before or after it is done.
-MORTAL = """
-import os, sys
-from mortal import make_mortal
-from pyserini_compneg.support import files
-from pyserini_compneg.documents import vector_files
-from pyserini_compneg.encode.corpus import encode_collection
-from stand_in_encoder import StandInEncoder
-
-collection, output, steps = sys.argv[1], sys.argv[2], int(sys.argv[3])
-files._BLOCK_BYTES = 1 << 10
-
-make_mortal(((os, ("fsync", "replace", "unlink")), (vector_files.ShardFile, ("add", "_open"))), steps)
+SCRIPT = """
+import sys
 from pyserini_compneg.commands.running import run_main
-model = StandInEncoder()
-sys.exit(run_main(lambda _: print(encode_collection(collection, output, "m", model=model, existing="resume"))))
+from pyserini_compneg.support import files
+from vector_files import encode
+
+files._BLOCK_BYTES = 1 << 10
+sys.exit(run_main(lambda _: print(encode(*sys.argv[1:], existing="resume"))))
 """
 
 
@@ -38,10 +28,6 @@ def run(script, *arguments, **options):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-c", script, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, **options)
-
-
-class Killed(BaseException):
-    """Ends a run as a kill would, but for its leftovers."""
 
 
 @pytest.fixture
@@ -52,40 +38,16 @@ def unfinished(tmp_path, collection, small_blocks, monkeypatch, caplog):
     def fails(self, batches):
         for number, vectors in enumerate(stream(self, batches)):
             if number == 7:
-                raise Killed
+                raise KeyboardInterrupt
             yield vectors
 
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(StandInEncoder, "stream", fails)
         encode(collection, tmp_path / "out")
     place = tmp_path / "out" / NAME
     assert leftovers(place.parent) == [f".{NAME}.partial", f".{NAME}.state"]
     assert caplog.messages == [f"{place}: the encoded documents are kept; continue with --resume"]
     return place
-
-
-@pytest.mark.parametrize("after_the_state", [b"", b"\x1f\x8b half of a block" * 10_000])  # which a kill left
-def test_unfinished_work_is_continued(tmp_path, collection, unfinished, monkeypatch, after_the_state):
-    with (tmp_path / "out" / f".{NAME}.partial").open("ab") as partial:
-        partial.write(after_the_state)
-    seen = []
-    stream = StandInEncoder.stream
-    monkeypatch.setattr(
-        StandInEncoder, "stream", lambda self, batches: stream(self, (seen.extend(texts) or texts for texts in batches))
-    )
-    encode(collection, tmp_path / "out", existing="resume")
-    assert 0 < len(seen) < DOCUMENTS - 20
-    assert records(unfinished) == records(encode(collection, tmp_path / "expected"))
-    assert leftovers(tmp_path / "out") == []
-
-
-def test_unfinished_work_is_kept_without_a_flag(tmp_path, collection, unfinished):
-    assert refusal(encode, collection, tmp_path / "out", error=OutputError) == (
-        f"{unfinished}: there is unfinished work; continue it with --resume, or discard it with --overwrite"
-    )
-    assert encode(collection, tmp_path / "out", existing="overwrite") == unfinished
-    assert len(records(unfinished)) == DOCUMENTS
-    assert leftovers(tmp_path / "out") == []
 
 
 @pytest.mark.parametrize(
@@ -109,40 +71,15 @@ def test_other_work_is_not_continued(tmp_path, collection, unfinished, changed, 
             "--resume"
         )
     assert leftovers(tmp_path / "out") == [f".{NAME}.partial", f".{NAME}.state"]
+    assert refusal(encode, collection, tmp_path / "out", error=OutputError) == (
+        f"{unfinished}: there is unfinished work; continue it with --resume, or discard it with --overwrite"
+    )
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "7", '{"bytes": 10}', '{"bytes": "x", "plan": {}}', None])
-def test_a_damaged_state_or_data_that_are_too_short_are_not_continued(tmp_path, collection, unfinished, content):
-    if content is None:
-        os.truncate(tmp_path / "out" / f".{NAME}.partial", 10)
-    else:
-        (tmp_path / "out" / f".{NAME}.state").write_text(content)
+def test_data_that_are_too_short_are_not_continued(tmp_path, collection, unfinished):
+    os.truncate(tmp_path / "out" / f".{NAME}.partial", 10)
     encode(collection, tmp_path / "out", existing="resume")
     assert [record["id"] for record in records(unfinished)] == [document["id"] for document in sources(collection)]
-    assert leftovers(tmp_path / "out") == []
-
-
-@pytest.mark.kill
-@pytest.mark.slow
-def test_kills_at_random_points(tmp_path, collection):
-    expected = records(encode(collection, tmp_path / "expected"))
-    place = tmp_path / "out" / NAME
-    choice = random.Random(11)
-    killed = 0
-    while killed < 6:
-        done = run(MORTAL, collection, tmp_path / "out", choice.randint(1, 80))
-        if done.returncode == 0:
-            assert records(place) == expected
-            place.unlink()
-            continue
-        assert (done.returncode, done.stderr) == (-signal.SIGKILL, "")
-        killed += 1
-        if place.exists():  # killed after it had its name
-            assert records(place) == expected
-            place.unlink()
-    done = run(MORTAL, collection, tmp_path / "out", 0)
-    assert (done.returncode, done.stdout) == (0, f"{place}\n")
-    assert records(place) == expected
     assert leftovers(tmp_path / "out") == []
 
 
@@ -154,7 +91,7 @@ def test_a_second_writer_is_told(tmp_path, collection):
     class Slow(StandInEncoder):
         def stream(self, batches):
             told.append(refusal(encode, collection, tmp_path / "out", existing="overwrite", error=OutputError))
-            told.append(run(MORTAL, collection, tmp_path / "out", 0))
+            told.append(run(SCRIPT, collection, tmp_path / "out"))
             yield from super().stream(batches)
 
     encode_collection(collection, tmp_path / "out", "m", model=Slow())
@@ -170,8 +107,7 @@ def test_a_second_writer_is_told(tmp_path, collection):
 def test_a_full_disk_is_reported(tmp_path, collection, limit):
     """The state is what does not fit first, or the vectors are; complete blocks can be continued."""
     done = run(
-        MORTAL,
-        *(collection, tmp_path / "out", 0),
+        *(SCRIPT, collection, tmp_path / "out"),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),  # no file may grow further
     )
     place = tmp_path / "out" / NAME
@@ -186,5 +122,5 @@ def test_a_full_disk_is_reported(tmp_path, collection, limit):
     )
     assert not place.exists()
     assert len(leftovers(tmp_path / "out")) in (0, 2)
-    assert run(MORTAL, collection, tmp_path / "out", 0).returncode == 0
+    assert run(SCRIPT, collection, tmp_path / "out").returncode == 0
     assert records(place) == records(encode(collection, tmp_path / "expected"))

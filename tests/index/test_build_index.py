@@ -2,7 +2,6 @@
 
 import json
 import signal
-from pathlib import Path
 
 import pytest
 from film_index import start
@@ -13,7 +12,6 @@ from refusals import refusal
 from pyserini_compneg.commands.index import main
 from pyserini_compneg.index import ImpactIndexer, build, build_index
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, ImpactWriter, Manifest
-from pyserini_compneg.support import staging
 from pyserini_compneg.support.errors import ArgumentError, InputError, OutputError
 
 
@@ -285,42 +283,6 @@ def test_an_index_that_appeared_meanwhile_is_kept(tmp_path, index):
         index.rename(target)
     assert with_birds(target) == ["x"]
     assert hidden(tmp_path) == []
-
-
-@pytest.mark.parametrize("in_one_step", [True, False])
-def test_a_failed_exchange_keeps_the_old_index(tmp_path, collection, index, monkeypatch, in_one_step):
-    rename = Path.rename
-
-    def fails(path, target):
-        if path.name.endswith(".building"):
-            raise KeyboardInterrupt
-        return rename(path, target)
-
-    def exchange(a, b):
-        if in_one_step:
-            raise KeyboardInterrupt
-        return False
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(staging, "_exchange", exchange)
-        patch.setattr(Path, "rename", fails)
-        build_index(collection, index, existing="overwrite")
-    assert with_birds(index) == ["x"]
-    assert hidden(tmp_path) == []
-
-
-def test_without_an_exchange_in_one_step(tmp_path, collection, index, monkeypatch):
-    monkeypatch.setattr(staging, "_exchange", lambda a, b: False)
-    build_index(collection, index, existing="overwrite")
-    assert with_birds(index) == ["d3", "d1"]
-    assert hidden(tmp_path) == []
-
-
-def test_a_kill_between_two_renames_is_repaired(tmp_path, collection, index):
-    index.rename(tmp_path / ".index.old")
-    with pytest.raises(OutputError, match="exists already"):
-        build_index(collection, index)
-    assert with_birds(index) == ["x"]
 
 
 @pytest.mark.parametrize("collection", [[{"id": "a", "contents": "spy"}], {}, 3, None])

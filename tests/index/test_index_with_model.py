@@ -61,10 +61,6 @@ def test_bad_documents(tmp_path, collection, model, on_error):
     assert len(postings(tmp_path / "index", "film")) == DOCUMENTS
 
 
-class Killed(BaseException):
-    """Ends a build as a kill does, but Python still cleans up."""
-
-
 @pytest.mark.parametrize(("name", "moved", "term"), [("m", "elsewhere/m", "film"), ("bm25+m", "bm25+x/m", "@film")])
 def test_a_build_is_continued(tmp_path, collection, model, monkeypatch, name, moved, term):
     """Also by another name of the model, which is known by its content."""
@@ -76,10 +72,10 @@ def test_a_build_is_continued(tmp_path, collection, model, monkeypatch, name, mo
     def fails(self, batches):
         for number, vectors in enumerate(stream(self, batches)):
             if number == 4:
-                raise Killed
+                raise KeyboardInterrupt
             yield vectors
 
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(StandInEncoder, "stream", fails)
         build_index(collection, tmp_path / "index", name)
     assert hidden(tmp_path) == [".index.building"]

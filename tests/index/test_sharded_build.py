@@ -13,7 +13,7 @@ from pyserini_compneg.commands.index import main
 from pyserini_compneg.commands.search import main as search
 from pyserini_compneg.documents.collection import Part, collection_files, parts
 from pyserini_compneg.encode.models import ModelOptions
-from pyserini_compneg.index import build_index, build_sharded_index, sharded, verify_index
+from pyserini_compneg.index import build_index, build_sharded_index, verify_index
 from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, open_reader
 from pyserini_compneg.support.errors import (
     ArgumentError,
@@ -77,28 +77,6 @@ def test_vectors_of_shards_become_shards(tmp_path, collection, capsys):
         assert search(["--index", str(tmp_path / name), "--query", "spy NOT war", "--output-format", "trec"]) == 0
         runs.append(capsys.readouterr().out)
     assert runs[0] == runs[1] and len(runs[0].splitlines()) >= 3
-
-
-def test_shards_that_are_whole_are_kept(tmp_path, collection, monkeypatch, caplog):
-    built, build = [], sharded.build_part
-
-    def interrupted(collection, part, *arguments):
-        built.append(part.number)
-        if len(built) == 2:
-            raise KeyboardInterrupt
-        return build(collection, part, *arguments)
-
-    monkeypatch.setattr(sharded, "build_part", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        build_sharded_index(collection, tmp_path / "index", 3)
-    assert not (tmp_path / "index").exists()
-    with pytest.raises(OutputError, match="there is an unfinished build of it; give --resume"):
-        build_sharded_index(collection, tmp_path / "index", 3)
-    with pytest.raises(OutputError, match="the unfinished build cannot be continued, because shards changed since"):
-        build_sharded_index(collection, tmp_path / "index", 2, existing="resume")
-    assert build_sharded_index(collection, tmp_path / "index", 3, existing="resume").documents == 8
-    assert built == [0, 1, 1, 2]
-    assert hidden(tmp_path) == []
 
 
 def test_only_an_index_is_replaced(tmp_path, collection):
@@ -204,15 +182,10 @@ def test_a_collection_that_is_not_shared(tmp_path, collection):
         build_sharded_index(collection, tmp_path / "index", 1, run=other)
 
 
-def test_what_a_killed_part_left_is_no_part_of_the_index(tmp_path, collection):
-    index, building = tmp_path / "index", tmp_path / ".index.building"
-    left = elsewhere("after", lambda: (building / ".shard-00000-of-00002.lock").touch())
-    build_sharded_index(collection, index, 2, run=left)
-    assert hidden(index) == []
-    assert build_sharded_index(collection, index, 2, existing="overwrite").documents == 8
-
-
-def test_other_options_of_the_model_are_refused_before_a_shard_is_built(tmp_path, collection):
+@pytest.mark.parametrize(
+    ("shards", "options", "changed"), [(2, ModelOptions(top_terms=3), "settings"), (3, None, "shards")]
+)
+def test_another_build_is_refused_before_a_shard_is_built(tmp_path, collection, shards, options, changed):
     def killed(work, parts, doing):
         if doing == "indexing":
             raise KeyboardInterrupt
@@ -220,9 +193,8 @@ def test_other_options_of_the_model_are_refused_before_a_shard_is_built(tmp_path
 
     with pytest.raises(KeyboardInterrupt):
         build_sharded_index(collection, tmp_path / "index", 2, "mini", run=killed)
-    other = {"model_options": ModelOptions(top_terms=3), "existing": "resume"}
-    with pytest.raises(OutputError, match="cannot be continued, because settings changed since"):
-        build_sharded_index(collection, tmp_path / "index", 2, "mini", **other)
+    with pytest.raises(OutputError, match=f"cannot be continued, because {changed} changed since"):
+        build_sharded_index(*(collection, tmp_path / "index", shards, "mini"), model_options=options, existing="resume")
 
 
 def test_a_filter_field_that_no_document_has_is_found_before_a_shard_is_built(tmp_path, collection):

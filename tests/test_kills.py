@@ -1,0 +1,354 @@
+"""Work that is killed, interrupted or begun twice at any step: what is visible is whole, and what was done is kept."""
+
+import errno
+import json
+import random
+import shutil
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import ClassVar
+
+import pytest
+from film_index import start
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from index_folders import hidden
+from json_lines import write_jsonl
+from stand_in_encoder import StandInEncoder
+from steps import as_steps, at_step, copied
+from vector_files import NAME, encode, records
+
+from pyserini_compneg.encode.export import save_exported
+from pyserini_compneg.encode.models import MINI, model_folder, read_checkpoint
+from pyserini_compneg.index import build, build_index, build_sharded_index
+from pyserini_compneg.index.index_folder import SKIPPED_LOG
+from pyserini_compneg.lucene import ImpactWriter, open_reader
+from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.support import files, staging
+from pyserini_compneg.support.errors import OutputError
+from pyserini_compneg.topics.topic_runs import search_topics
+from pyserini_compneg.topics.topics import read_topics
+
+DOCUMENTS = 24
+SHARDS = 3
+QUERIES = [json.dumps({"vector": {a: 2, b: -1, c: 5}}) for a, b, c in ("abc", "def", "ghi", "jab")]
+BUILDING = ".index.building"
+EXCHANGE = staging._exchange
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is begun again and again.
+
+    Attributes:
+        start: Begins it, given a collection, a folder and what to do about what exists.
+        target: What becomes visible in the folder.
+        look: What the target holds.
+        existing: The ways to begin it.
+        mark: A file beside the target, which says that unfinished work can be continued.
+        kept: How many documents need not be taken again, given the folder of work that can be continued.
+        half: A file to which a kill may have written half of something.
+        alone: Whether a second process is refused; otherwise the last one wins.
+        cleans: Whether it removes what a killed process has left.
+    """
+
+    start: Callable[[Path, Path, str], object]
+    target: str
+    look: Callable[[Path], object]
+    existing: tuple[str, ...] = ("refuse", "resume", "overwrite", "resume or overwrite")
+    mark: str = ""
+    kept: Callable[[Path], int] = lambda folder: 1
+    half: str = ""
+    alone: bool = True
+    cleans: bool = True
+
+
+def indexing(collection, folder, existing, encoder="splade"):
+    build_index(collection, folder / "index", encoder, existing=existing, on_error="skip", optimize=True, threads=1)
+
+
+def indexing_in_shards(collection, folder, existing):
+    index, options = folder / "index", {"existing": existing, "on_error": "skip", "threads": 1}
+    build_sharded_index(collection / "part0.jsonl", index, SHARDS, "splade", **options)
+
+
+def whole_shards(folder):
+    return sum(1 for shard in (folder / BUILDING).glob("shard-*/compneg.json")) * DOCUMENTS // 2 // SHARDS
+
+
+def found(index):
+    """What an index finds, and the documents that were left out."""
+    assert hidden(index) == []
+    with open_reader(index) as reader:
+        rankings = [[*zip(*hits, strict=True)] for hits in reader.search(QUERIES, 2 * DOCUMENTS)]
+        return reader.manifest, rankings, sorted(path.read_text() for path in index.rglob(SKIPPED_LOG))
+
+
+def folder_bytes(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def searching(collection, folder, existing):
+    with SignedImpactSearcher(collection.parent / "searched") as searcher:
+        search_topics(searcher, read_topics(f"{collection}.tsv"), folder / "run.txt")
+
+
+def exporting(collection, folder, existing):
+    source = model_folder(MINI)
+    save_exported(read_checkpoint(source), source, "int8", folder / "model")
+
+
+INDEX = Work(
+    *(indexing, "index", found, ("refuse", "resume", "overwrite", "replace", "resume or overwrite")),
+    mark=f"{BUILDING}/build.json",
+    half=f"{BUILDING}/{SKIPPED_LOG}",
+)
+WORKS = {
+    "index": INDEX,
+    "vectors": Work(
+        lambda collection, folder, existing: encode(collection / "part0.jsonl", folder, existing=existing),
+        *(NAME, records),
+        mark=f".{NAME}.state",
+        kept=lambda folder: json.loads((folder / f".{NAME}.state").read_text())["documents"],
+        half=f".{NAME}.partial",
+    ),
+    "index in shards": replace(INDEX, start=indexing_in_shards, kept=whole_shards, half=""),
+    "index of texts": replace(INDEX, start=partial(indexing, encoder="bm25")),
+    "export": Work(exporting, "model", folder_bytes, ("refuse",), alone=False, cleans=False),
+    "run": Work(searching, "run.txt", Path.read_text, ("overwrite",), alone=False),
+}
+
+
+@pytest.fixture
+def collections(tmp_path):
+    """Two collections, each with a document that cannot be indexed and an id given twice; and topics."""
+    choice = random.Random(5)
+    for name in "ab":
+        vectors = [{term: choice.randint(1, 9) for term in choice.sample("abcdefghij", 4)} for _ in range(DOCUMENTS)]
+        lines = [
+            {"id": f"{name}{i:02}", "contents": " ".join(vector), "vector": vector} for i, vector in enumerate(vectors)
+        ]
+        write_jsonl(tmp_path / name / "part0.jsonl", *lines[::2])
+        write_jsonl(tmp_path / name / "part1.jsonl", *lines[1::2], {**lines[1], "vector": {"a": 1}}, {"id": "bad"})
+        (tmp_path / f"{name}.tsv").write_text("".join(f"{i}\t{name} NOT {q}\n" for i, q in enumerate("cdefg")))
+    return {name: tmp_path / name for name in "ab"}
+
+
+class Works(RuleBasedStateMachine):
+    """A folder in which a work is begun with one collection or the other, and seldom comes to its end."""
+
+    work: ClassVar[Work]
+    collections: ClassVar[dict[str, Path]]
+    expected: ClassVar[dict[str, tuple[object, int, int]]]
+    """What the target holds when nobody disturbs the work, how many documents it takes, and in how many steps."""
+
+    taken: ClassVar[list[int]]
+    """The documents that were taken since the list was emptied."""
+
+    home: ClassVar[Path]
+
+    def __init__(self):
+        super().__init__()
+        self.killed = Path(mkdtemp(dir=self.home), "killed")
+        self.folder = self.killed.with_name("folder")
+        self.folder.mkdir()
+        self.visible = None
+
+    @initialize(swaps=st.booleans())
+    def choose(self, swaps):
+        """Systems that cannot swap two folders rename one after the other."""
+        staging._exchange = EXCHANGE if swaps else lambda a, b: False
+
+    @rule(
+        of=st.sampled_from("ab"),
+        existing=st.integers(0, 4),
+        end=st.sampled_from(["killed", "interrupted", "full", "joined", ""]),
+        when=st.integers(0, 99),
+        half=st.booleans(),
+    )
+    def begin(self, of, existing, end, when, half):
+        """Begins the work, and maybe has something happen at one of its steps."""
+        step = 1 + when * self.expected[of][2] // 90
+        self.run(of, self.work.existing[existing % len(self.work.existing)], end, step, half)
+
+    @precondition(lambda self: (self.folder / (self.work.mark or "none")).is_file())
+    @rule(content=st.sampled_from(["", "{", "[]", "7", '{"encoder": "bm25"}', '{"bytes": "x", "plan": {}}']))
+    def damage(self, content):
+        """Unfinished work of which nobody knows what it is cannot be continued."""
+        (self.folder / self.work.mark).write_text(content)
+
+    def teardown(self):
+        """However it has come so far, the work can be finished."""
+        self.run(self.unfinished() or "a", self.work.existing[-1])
+
+    def run(self, of, existing, end="", step=0, half=False):
+        outcome, before, left, told, error = self.outcome(of, existing), self.visible, set(hidden(self.folder)), [], ""
+        kept = self.work.kept(self.folder) if outcome == "continued" else 0
+        whole, documents, _ = self.expected[of]
+
+        def act(kind):
+            told.append(kind)
+            if end == "killed":
+                copied(self.folder, self.killed)
+            elif end == "interrupted":
+                raise KeyboardInterrupt
+            elif end == "full":
+                raise OSError(errno.ENOSPC, "no space left on device")
+            elif end == "joined":
+                told.append(self.join(of, left))
+
+        self.taken.clear()
+        with at_step(self.folder, step if end else 0, act) as steps:
+            try:
+                self.work.start(self.collections[of], self.folder, existing)
+            except OutputError as refused:
+                error = str(refused)
+            except KeyboardInterrupt:
+                assert end == "interrupted"
+        opened = [Path(path) for kind, path in steps if kind == "open"]
+        assert not any(path.is_relative_to(self.folder / self.work.target) for path in opened)  # it would be half there
+        visible = self.visible = self.look()
+        if end in ("interrupted", "full") and told:
+            assert visible == before or (visible == whole and outcome != "refused")
+            assert visible is None or (self.folder / self.work.target).exists()
+            if told[0] not in ("os.remove", "os.rmdir", "shutil.rmtree"):  # or it is the cleaning that was disturbed
+                kept = (self.work.mark, self.work.half) if self.unfinished() else ()
+                assert set(hidden(self.folder)) - left <= {path.partition("/")[0] for path in kept}
+        elif end == "joined" and told:
+            assert visible == (before if outcome == "refused" and told[1] else whole)
+        elif outcome == "refused":
+            assert error
+            assert visible == before
+            if self.work.mark.startswith(BUILDING) and not self.unfinished() and (self.folder / "index").exists():
+                assert hidden(self.folder) == []
+        else:
+            assert error == ""
+            assert visible == whole
+            assert hidden(self.folder) == [] or not self.work.cleans
+            assert sum(self.taken) <= documents - kept
+            assert kept or sum(self.taken) == documents
+        if end == "killed" and told:
+            shutil.rmtree(self.folder)
+            self.killed.rename(self.folder)
+            visible = self.visible = self.look()
+            assert visible == before or (visible == whole and outcome != "refused")
+            if half and (self.folder / self.work.half).is_file():
+                with (self.folder / self.work.half).open("ab") as file:
+                    file.write(b"\x1f\x8b half of a block\n" * 100)
+
+    def join(self, of, left):
+        """Begins the work once more, while it is going on; returns why that is refused."""
+        staged = set(hidden(self.folder)) - left - {staging.lock_file(self.folder / self.work.target).name}
+        try:
+            self.work.start(self.collections[of], self.folder, "overwrite")
+        except OutputError as error:
+            return str(error)
+        assert not (staged and self.work.alone)
+        return ""
+
+    def look(self):
+        """What the target holds; None if there is none."""
+        target = self.folder / self.work.target
+        if not target.exists():  # killed between two renames, which the next build repairs
+            target = staging.former_folder(target)
+        return self.work.look(target) if target.exists() else None
+
+    def unfinished(self):
+        """Of which collection there is unfinished work."""
+        mark, half = (self.folder / (name or "none") for name in (self.work.mark, self.work.half))
+        text = mark.read_text() if mark.is_file() and (half.is_file() or not self.work.half) else ""
+        return next((name for name, place in self.collections.items() if f'"{place}/' in text), None)
+
+    def outcome(self, of, existing):
+        """What is to become of the work."""
+        unfinished = self.unfinished()
+        if existing in ("refuse", "resume") and self.visible is not None:
+            return "refused"
+        if unfinished is None or existing == "overwrite" or (existing == "replace" and unfinished != of):
+            return "built"
+        return "continued" if unfinished == of and existing != "refuse" else "refused"
+
+
+def prepare(patch):
+    """Has the works read small blocks, each of which is a checkpoint; returns the documents that they take from now."""
+    taken, add_lines, stream = [], ImpactWriter.add_lines, StandInEncoder.stream
+
+    def adding(writer, lines, *more):
+        taken.append(lines.count(b'"id"'))
+        return add_lines(writer, lines, *more)
+
+    def streaming(model, batches):
+        return stream(model, (taken.append(len(texts)) or texts for texts in batches))
+
+    patch.setattr(staging, "_exchange", EXCHANGE)
+    patch.setattr(files, "_BLOCK_BYTES", 1 << 9)
+    patch.setattr(build, "CHECKPOINT_SECONDS", -1)
+    patch.setattr(ImpactWriter, "add_lines", adding)
+    patch.setattr(StandInEncoder, "stream", streaming)
+    as_steps(patch, ImpactWriter, "add_lines", "commit", "optimize")
+    return taken
+
+
+@pytest.fixture
+def machine(name, tmp_path, collections, monkeypatch):
+    """The state machine of a work."""
+    work, expected, taken = WORKS[name], {}, prepare(monkeypatch)
+    if name == "run":
+        indexing(collections["a"], tmp_path, "refuse", "bm25")
+        (tmp_path / "index").rename(tmp_path / "searched")
+    for of, collection in collections.items():
+        folder = tmp_path / "expected" / of
+        folder.mkdir(parents=True)
+        taken.clear()
+        with at_step(folder, 0, str) as steps:
+            work.start(collection, folder, work.existing[0])
+        expected[of] = work.look(folder / work.target), sum(taken), len(steps)
+    attributes = {"work": work, "collections": collections, "expected": expected, "taken": taken}
+    return type(name, (Works,), {**attributes, "home": tmp_path})
+
+
+FAST = {"vectors": 20, "run": 10, "index": 3}
+SLOW = dict.fromkeys(WORKS, 5) | {"vectors": 60, "run": 20, "export": 10}
+
+
+@pytest.mark.parametrize(
+    ("name", "examples"),
+    [*FAST.items(), *(pytest.param(*work, marks=pytest.mark.slow, id=f"{work[0]}-slow") for work in SLOW.items())],
+)
+def test_work_that_is_disturbed_is_whole_in_the_end(machine, examples):
+    run_state_machine_as_test(machine, settings=settings(max_examples=examples, stateful_step_count=5))
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import pytest
+from steps import at_step
+from test_kills import WORKS, prepare
+
+name, collection, folder, step = sys.argv[1:]
+prepare(pytest.MonkeyPatch())
+with at_step(Path(folder), int(step), lambda _: os.kill(os.getpid(), signal.SIGKILL)):
+    WORKS[name].start(Path(collection), Path(folder), "resume")
+"""
+
+
+@pytest.mark.kill
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["index", "vectors"])
+def test_processes_that_are_killed(machine, name, collections):
+    """As above, where the system itself takes the locks of a process away, and Java is killed, too."""
+    state = machine()
+    steps = machine.expected["a"][2]
+    for step in (steps // 2, 5, 8):
+        with start(name, collections["a"], state.folder, step, code=KILLED) as process:
+            assert process.communicate(timeout=120)[1] == ""
+        assert process.returncode == -signal.SIGKILL
+        assert state.look() is None
+        assert state.unfinished() == "a"
+    state.run("a", "resume")
