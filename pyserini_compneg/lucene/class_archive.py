@@ -29,7 +29,7 @@ _CLAIM_SECONDS = 86_400
 """Nobody tries again so long after an archive was begun: a Java that cannot make one would try after each search."""
 
 _LAST_CLASS = b"io/compneg/Explainer"
-"""Classes without this one are those of a search that found nothing. They make no archive, and the next search may."""
+"""Without this class, a search has found nothing or was interrupted. Then the next one may make the archive."""
 
 _LONGEST_SECONDS = 300
 _MAKE = "import sys; sys.path[:0] = sys.argv[1:2]; from pyserini_compneg.lucene import class_archive as it; it.make()"
@@ -46,6 +46,8 @@ def archive_options(java: JavaRuntime, classpath: Sequence[str], makes: Sequence
     with suppress(OSError, RuntimeError):  # RuntimeError: the user has no home
         states = [(name, _state(Path(name))) for name in (str(java.library), *classpath)]
         archive = cache_home() / "java" / f"{hashlib.sha256(repr(states).encode()).hexdigest()[:16]}.jsa"
+        if {os.pathsep, "%"} & set(str(archive)):  # Java reads more than one path, or another one
+            return []
         if _is_whole(archive):
             return [f"-XX:SharedArchiveFile={archive}"]
         if makes is not None and _claim(archive):
@@ -105,7 +107,7 @@ def make() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "JDK_JAVA_OPTIONS"}
     options = [f"-XX:SharedArchiveFile={made}", *modules, "-cp", classpath]
     try:
-        if _LAST_CLASS not in Path(classes).read_bytes():
+        if not os.path.exists(classes) or _LAST_CLASS not in Path(classes).read_bytes():
             target.with_suffix(".claim").unlink()
             return
         for step in (

@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -83,8 +83,9 @@ def _java_class(name: str) -> Any:
 def expect_one_search(index: str | Path) -> None:
     """Has the machine start quickly for one search of a small index; nothing changes if it runs already."""
     global _one_search
-    sizes = [file.stat().st_size for file in Path(index).rglob("*") if file.is_file()]
-    _one_search = bool(sizes) and sum(sizes) < _SMALL_INDEX
+    with suppress(OSError):  # the index may be replaced at this moment
+        sizes = [file.stat().st_size for file in Path(index).rglob("*")]
+        _one_search = bool(sizes) and sum(sizes) < _SMALL_INDEX
 
 
 def machine_runs() -> bool:

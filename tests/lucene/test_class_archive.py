@@ -227,6 +227,25 @@ def test_one_process_makes_the_archive_and_a_failure_is_not_repeated_for_a_day(j
     assert noted(java, jar) is not None
 
 
+def test_an_interrupted_search_leaves_the_archive_to_the_next(java, tmp_path, monkeypatch):
+    jar = tmp_path / "a.jar"
+    jar.touch()
+    for leave in (Path.unlink, lambda classes: classes.write_text("java/lang/Object id: 0\n")):
+        classes = noted(java, jar)
+        leave(classes)
+        assert not make(java, classes, monkeypatch).exists()
+        assert files(tmp_path / "cache") == []
+
+
+@pytest.mark.parametrize("name", [f"a{os.pathsep}b", "a%p"])
+def test_a_folder_that_java_would_read_otherwise_has_no_archive(java, tmp_path, monkeypatch, name):
+    jar = tmp_path / "a.jar"
+    jar.touch()
+    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / name))
+    assert class_archive.archive_options(java, [str(jar)], ()) == []
+    assert not (tmp_path / name).exists()
+
+
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owners")
 def test_an_archive_of_another_user_is_not_used(java, tmp_path, monkeypatch):
     jar = tmp_path / "a.jar"
@@ -235,3 +254,28 @@ def test_an_archive_of_another_user_is_not_used(java, tmp_path, monkeypatch):
     assert class_archive.archive_options(java, [str(jar)], None) != []
     monkeypatch.setattr("os.getuid", lambda: 12345)
     assert class_archive.archive_options(java, [str(jar)], None) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "flags", "quick"),
+    [
+        ("", (), True),
+        ("", ("--output-format", "trec"), False),
+        ("gate._SMALL_INDEX = 1", (), False),
+        ("sys.argv.append('of a longer program')", (), False),
+    ],
+)
+def test_only_the_list_of_one_search_does_without_the_better_compiler(index, tmp_path, before, flags, quick):
+    script = f"""
+import sys, jnius_config
+from pyserini_compneg.commands.search import main
+from pyserini_compneg.lucene import gate
+arguments = sys.argv[1:]
+{before}
+main(arguments)
+print("-XX:TieredStopAtLevel=1" in jnius_config.options)
+"""
+    paths = ("--index", index, "--query", QUERY, *flags)
+    code, out, err = outcome(start(tmp_path, "-c", script, *paths, COMPNEG_CLASS_ARCHIVE="off"))
+    assert (code, out.splitlines()[-1], err) == (0, str(quick), "")
