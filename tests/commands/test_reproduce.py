@@ -120,6 +120,7 @@ def test_a_package_that_the_report_needs_is_missed_before_anything_is_run(films,
 
 @pytest.mark.parametrize("protocol", ["table1", "reranking", "all"])
 def test_an_unknown_model_is_refused_before_anything_is_run(tmp_path, capsys, monkeypatch, protocol):
+    pytest.importorskip("torch", reason="models that rank again are run by torch")
     needs_sentence_transformers()
     monkeypatch.chdir(tmp_path)
     assert main([protocol, "--quick", "--report", "out", "--rerank", "nowhere"]) == 2
