@@ -167,7 +167,7 @@ class Works(RuleBasedStateMachine):
     @rule(
         of=st.sampled_from("ab"),
         existing=st.integers(0, 4),
-        end=st.sampled_from(["killed", "interrupted", "full", "joined", ""]),
+        end=st.sampled_from(["killed", "killed", "killed", "interrupted", "full", "joined", ""]),
         when=st.integers(0, 99),
         half=st.booleans(),
     )
@@ -286,7 +286,7 @@ def prepare(patch):
         return stream(model, (taken.append(len(texts)) or texts for texts in batches))
 
     patch.setattr(staging, "_exchange", EXCHANGE)
-    patch.setattr(files, "_BLOCK_BYTES", 1 << 9)
+    patch.setattr(files, "_BLOCK_BYTES", 1 << 8)
     patch.setattr(build, "CHECKPOINT_SECONDS", -1)
     patch.setattr(ImpactWriter, "add_lines", adding)
     patch.setattr(StandInEncoder, "stream", streaming)
@@ -313,7 +313,7 @@ def machine(name, tmp_path, collections, monkeypatch):
 
 
 FAST = {"vectors": 20, "run": 10, "index": 3}
-SLOW = dict.fromkeys(WORKS, 5) | {"vectors": 60, "run": 20, "export": 10}
+SLOW = dict.fromkeys(WORKS, 5) | {"vectors": 60, "run": 20, "export": 10, "index": 12}
 
 
 @pytest.mark.parametrize(
