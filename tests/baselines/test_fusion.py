@@ -102,20 +102,6 @@ def test_a_score_beside_a_product_gets_the_unit_that_is_missing(text):
     assert fused(parse(text), VECTORS_BY_HAND, 10) == Sum((Product((A, B), 1.0), minus(C, 1000)))
 
 
-def test_scaled_weights_by_hand():
-    best = {"A": 500.0, "B": 1000.0, "C": 0.0, "unknown": 0.0}
-    doubled = {term: 2 * 1024 * weight for term, weight in A.items()}
-    same = {term: 1024 * weight for term, weight in B.items()}
-    assert fused(parse("A NOT B"), VECTORS_BY_HAND, best_scores=best) == Sum((Linear(doubled), minus(same)))
-    fine = {term: 1024 * weight for term, weight in A.items()}
-    assert fused(parse("A AND B"), VECTORS_BY_HAND, best_scores=best) == Product((fine, B), 1.0)
-    assert fused(parse("A AND A NOT B"), VECTORS_BY_HAND, best_scores=best) == Sum(
-        (Product((fine, A), 1.0), minus(same, 250))
-    )
-    assert fused(parse("A AND B NOT C"), VECTORS_BY_HAND, best_scores=best) == Product((fine, B), 1.0)
-    assert fused(parse("C OR unknown"), VECTORS_BY_HAND, best_scores=best) == Linear({})
-
-
 OPERATORS = "; use operators"
 
 

@@ -15,7 +15,6 @@ from pyserini_compneg.support.errors import (
     EncodingError,
     IndexFormatError,
     InputError,
-    QueryError,
 )
 
 TEXTS = {docid: f"{title}\n{text}" for docid, (title, text) in FILMS.items()}
@@ -163,12 +162,6 @@ def test_documents_without_a_text(tmp_path, caplog):
         assert message == f"{tmp_path / 'index'}: {said}, such as 'd2'"
         message = refusal(searcher.search, "b", method=Reranked(model), error=InputError)
         assert message == f"{tmp_path / 'index'}: d4: `contents` must be a text, got a whole number"
-
-
-def test_composed_queries_have_no_text(searcher):
-    (node,) = searcher.compose(["spy"])
-    message = refusal(searcher.search, node, method=Reranked(StandIn()), error=QueryError)
-    assert message == "a composed query has no atoms any more, so only operators run it; leave out the method"
 
 
 def test_wrong_settings():

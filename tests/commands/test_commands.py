@@ -13,7 +13,6 @@ from json_lines import write_jsonl
 
 from pyserini_compneg.commands.demo import main as demo
 from pyserini_compneg.commands.main import COMMANDS, main
-from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS
 
 
 def test_the_list_of_commands(capsys):
@@ -91,14 +90,7 @@ def test_versions_need_no_java_machine(arguments):
     with start(*arguments, module="pyserini_compneg", env={"JVM_PATH": "", "JAVA_HOME": ""}) as process:
         out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
-    words = (
-        r"pyserini_compneg \S+, Python 3\.",
-        r"Pyserini \d",
-        r"Anserini \d\S+, Lucene \d+\.\d+\.\d+ \(",
-        r"Java \d+ \(",
-    )
-    for line, start_of_line in zip(out.splitlines(), words, strict=True):
-        assert re.match(start_of_line, line)
+    assert [line.split()[0] for line in out.splitlines()] == ["pyserini_compneg", "Pyserini", "Anserini", "Java"]
 
 
 @pytest.mark.slow
@@ -152,30 +144,18 @@ sys.meta_path.insert(0, Interrupting())
     assert process.returncode == 130
 
 
-@pytest.mark.parametrize("name", ["search", "compose", "explain"])
-def test_the_help_names_every_operator(name, capsys):
-    assert main([name, "-h"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    for names in (UNIONS, INTERSECTIONS, DIFFERENCES):
-        assert f": {', '.join(names)} (default" in text
-    assert text.index(" --difference NAME") < text.index("advanced options:") < text.index(" --weight-scale X")
-
-
 @pytest.mark.slow
-def test_the_demo_is_one_page(tmp_path, capfd, monkeypatch):
+def test_the_demo(tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert demo([]) == 0
     page = capfd.readouterr().out
-    assert len(page.splitlines()) <= 50
     assert "\n1930s fantasy films NOT musical films\n  1   " in page
     assert re.search(r"^all +42 +0\.\d{4}\^bc ", page, re.MULTILINE)
-    assert "mini, which was trained on texts of several kinds" in page
-    tags = {path.stem: path.read_text().split(maxsplit=6)[5] for path in (tmp_path / "runs" / "sample").iterdir()}
-    assert tags == {"default": "compneg-bm25+mini", "bm25": "compneg-bm25", "vanilla": "compneg-vanilla"}
-    assert {path.name for path in (tmp_path / "runs" / "sample").iterdir()} == {
-        "bm25.txt",
-        "default.txt",
-        "vanilla.txt",
+    tags = {path.name: path.read_text().split(maxsplit=6)[5] for path in (tmp_path / "runs" / "sample").iterdir()}
+    assert tags == {
+        "default.txt": "compneg-bm25+mini",
+        "bm25.txt": "compneg-bm25",
+        "vanilla.txt": "compneg-vanilla",
     }
     for arguments in re.findall(r"^  \S+ -m pyserini_compneg\.?(.*)$", page, re.MULTILINE):
         assert main(shlex.split(arguments)) == 0

@@ -79,29 +79,18 @@ def run_of(topics, index, output, **options):
     return output.read_text()
 
 
-def test_the_file_and_its_place(tmp_path, collection, model, capfd):
-    assert run(encode, collection=collection, output=tmp_path / "out", encoder=model) == 0
-    out, err = capfd.readouterr()
-    assert (out, err) == (f"{tmp_path / 'out' / NAME}\n", "")
-    lines = records(tmp_path / "out" / NAME)
-    documents = [json.loads(line) for line in collection.read_text().splitlines()]
-    assert [line["id"] for line in lines] == [document["docid"] for document in documents]
-    vectors = ModelDocumentEncoder(load_checkpoint(str(model))).encode_batch([line["contents"] for line in lines])
-    for line, vector in zip(lines, vectors, strict=True):
-        assert line["vector"] == pytest.approx(vector, abs=2e-5)
-        assert line["encoder"] == str(model)
-    assert [number for number, line in enumerate(lines) if not line["vector"]] == [7]
-
-
-def test_options_of_the_model(tmp_path, collection, model):
+def test_options_of_the_model(tmp_path, collection, model, capfd):
     options = {"collection": collection, "output": tmp_path / "out", "encoder": model}
     assert run(encode, **options, backend="torch", top_terms=5, threshold=0.2, batch_size=3, max_length=16) == 0
+    assert capfd.readouterr() == (f"{tmp_path / 'out' / NAME}\n", "")
     chosen = ModelOptions("torch", top_terms=5, threshold=0.2, max_length=16)
     lines = records(tmp_path / "out" / NAME)
+    assert [line["id"] for line in lines] == [json.loads(text)["docid"] for text in collection.open(encoding="utf-8")]
     vectors = ModelDocumentEncoder(load_checkpoint(str(model)), chosen).encode_batch([d["contents"] for d in lines])
     assert max(len(line["vector"]) for line in lines) == 5
     for line, vector in zip(lines, vectors, strict=True):
         assert line["vector"] == pytest.approx(vector, abs=2e-5)
+        assert line["encoder"] == str(model)
 
 
 def test_an_index_of_texts_is_one_of_their_vectors(tmp_path, collection, topics, model, capfd):

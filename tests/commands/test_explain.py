@@ -157,18 +157,16 @@ def rows(lines):
     return {row[1]: [float(number) for number in row[2].split()] for row in table if row}
 
 
-@pytest.mark.parametrize("most", [1, 2, 20])
+@pytest.mark.parametrize("most", [2, 20])
 @pytest.mark.parametrize(
     "query",
     [
         "spy films AND comedies NOT animated films",
-        "spy films AND comedies AND long",
         "(spy films OR long NOT comedies) AND 映画",
-        "spy films OR comedies NOT animated films",
     ],
 )
 def test_what_is_printed_adds_up_to_the_score(explain, query, most):
-    for documents in (["d1"], ["d2"], ["d3"], ["d1", "d2"], ["d3", "d1"], ["none", "d1"]):
+    for documents in (["d2"], ["d3", "d1"], ["none", "d1"]):
         table = rows(explain("--query", query, "--terms", most, "--docid", *documents).splitlines())
         scores = table.pop("score")
         assert len(scores) == (3 if len(documents) == 2 else 1)

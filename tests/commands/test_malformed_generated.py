@@ -21,7 +21,7 @@ from film_index import FILMS, build
 from json_lines import write_jsonl
 from mutations import NUMBERS, TEXTS, mutated
 from pair_index import write, write_atoms
-from test_malformed_input import ANYTHING, tree
+from test_malformed_input import tree
 
 import pyserini_compneg
 from pyserini_compneg.commands.main import main
@@ -33,6 +33,32 @@ CASES = int(os.environ.get("COMPNEG_MALFORMED_CASES", "100"))
 SEED = int(os.environ.get("COMPNEG_MALFORMED_SEED", "0"))
 SECONDS = 120
 """Far more than any of the commands needs."""
+
+# What may stand in any file.
+ANYTHING = {
+    "binary": b"\x89PNG\r\n\x1a\n\x00\xff\xfe\x00",
+    "empty": b"",
+    "blank": b"\n \n\t\n",
+    "only a byte order mark": b"\xef\xbb\xbf",
+    "nul": b"\0\0\0\n",
+    "latin-1": '{"id": "é", "contents": "é"}\n'.encode("latin-1"),
+    "utf-16": '{"id": "a", "contents": "b"}\n'.encode("utf-16"),
+    "nested lists": b"[" * 10**5,
+    "nested objects": b'{"a":' * 10**5,
+    "half an object": b'{"id": "d1", "vector": {"a": 1',
+    "a number": b"1\n",
+    "a huge number": b"9" * 5000,
+    "infinity": b"1e999\n",
+    "a list": b'["id", "d1"]\n',
+    "null": b"null\n",
+    "a lone surrogate": b'{"id": "\\ud800", "contents": "\\udfff", "query": "\\ud800"}\n',
+    "escape sequences": b'{"id": "\x1b[31mred", "\x1b]0;title\x07": "\x1b[2J"}\n',
+    "escaped escapes": b'{"id": "\\u001b[31mred", "\\u001b]0;x\\u0007": "\\u009b2J", "query": 1}\n',
+    "a key twice": b'{"id": "d1", "id": "d2", "contents": "a", "vector": {"a": 1, "a": 2}, "query": "a"}\n',
+    "one long line": b"x" * 10**6,
+}
+
+NO_RUN = ("empty", "blank", "only a byte order mark")  # which are runs without lines
 
 ATOM = {"vector": {"a": 2.0, "b": 0.5}}
 SCORE = {
@@ -171,7 +197,7 @@ READERS = {
     "sharded/compneg-shards.json": ["search --index ../sharded --query spy"],
     **{f"qrels.{kind}": [f"eval --run ../run.txt --qrels ../qrels.{kind}"] for kind in ("txt", "tsv", "jsonl")},
     "qrels.jsonl ": ["eval --run ../run.txt --qrels ../qrels.txt --by template --groups ../qrels.jsonl"],
-    "run.txt": ["eval --qrels ../qrels.txt --run ../run.txt -m RR@5 map"],
+    "run.txt": ["eval --qrels ../qrels.txt --run ../run.txt -m RR@5 -m map"],
     "run.jsonl": ["eval --qrels ../qrels.txt --run ../run.jsonl"],
     "msmarco.tsv": ["eval --qrels ../qrels.txt --run ../msmarco.tsv"],
     "protocol.yaml": ["reproduce ../protocol.yaml --dataset missing --report new"],
@@ -194,6 +220,18 @@ READERS = {
     "reader/reader.json": ["search --index ../films --query 'spy films without comedy' --read ../reader"],
     "reader/tokenizer.json": ["search --index ../films --query 'spy films without comedy' --read ../reader"],
 }  # fmt: skip
+ANY = [
+    "topics.tsv",
+    "topics.jsonl",
+    "atoms.jsonl",
+    "documents.jsonl",
+    "vectors.jsonl",
+    "qrels.txt",
+    "qrels.jsonl ",
+    "run.txt",
+    "protocol.yaml",
+    "recipe.yaml",
+]
 BINARY = (".onnx", ".safetensors")
 
 # A command that is right, for each whose flags get wrong values. Of demo, any place for its sample is right.
@@ -255,18 +293,21 @@ def kind_of(name):
 
 
 def changed_file(random, room, case):
-    """Makes a changed file, beside the rest of its folder; returns the command that reads it."""
+    """A command that reads a changed file."""
     name = random.choice(list(READERS))
     command, name = random.choice(READERS[name]), name.strip()
+    if random.random() < 0.1:
+        return reading(room, case, name, command, random.choice(list(ANYTHING.values())))
+    content = mutated(random, (room / name).read_bytes(), "bytes" if name.endswith(BINARY) else kind_of(name))
+    return reading(room, case, name, command, content)
+
+
+def reading(room, case, name, command, content):
+    """Makes a file, beside the rest of its folder; returns the command that reads it."""
     top, *below = Path(name).parts
     if below:
         shutil.copytree(room / top, case / top, copy_function=os.link)
         (case / name).unlink()
-    content = (room / name).read_bytes()
-    if random.random() < 0.1:
-        content = random.choice(list(ANYTHING.values()))
-    else:
-        content = mutated(random, content, "bytes" if name.endswith(BINARY) else kind_of(name))
     (case / name).write_bytes(content)
     return [argument if argument != f"../{top}" else top for argument in shlex.split(command)]
 
@@ -285,48 +326,67 @@ def changed_flag(random):
     return [command, *given, *wrong]
 
 
-@pytest.mark.parametrize("number", range(CASES))
-def test_a_malformed_input(room, monkeypatch, capfd, number):
-    """One line on standard error, an exit code of the documented ones, inputs as they were, and nothing left behind."""
-    random = Random(f"{SEED} {number}")
-    case = room / f"case-{number}"
+@pytest.fixture
+def case(room, tmp_path, monkeypatch):
+    """A folder beside the good files."""
+    case = room / tmp_path.name
     case.mkdir()
     monkeypatch.chdir(case)
     monkeypatch.setattr(logging.root, "handlers", [])
     monkeypatch.setattr("pyserini_compneg.serve.server.serve", lambda *_, **__: None)
+    yield case
+    shutil.rmtree(case)
+
+
+@pytest.fixture
+def run(room, case, capfd):
+    """One line on standard error, an exit code of the documented ones, inputs as they were, and nothing left behind."""
+
+    def run(arguments, as_json=False):
+        before = tree(room)
+        signal.signal(signal.SIGALRM, too_long)
+        signal.alarm(SECONDS)
+        try:
+            code = main(arguments + ["--log-format", "json"] * as_json)
+        finally:
+            signal.alarm(0)
+        out, err = capfd.readouterr()
+        told = f"seed {SEED}, {case.name}: {shlex.join(arguments)[:500]}\n{err[:2000]}"
+        assert before.items() <= tree(room).items(), told
+        if as_json and code:
+            messages = [json.loads(line) for line in err.splitlines()]
+            assert [one["level"] for one in messages].count("error") == 1, told
+            assert all(message_is_right(one["message"].split("\n")) for one in messages), told
+        elif code:
+            lines = err.removesuffix("\n").split("\n")
+            errors = [place for place, line in enumerate(lines) if line.startswith("error: ")]
+            assert len(errors) == 1 and message_is_right(lines[errors[0] :]), told
+            assert all(line.isprintable() for line in lines), told
+        else:
+            assert "error: " not in err or as_json, told
+        if code:
+            assert tree(room) == before, told
+        return code
+
+    return run
+
+
+@pytest.mark.parametrize("number", range(CASES))
+def test_a_malformed_input(room, case, run, number):
+    random = Random(f"{SEED} {number}")
     is_flag = random.random() < 0.3
     arguments = changed_flag(random) if is_flag else changed_file(random, room, case)
     as_json = arguments[0] in ("index", "encode", "search", "compose", "explain", "serve") and random.random() < 0.1
-    arguments += ["--log-format", "json"] * as_json
-    before = tree(room)
-    signal.signal(signal.SIGALRM, too_long)
-    signal.alarm(SECONDS)
-    try:
-        code = main(arguments)
-    finally:
-        signal.alarm(0)
-    out, err = capfd.readouterr()
-    told = f"seed {SEED}, case {number}: {shlex.join(arguments)[:500]}\n{err[:2000]}"
-    assert code in (
-        0,
-        1 if is_flag or case.joinpath("films").exists() or case.joinpath("sharded").exists() else 2,
-        2,
-    ), told
-    assert before.items() <= tree(room).items(), told
-    if as_json and code:
-        messages = [json.loads(line) for line in err.splitlines()]
-        assert [one["level"] for one in messages].count("error") == 1, told
-        assert all(message_is_right(one["message"].split("\n")) for one in messages), told
-    elif code:
-        lines = err.removesuffix("\n").split("\n")
-        errors = [place for place, line in enumerate(lines) if line.startswith("error: ")]
-        assert len(errors) == 1 and message_is_right(lines[errors[0] :]), told
-        assert all(line.isprintable() for line in lines), told
-    else:
-        assert "error: " not in err or as_json, told
-    if code:
-        assert tree(room) == before, told
-    shutil.rmtree(case)
+    damaged = is_flag or case.joinpath("films").exists() or case.joinpath("sharded").exists()
+    assert run(arguments, as_json) in ((0, 1, 2) if damaged else (0, 2)), arguments
+
+
+@pytest.mark.parametrize("content", ANYTHING)
+def test_a_file_of_anything(room, case, run, content):
+    for name in ANY:
+        code = run(reading(room, case, name.strip(), READERS[name][0], ANYTHING[content]))
+        assert code == (0 if name == "run.txt" and content in NO_RUN else 2), name
+        (case / name.strip()).unlink()
 
 
 def message_is_right(lines):

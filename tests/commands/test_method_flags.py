@@ -112,9 +112,8 @@ def test_a_query_that_a_method_cannot_answer(search, topics, tmp_path):
     assert not output.exists()
     told = search(f"{flags} --on-error skip").told
     assert {line.split()[0] for line in output.read_text().splitlines()} == {"1"}
-    composed = "a composed query has no atoms any more, so only operators run it; leave out the method"
-    left_out = [f"query 2: {said}; left out", f"query 3: {composed}; left out"]
-    assert told[-3:] == [*left_out, "2 of 3 queries are left out"]
+    assert told[-3] == f"query 2: {said}; left out" and told[-2].startswith("query 3: a composed query has no atoms")
+    assert told[-1] == "2 of 3 queries are left out"
 
 
 def test_a_model_that_fails_leaves_no_run(search, tmp_path):

@@ -77,9 +77,7 @@ def test_no_comment_of_settings_steers_the_terminal(tmp_path, capsys):
 
 def test_a_recipe_is_shown(capsys):
     assert main(["table5-sum", "--show"]) == 0
-    shown = capsys.readouterr().out
-    assert "a pairwise accuracy of 42.73 %" in shown
-    assert "head: snrelu:sum:0.1" in shown
+    assert "head: snrelu:sum:0.1" in capsys.readouterr().out
 
 
 def test_packages_that_are_missing(home, monkeypatch, capsys):

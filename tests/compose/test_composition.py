@@ -4,7 +4,7 @@ import math
 from itertools import product
 
 import pytest
-from expression_strategies import DOCUMENTS, contains, expressions
+from expression_strategies import expressions
 from hypothesis import given
 from hypothesis import strategies as st
 from lookup_encoder import LookupEncoder, letters
@@ -13,7 +13,6 @@ from pyserini_compneg.compose import (
     DIFFERENCES,
     INTERSECTIONS,
     UNIONS,
-    WEIGHT_SCALE,
     Linear,
     Operators,
     compose_query,
@@ -59,42 +58,6 @@ def test_every_choice_is_defined_on_signed_vectors(expression, vectors, operator
     score = evaluate(node, dict.fromkeys("pqrstu", 2.0))
     assert (score is None) == is_empty(node)
     assert score is None or math.isfinite(score)
-
-
-@pytest.mark.parametrize("union", ["maxpool", "dismax"])
-@pytest.mark.parametrize("intersection", ["cpt", "disentangled", "addition", "maxpool"])
-@pytest.mark.parametrize("difference", ["disentangled", "ignore"])
-@given(expression=expressions(st.sampled_from("abcd")))
-def test_every_document_of_the_set_is_found(union, intersection, difference, expression):
-    operators = Operators(union, intersection, difference)
-    node = compose_query(expression, LookupEncoder({name: {name: 1.0} for name in "abcd"}), operators)
-    for document in filter(lambda document: contains(expression, document), DOCUMENTS):
-        assert evaluate(node, dict.fromkeys(document, 1.0)) is not None
-
-
-@pytest.mark.parametrize("text", ["a AND b", "a AND b AND c", "(a OR b) AND (c OR d)", "a OR b OR c", "a AND (b OR c)"])
-def test_cpt_and_dismax_find_the_set_alone(text):
-    vectors = {name: {name: 1.0} for name in "abcd"}
-    node = compose_query(parse(text), LookupEncoder(vectors), Operators(intersection="cpt"))
-    for document in DOCUMENTS:
-        found = evaluate(node, dict.fromkeys(document, 1.0)) is not None
-        assert found == contains(parse(text), document)
-
-
-@given(expressions(st.sampled_from("abcd"), max_leaves=6), st.sampled_from("abcd"))
-def test_a_document_of_what_is_excluded_ranks_lower(expression, excluded):
-    """With an atom that the expression does not hold, and terms of its own."""
-    vectors = {name: {name: 1.0} for name in "abcd"} | {"z": {"z": 1.0}}
-    operators = Operators(difference="disentangled")
-    plain = compose_query(expression, LookupEncoder(vectors), operators)
-    without = compose_query(Difference(expression, Atom("z")), LookupEncoder(vectors), operators)
-    for document in DOCUMENTS:
-        impacts = dict.fromkeys(document, 1.0)
-        score = evaluate(plain, impacts)
-        assert evaluate(without, impacts) == score
-        assert evaluate(without, impacts | {"z": 1.0}) == (
-            None if score is None else pytest.approx(score - WEIGHT_SCALE)
-        )
 
 
 @pytest.mark.slow

@@ -1,9 +1,6 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from lookup_encoder import LookupEncoder
 from refusals import refusal
-from scoring_strategies import DOCUMENTS, POSITIVE, nodes
 
 from pyserini_compneg.compose import (
     Damped,
@@ -14,11 +11,10 @@ from pyserini_compneg.compose import (
     Sum,
     compose_queries,
     compose_query,
-    evaluate,
     from_json,
     to_json,
 )
-from pyserini_compneg.compose.trees import leaf_vectors, matches
+from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.expression import parse
 from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.support.errors import QueryError
@@ -40,20 +36,6 @@ def composed(query, questions=None, encoder=ENCODER, scores=(BEST,) * 10, **sett
 
 def whole(**weights):
     return {term: 100 * weight for term, weight in weights.items()}
-
-
-PRODUCTS = st.lists(POSITIVE, min_size=2, max_size=3).map(lambda operands: Product(tuple(operands)))
-
-
-@given(nodes(), POSITIVE.map(Linear) | PRODUCTS, DOCUMENTS, st.sampled_from([0.0, 2.0, 100.0]))
-def test_any_query_keeps_its_documents_and_loses_a_share_of_what_is_above_0(child, excluded, document, floor):
-    node = Damped(child, (excluded,), (BEST,), WEIGHT, floor)
-    assert matches(node, document) == matches(child, document)
-    if (score := evaluate(child, document)) is None:
-        return
-    share = min((evaluate(excluded, document) or 0.0) / BEST, 1)
-    expected = max(score * (1 - WEIGHT * share**3), min(score, floor) * (1 - 0.02 * share**3)) if score > 0 else score
-    assert evaluate(node, document) == pytest.approx(expected)
 
 
 BIRD, PARROT = Linear(whole(bird=3, fly=1)), Linear(whole(parrot=2))
@@ -81,23 +63,6 @@ def test_damped_by_hand(text, settings, node):
     assert from_json(fields.get("score", fields), "here") == node
 
 
-@pytest.mark.parametrize(
-    ("text", "document", "score"),
-    [
-        # The part that a document is most about damps it, by its own best score.
-        ("a NOT b NOT (c AND d)", {"a": 1.0, "b": 10.0}, 50.0),
-        ("a NOT b NOT (c AND d)", {"a": 1.0, "b": 10.0, "c": 10.0, "d": 10.0}, 50.0),
-        # What is excluded is damped by what it excludes itself.
-        ("a NOT (b NOT c)", {"a": 1.0, "b": 10.0}, 50.0),
-        ("a NOT (b NOT c)", {"a": 1.0, "b": 10.0, "c": 10.0}, 93.75),
-        # Negative weights count before: A(d) = 10 − 9 = 1, of which half is left.
-        ("signed NOT b", {"a": 10.0, "x": 9.0, "b": 10.0}, 50.0),
-    ],
-)
-def test_damped_scores_by_hand(text, document, score):
-    assert evaluate(composed(text), document) == score
-
-
 def test_without_an_index():
     message = refusal(compose_query, "birds NOT parrots", ENCODER, Operators(difference="damped"), error=QueryError)
     remedy = "name one (--index), or choose another --difference, such as disentangled"
@@ -121,13 +86,6 @@ def test_a_specific_exclusion_leaves_the_best_documents_about_the_score_of_the_f
     assert composed("birds NOT parrots", questions, scores=scores).floor == floor
     asked = [[Linear(whole(parrot=2))], [Linear(whole(bird=3, fly=1))]]
     assert questions == (asked if scores[-1] < 800 or len(scores) < 10 else asked[:1])
-
-
-def test_of_several_exclusions_a_broad_one_is_enough_for_no_floor():
-    tops = {"b": SPECIFIC, "c": (BEST,) * 10}
-    ask = lambda nodes, _: [tops[next(iter(node.weights))] for node in nodes]  # noqa: E731
-    node = compose_query("a NOT b NOT c", ENCODER, Operators(difference="damped"), top_scores=ask)
-    assert (node.best, node.floor) == ((BEST, BEST), 0.0)
 
 
 @pytest.mark.parametrize(("scores", "share"), [(SPECIFIC, 0.25), ((BEST,) * 10, 0.1)])

@@ -1,11 +1,6 @@
 """NOT!: what it excludes, where it and AND! may stand, and how it is shown."""
 
-import logging
-
 import pytest
-from expression_strategies import expressions
-from hypothesis import given
-from hypothesis import strategies as st
 from lookup_encoder import LookupEncoder
 from refusals import refusal
 
@@ -15,13 +10,11 @@ from pyserini_compneg.compose import (
     Operators,
     Product,
     compose_query,
-    evaluate,
     from_json,
     query_terms,
     to_json,
 )
-from pyserini_compneg.compose.rewrite import without_differences
-from pyserini_compneg.expression import Atom, Difference, Exclusion, Filter, Intersection, Union, atoms
+from pyserini_compneg.expression import Filter
 from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.topics.token_form import stock_obstacle
 
@@ -99,8 +92,8 @@ AS_TEXT = "cannot be encoded as text, as vanilla does; choose other operators"
         (
             "A NOT! (B NOT C)",
             {},
-            "NOT! excludes what matches, and 'B NOT C' takes a part of that back; leave out that part, or unite what "
-            "is kept by OR outside",
+            "NOT! excludes what matches, and 'B NOT C' takes a part of that back; leave out that part, or write it as "
+            "an alternative of an OR outside",
         ),
         (
             "A NOT! (B AND (C OR D))",
@@ -128,67 +121,3 @@ def test_a_share_needs_an_index():
 def test_a_wrong_way_to_exclude(exclusion):
     message = refusal(Operators, exclusion=exclusion, error=QueryError)
     assert message == f"exclusion must be one of any, all, or a number above 0 and below 1, got {exclusion!r}"
-
-
-def finds(expression, document, in_and=False):
-    """Whether a document is found where NOT is ignored, AND finds what has all, and NOT! excludes.
-
-    An OR that is an operand of AND is one vector of all its terms, so any of them will do there.
-    """
-    match expression:
-        case Atom(text):
-            return text in document
-        case Union(operands):
-            if in_and:
-                return not document.isdisjoint(atoms(without_differences(expression)))
-            return any(finds(operand, document) for operand in operands)
-        case Intersection(operands):
-            return all(finds(operand, document, in_and=True) for operand in operands)
-        case Difference(left, _):
-            return finds(left, document, in_and)
-        case Exclusion(left, Filter()):
-            return finds(left, document, in_and) and "genre" not in document
-        case Exclusion(left, right):
-            return finds(left, document, in_and) and not finds(right, document)
-
-
-WAR = Filter({"genre": "War"})
-BARRED = st.recursive(
-    st.sampled_from("efgh").map(Atom),
-    lambda parts: (
-        (several := st.lists(parts, min_size=2, max_size=3).map(tuple)).map(Union) | several.map(Intersection)
-    ),
-    max_leaves=4,
-)
-WANTED = st.recursive(
-    expressions(st.sampled_from("abcd"), max_leaves=3),
-    lambda parts: (
-        st.builds(Exclusion, parts, BARRED | st.just(WAR))
-        | st.builds(Difference, parts, expressions(st.sampled_from("abcd"), max_leaves=2))
-        | st.lists(parts, min_size=2, max_size=3).map(lambda some: Union(tuple(some)))
-        | st.lists(parts, min_size=2, max_size=3).map(lambda some: Intersection(tuple(some)))
-    ),
-    max_leaves=5,
-)
-
-
-@given(
-    WANTED,
-    st.sampled_from(["any", "all"]),
-    st.lists(st.frozensets(st.sampled_from([*"abcdefgh", "genre"])), min_size=1, max_size=10),
-)
-def test_documents_are_found_as_sets_have_it(expression, exclusion, documents):
-    """Or the expression is refused: no NOT! is ever ignored."""
-    operators = Operators(intersection="cpt", difference="ignore", exclusion=exclusion)
-    logging.disable()
-    try:
-        node = compose_query(expression, ENCODER, operators)
-    except QueryError as error:
-        assert "cannot stand in" in str(error) or exclusion == "all" and "takes no OR in an AND" in str(error)
-        return
-    finally:
-        logging.disable(logging.NOTSET)
-    for document in documents:
-        fields = {"genre": ["War"]} if "genre" in document else {}
-        impacts = dict.fromkeys(document - {"genre"}, 1.0)
-        assert (evaluate(node, impacts, fields) is not None) == finds(expression, document)

@@ -1,16 +1,13 @@
 import math
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from lookup_encoder import LookupEncoder
 from refusals import refusal
 from scoring_strategies import nodes
 
 from pyserini_compneg.compose import (
-    DIFFERENCES,
-    INTERSECTIONS,
-    UNIONS,
     Excluding,
     Linear,
     Max,
@@ -19,15 +16,10 @@ from pyserini_compneg.compose import (
     Sum,
     compose_query,
     evaluate,
-    lowered,
     quantised,
 )
-from pyserini_compneg.compose.composer import scoring_trees
-from pyserini_compneg.compose.quantisation import LARGEST_QUANTISED
-from pyserini_compneg.compose.rewrite import without_differences
 from pyserini_compneg.compose.trees import leaf_vectors, matches
 from pyserini_compneg.compose.trees import nodes as tree_nodes
-from pyserini_compneg.expression import atoms, parse
 from pyserini_compneg.support.errors import QueryError
 
 
@@ -88,10 +80,6 @@ def test_too_large_weights(weight):
     assert str(error.value) == f"the weight of 'b' becomes {100 * weight:g} {limit}"
 
 
-def test_the_largest_weight():
-    assert quantised(Linear({"a": LARGEST_QUANTISED}), 1).weights == {"a": LARGEST_QUANTISED}
-
-
 @pytest.mark.parametrize("scale", [0, -1, math.nan, math.inf, True, "100", None])
 def test_a_scale_is_a_number_above_zero(scale):
     assert (
@@ -105,32 +93,3 @@ def test_what_is_only_excluded_is_not_kept():
     operators = Operators(intersection="cpt", difference="orthogonal")
     node = compose_query("(A AND B) NOT C NOT D", LookupEncoder(vectors), operators)
     assert node == Sum((Product(({"p": 100.0, "s": 100.0}, {"r": 100.0})), Linear({"p": -90.0, "x": -30.0})))
-
-
-WEIGHTS = st.integers(-9, 9).filter(bool).map(lambda weight: weight / 8)
-VECTORS = {
-    name: st.dictionaries(st.sampled_from(terms), WEIGHTS | st.just(0.001), min_size=1, max_size=3)
-    for name, terms in {"a": "pqz", "b": "pqz", "c": "pqxy", "d": "qxyz"}.items()
-}
-WANTED = st.sampled_from(["a", "a OR b", "a AND b", "a AND b OR b"])
-EXCLUDED = st.sampled_from(["c", "c NOT d", "(c OR d)", "(c AND d)", "(c NOT a)"])
-
-
-@given(
-    st.fixed_dictionaries(VECTORS),
-    st.builds("({}) NOT {}".format, WANTED, EXCLUDED),
-    st.sampled_from(["{}", "{} NOT d", "{} OR b", "({}) AND b", "({} OR b) AND a"]),
-    st.builds(Operators, *(st.sampled_from(names) for names in (UNIONS, INTERSECTIONS, DIFFERENCES))),
-    st.sampled_from([100.0, 1.0, 0.1]),
-    st.booleans(),
-)
-def test_rounding_finds_nothing_by_terms_that_are_only_excluded(vectors, text, around, operators, scale, signed):
-    """Neither a document of such terms alone, nor, as far as these terms go, any other."""
-    assume("vanilla" not in (operators.union, operators.intersection, operators.difference))
-    expression, encoder = parse(around.format(text)), LookupEncoder(vectors)
-    (tree,) = scoring_trees([expression], encoder, operators, lambda nodes, k: [[1.0] * k] * len(nodes))
-    tree = lowered(tree, signed=signed)
-    others = set("pqxyz").difference(*(vectors[name] for name in atoms(without_differences(expression))))
-    survives = any(round(vector.get(term, 0.0) * scale) > 0 for vector in leaf_vectors(tree) for term in others)
-    found = evaluate(quantised(tree, scale), dict.fromkeys(others, 1.0)) is not None
-    assert survives or not found

@@ -42,29 +42,15 @@ def test_lowering_comes_before_rounding():
 
 
 @pytest.mark.parametrize(
-    ("query", "settings", "error", "message"),
+    ("query", "settings", "message"),
     [
-        ("a AND", {}, QueryError, None),
-        (
-            "a AND b AND d",
-            {"operators": CPT, "cpt": "materialised"},
-            QueryError,
-            "query 'a AND b AND d': pseudo-terms are pairs, of two operands, got 3 operands; "
-            "use the factored form (--cpt factored), which takes any number",
-        ),
-        (
-            "a",
-            {"weight_scale": 1e9},
-            QueryError,
-            "query 'a': the weight of 'p' becomes 4e+09 at weight scale 1e+09, the limit is 2147483647; "
-            "lower the weight scale",
-        ),
+        ("a AND b AND d", {"operators": CPT, "cpt": "materialised"}, "pseudo-terms are pairs, "),
+        ("a", {"weight_scale": 1e9}, "the weight of 'p' becomes 4e+09 at weight scale 1e+09, "),
     ],
 )
-def test_what_cannot_be_run_names_the_query(query, settings, error, message):
-    with pytest.raises(error) as caught:
-        compose_query(query, ENCODER, **settings)
-    assert message is None or str(caught.value) == message
+def test_what_cannot_be_run_names_the_query(query, settings, message):
+    refused = refusal(compose_query, query, ENCODER, **settings, error=QueryError)
+    assert refused.startswith(f"query {query!r}: {message}")
 
 
 @pytest.mark.parametrize("term", ["a∩b", "¬a"])

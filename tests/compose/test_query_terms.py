@@ -49,17 +49,6 @@ def test_alternatives_have_the_weight_of_largest_magnitude():
     assert query_terms(node, 1.0) == [("b", -4.0), ("a", 3.0), ("c", 1.0)]
 
 
-def test_tuples_of_three_are_third_roots():
-    node = Product(({"a": 800.0}, {"b": 100.0}, {"c": 2700.0, "a": 100.0}))
-    found = dict(query_terms(node))
-    assert found == {"a∩b∩c": pytest.approx(6.0), "a∩b": pytest.approx(2.0)}
-
-
-def test_other_powers_and_roots_leave_the_weights_in_their_unit():
-    operands = ({"a": 400.0}, {"b": 900.0})
-    assert query_terms(Product(operands, 1.0, 2)) == query_terms(Product(operands)) == [("a∩b", 6.0)]
-
-
 def test_the_heaviest_of_very_many_tuples():
     operands = [{f"{name}{i}": float(1 + (i * 37) % 101) for i in range(101)} for name in "ab"]
     found = query_terms(Product(tuple(operands)), 1.0)

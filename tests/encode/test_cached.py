@@ -49,6 +49,7 @@ ATOM = '{"text": an atom, "vector": {term: weight}}'
             ([line], EncodingError, f":1: expected {ATOM}")
             for line in ({"vector": {}}, {"text": 7, "vector": {}}, {"text": "a"}, {"text": "a", "vector": [1]})
         ),
+        ([{**A, "encoder": 7}], EncodingError, ":1: the `encoder` must be a text, got a whole number"),
         ([{"text": "a", "vector": {"": 1}}], EncodingError, ":1: a term must be a non-empty text, got ''"),
         ([A, {**A, "vector": {"x": 2}}], EncodingError, ":2: 'a' has another vector on an earlier line"),
         (

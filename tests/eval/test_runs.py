@@ -84,6 +84,8 @@ JUDGED = "these look like judgements: are --qrels and --run exchanged?"
         ("1 Q0 a 1 2 t\n\n1 a 2\n", "3: expected the 6 columns `qid Q0 docid rank score tag`, found 3"),
         ("1 a 1\n1 Q0 a 1 2 t\n", "2: expected the 3 columns `qid docid rank`, found 6"),
         ("1 a 0\n", "1: the rank must be a whole number from 1, got '0'"),
+        ("1 a ١\n", "1: the rank must be a whole number from 1, got '١'"),
+        ("1 Q0 a 1 1_0 t\n", "1: the score must be a finite number, got '1_0'"),
         ("1 Q0 a 1 nan t\n", "1: the score must be a finite number, got 'nan'"),
         ("1 Q0 a 1 1e999 t\n", "1: the score must be a finite number, got '1e999'"),
         ("1 Q0 a 1 2 t\n1 Q0 a 2 1 t\n", "2: document 'a' is ranked twice for query '1'"),

@@ -82,10 +82,7 @@ def test_every_tree_can_be_said_and_names_its_atoms_in_order(expression):
         position = words.index(atom.text, position) + len(atom.text)
 
 
-@pytest.mark.parametrize(("split", "count"), [("dev", 700), ("train", 4000)])
-def test_real_queries(shared_data, split, count):
-    lines = (shared_data / "filmsets" / f"{split}.jsonl").read_text(encoding="utf-8").splitlines()
-    assert len(lines) == count
-    for query in map(json.loads, lines):
+def test_real_queries(shared_data):
+    for query in map(json.loads, (shared_data / "filmsets" / "dev.jsonl").open(encoding="utf-8")):
         assert re.sub("<mark>.*?</mark>", "_", query["original_query"]) == query["metadata"]["template"]
         assert verbalise(from_marks(query["original_query"])) == query["query"]

@@ -24,7 +24,6 @@ def test_atoms_drop_the_blanks_around_them_and_keep_those_inside():
 
 
 BLANK = "the text of an atom must not be blank, got {!r}"
-SHORT = [(), (A,), [A, B]]
 FEW = "{} needs a tuple of two or more operands, got {!r}"
 
 

@@ -15,7 +15,7 @@ from pyserini_compneg.index import ImpactIndexer, build_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest
 from pyserini_compneg.lucene.index_settings import MOST_PAIR_TERMS
-from pyserini_compneg.support.errors import InputError
+from pyserini_compneg.support.errors import EncodingError, InputError
 
 few = settings(
     max_examples=settings.default.max_examples // 5,
@@ -194,6 +194,12 @@ def test_a_cut_gzip_file_is_never_skipped(tmp_path):
     with pytest.raises(InputError, match=f"{packed}:[0-9]+: broken gzip data: "):
         build_index(packed, tmp_path / "index", "m", on_error="skip")
     assert not (tmp_path / "index").exists()
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_an_encoder_has_a_name(tmp_path, name):
+    said = refusal(ImpactIndexer, tmp_path / "index", name, error=EncodingError)
+    assert said.startswith("the encoder must have a name") and list(tmp_path.iterdir()) == []
 
 
 def test_an_id_added_twice(tmp_path):

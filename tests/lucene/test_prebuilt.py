@@ -140,12 +140,6 @@ def test_no_network(known, server, archive):
     assert not folder.exists()
 
 
-def test_a_size_that_nobody_knows(known, server, archive):
-    folder = known.add(server, archive, size=-1)
-    known[NAME]["urls"].insert(0, "http://127.0.0.1:1/a")
-    assert resolve_index(NAME) == folder
-
-
 def test_a_cache_that_cannot_be_written(known, server, archive):
     known.add(server, archive)
     known.cache.parent.write_text("a file where the cache should be")

@@ -113,10 +113,6 @@ def test_small_k_takes_less_work(reader, nodes):
     assert postings_read(1) < postings_read(N_DOCS + 1)
 
 
-def test_threads_change_nothing(reader, nodes):
-    assert search(reader, nodes, 20, threads=4) == search(reader, nodes, 20, threads=1)
-
-
 @pytest.mark.parametrize("hits", [1, 10, 1000, N_DOCS + 1])
 def test_parts_of_a_query_change_nothing(reader, nodes, exhaustive, small_parts, hits):
     """Up to eight threads search one query, in parts that begin and end anywhere in the segments."""

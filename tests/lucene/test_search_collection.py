@@ -12,11 +12,8 @@ from impact_indexes import pairs, search, write_index
 from random_searches import collections, trees
 from test_pruning import TERMS, random_node
 
-from pyserini_compneg import SignedImpactSearcher, build_index
-from pyserini_compneg.commands.demo import QUERIES, SAMPLE
 from pyserini_compneg.compose import composed_line
 from pyserini_compneg.lucene import ImpactReader, java_class
-from pyserini_compneg.topics.topics import read_topics
 
 few = settings(
     max_examples=settings.default.max_examples // 5,
@@ -91,15 +88,6 @@ def test_lines_packed_with_gzip_and_sorted_by_id(tmp_path):
     topics.write_bytes(gzip.compress("\n".join(lines).encode()))
     found = search_collection(write_index(tmp_path / "i", INDEX), topics, tmp_path / "run", 10, *COMPOSED)
     assert list(found.items()) == [("10", ["d2", "d1"]), ("7", ["d3", "d1"])]
-
-
-@pytest.mark.slow
-def test_the_queries_of_the_sample_rank_alike(tmp_path):
-    build_index(SAMPLE / "documents.jsonl.gz", tmp_path / "index")
-    with SignedImpactSearcher(tmp_path / "index") as searcher:
-        nodes = searcher.compose([topic.expression for topic in read_topics(QUERIES)])
-    assert len(nodes) == 42
-    check(tmp_path, tmp_path / "index", nodes, 1000)
 
 
 GOOD = '{"id": "1", "vector": {"a": 1}}'

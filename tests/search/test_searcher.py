@@ -6,13 +6,15 @@ import subprocess
 import sys
 
 import pytest
-from film_index import FILMS, build
+from film_index import build
 from lookup_encoder import LookupEncoder
 from refusals import refusal
 
 from pyserini_compneg.compose import Damped, Linear, Max, Operators, Product, Sum
+from pyserini_compneg.encode import query_encoder
+from pyserini_compneg.explaining import explain_query
 from pyserini_compneg.explaining.display import heading
-from pyserini_compneg.expression import Atom, Difference, parse
+from pyserini_compneg.expression import Atom, parse
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene import MANIFEST_NAME
 from pyserini_compneg.reading.decomposition import Decomposition
@@ -33,15 +35,6 @@ def searcher(index):
 
 def docids(hits):
     return [hit.docid for hit in hits]
-
-
-def test_expressions_find_what_their_sets_hold(searcher):
-    assert searcher.num_docs == 6
-    assert set(docids(searcher.search("spy"))) == {"d1", "d2", "d3"}
-    assert docids(searcher.search("spy AND comedy"))[0] in {"d1", "d3"}
-    assert set(docids(searcher.search("spy OR western"))) == {"d1", "d2", "d3", "d4", "d5"}
-    assert docids(searcher.search("western NOT comedy"))[0] == "d4"
-    assert docids(searcher.search("spy NOT (comedy OR animated)"))[0] == "d2"
 
 
 def test_a_query_as_text_tree_and_composed_query(searcher):
@@ -77,6 +70,7 @@ def test_each_query_of_a_batch_is_composed_by_itself(searcher):
 
 
 OPERATORS = 'operators must be Operators, such as Operators(difference="nrf"), got {!r}'
+FIELDS = "filter fields must be a list of names"
 COUNT = "{} must be a whole number from 1, got {!r}"
 
 
@@ -94,6 +88,24 @@ COUNT = "{} must be a whole number from 1, got {!r}"
         (lambda s: s.search("spy", "5"), COUNT.format("k", "5")),
         (lambda s: s.batch_search(["spy"], ["1"], 1, 2.0), COUNT.format("threads", 2.0)),
         (lambda s: s.batch_score(["spy"], [["d1"]], 0), COUNT.format("threads", 0)),
+        (lambda s: s.search("spy", True), COUNT.format("k", True)),
+        (lambda s: s.batch_search(["spy"], ["1"], filter=[None] * 2), "1 queries need one filter, or as many, got 2"),
+        # A text would be taken letter by letter.
+        (lambda s: s.score("spy", "d1"), "docids must be a list, got 'd1'"),
+        (lambda s: s.score("spy", [39]), "docids must be texts, got 39"),
+        (lambda s: s.batch_score(["spy", "war"], ["d1", "d2"]), "docids must be a list, got 'd1'"),
+        (lambda s: s.batch_search("spy", ["1", "2", "3"]), "queries must be a list, got 'spy'"),
+        (lambda s: s.batch_search(["a", "b"], "12"), "qids must be a list, got '12'"),
+        (lambda s: s.compose("spy NOT war"), "queries must be a list, got 'spy NOT war'"),
+        (lambda s: s.best_scores("spy"), "nodes must be a list, got 'spy'"),
+        (lambda s: s.reader.search("{}", 1), "queries must be a list, got '{}'"),
+        (lambda s: s.reader.score(["{}"], ["d1"]), "docids must be a list, got 'd1'"),
+        (lambda s: s.reader.raws("d1"), "docids must be a list, got 'd1'"),
+        (lambda s: s.reader.document_frequencies("spy"), "terms must be a list, got 'spy'"),
+        (lambda s: s.encoder.encode_batch("spy"), "texts must be a list, got 'spy'"),
+        (lambda s: query_encoder("mini", None).encode_batch("spy"), "texts must be a list, got 'spy'"),
+        (lambda s: explain_query(s, "spy", "d1"), "docids must be a list, got 'd1'"),
+        (lambda s: build_index("x", "y", filter_fields="year"), f"{FIELDS}, got the text 'year'"),
     ],
 )
 def test_wrong_calls(searcher, call, said):
@@ -159,32 +171,6 @@ def test_an_index_of_another_encoder_is_one_warning(index, caplog):
         "2 of 2 queries, such as 1 (term '##sp'): no result, for the index has none of their terms; it was probably "
         "made with another encoder, so name that one as --encoder"
     ]
-
-
-def test_explanations_of_expressions(searcher):
-    query = "western NOT comedy"
-    for hit in searcher.search(query):
-        explanation = searcher.explain(query, hit.docid)
-        assert explanation.score == hit.score
-        assert explanation.matched
-    parts = searcher.explain(query, "d5").contributions
-    assert [(part.term, part.amount > 0) for part in parts] == [("western", True), ("comedi", False)]
-    assert refusal(searcher.explain, query, "d7") == f"{searcher.reader.folder} has no document 'd7'"
-
-
-def test_stored_documents(searcher):
-    assert searcher.doc("d2") == {"id": "d2", "title": FILMS["d2"][0], "text": FILMS["d2"][1]}
-    assert searcher.doc("d7") is None
-
-
-def test_an_encoder_of_ones_own(index):
-    class Encoder:
-        def encode_batch(self, texts):
-            return [{"spy": 2.0} if text == "agents" else {} for text in texts]
-
-    with SignedImpactSearcher(index, Encoder(), Operators(union="maxpool")) as searcher:
-        assert searcher.compose([Difference(Atom("agents"), Atom("else"))]) == [Linear({"spy": 200.0})]
-        assert set(docids(searcher.search("agents"))) == {"d1", "d2", "d3"}
 
 
 def test_atoms_encoded_elsewhere(index, tmp_path):

@@ -8,12 +8,9 @@ from json_lines import write_jsonl
 from lookup_encoder import LookupEncoder
 from pair_index import write
 
-from pyserini_compneg import Operators, SignedImpactSearcher, build_index
+from pyserini_compneg import SignedImpactSearcher, build_index
 from pyserini_compneg.baselines import Filtering, TwoStep
 from pyserini_compneg.commands.main import main
-from pyserini_compneg.compose.operators import DIFFERENCES, INTERSECTIONS, UNIONS
-from pyserini_compneg.compose.rewrite import without_exclusions
-from pyserini_compneg.expression import format_expression, parse
 from pyserini_compneg.index import build_sharded_index
 
 ATOMS = LookupEncoder(
@@ -24,16 +21,6 @@ ATOMS = LookupEncoder(
         "D": {"u": 1.0},
     }
 )
-QUERIES = {
-    "A AND! B": ["p", "r"],
-    "A AND! B AND! C": ["p", "r", "st"],
-    "(A OR B) AND! C": ["pqr", "st"],
-    "A AND B AND! C": ["pqr", "st"],
-    "A AND! C AND B": ["pq", "st"],
-    "A AND! C AND! A": ["pq", "st"],
-    "A AND! C NOT B": ["pq", "st"],
-    "(A NOT B) AND! C": ["pq", "st"],
-}
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["unsigned", "signed"])
@@ -51,40 +38,6 @@ def searcher(request, tmp_path_factory):
 
 def has_all(document, groups):
     return all(any(document.get(term, 0.0) > 0 for term in group) for group in groups)
-
-
-def softened(query):
-    return without_exclusions(parse(query))
-
-
-@pytest.mark.parametrize(
-    "operators",
-    [Operators(intersection=name) for name in INTERSECTIONS[:-1]]
-    + [Operators(difference=name) for name in DIFFERENCES[:-1]]
-    + [Operators(union=name) for name in UNIONS[:-1]],
-    ids=lambda operators: f"{operators.union} {operators.intersection} {operators.difference}",
-)
-@pytest.mark.parametrize("k", [3, 1000])
-def test_it_ranks_as_and(searcher, operators, k):
-    opened, documents = searcher
-    for query, groups in QUERIES.items():
-        soft = opened.search(softened(query), 1000, operators=operators)
-        found = opened.search(query, k, operators=operators)
-        assert found == [hit for hit in soft if has_all(documents[hit.docid], groups)][:k]
-        assert operators.intersection.startswith("cpt-") or found
-
-
-def test_beside_alternatives_exclusions_and_filters(searcher):
-    opened, documents = searcher
-    some = [docid for docid in documents if int(docid[1:]) % 3]
-    operators = Operators(exclusion="any")
-    strict = [hit for hit in opened.search("A AND! C", 1000, operators=operators)]
-    with_u = {docid for docid, document in documents.items() if document.get("u", 0.0) > 0}
-    assert opened.search("A AND! C NOT! D", 1000, operators=operators) == [h for h in strict if h.docid not in with_u]
-    assert opened.search("A NOT! D AND! C", 1000, operators=operators) == [h for h in strict if h.docid not in with_u]
-    assert opened.search("A AND! C", 1000, filter={"id": some}) == [hit for hit in strict if hit.docid in some]
-    both = {hit.docid for hit in opened.search("D OR A AND! C", 1000)}
-    assert both == {hit.docid for query in ("D", "A AND! C") for hit in opened.search(query, 1000)}
 
 
 def test_scores_and_explanations(searcher):
@@ -156,14 +109,9 @@ def run(room, monkeypatch, capsys, caplog):
     ("query", "expected"),
     [
         ("swiss cheese AND! goat cheese", ["d2", "d3"]),
-        ("cheese AND! goat cheese", ["d1", "d2"]),
-        ("(swiss OR goat) AND! cheese", ["d0", "d1", "d2"]),
         ("(swiss AND goat) AND! cheese", ["d0", "d1", "d2"]),
         ("swiss AND! goat AND! cheese", ["d2"]),
-        ("swiss AND! goat NOT! mountains", ["d2"]),
         ("swiss AND! goat OR wine", ["d2", "d3", "d4", "d5"]),
-        ("swiss AND! cheese AND! zzz", []),
-        ("swiss and! goat", ["d0", "d1", "d2", "d3"]),
     ],
 )
 def test_queries_of_the_command(run, index, query, expected):
@@ -172,30 +120,9 @@ def test_queries_of_the_command(run, index, query, expected):
     assert (code, found) == (0, expected)
 
 
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
-        (
-            "swiss AND! zzz",
-            "atom 'zzz' (query 'swiss AND! zzz'): no term that the encoder knows, so it matches no document",
-        ),
-        ("swiss and! goat", "'and', 'or', 'not' are words: write AND, OR, NOT for operators"),
-    ],
-)
-def test_warnings(run, query, message):
-    code, _, err = run(f"search --index one --query '{query}'")
-    assert (code, sum(message in said for said in err.splitlines())) == (0, 1), err
-
-
 def test_what_is_shown(run):
     shown = run("explain --index one --query 'cheese AND! goat cheese' --docid d0 d2")[1]
     assert "d0: filtered out: AND! goat; otherwise its score would be " in shown
     assert "d2: rank " in shown and "AND! (disentangled)\n├── cheese: chees" in shown
     shown = run("explain --index one --query 'cheese AND! (goat OR wine)'")[1]
     assert "only with         chees\n" in shown and "only with any of  wine  goat\n" in shown
-
-
-def test_texts_and_trees_are_one_query(room):
-    tree = parse("swiss AND! (goat OR wine) NOT cheese")
-    with SignedImpactSearcher(room / "one") as opened:
-        assert opened.search(tree) == opened.search(format_expression(tree)) == opened.search(*opened.compose([tree]))

@@ -56,6 +56,8 @@ def test_standard_input_stays_open(monkeypatch):
         ('{"id": 1, "\\u0069d": 1}', "the key 'id' is given twice"),
         ('{"a":' + "[" * 200_000, "not valid JSON: too many brackets within brackets"),
         ("[1]", "expected a JSON object, got a list"),
+        ("\0", "a NUL character, so this is not a text file"),
+        ("\ufeff{}", "a byte order mark where no file begins; remove it"),
         (b'{"id": "\xff"}', "not UTF-8 text: invalid start byte at byte 9"),
     ],
 )

@@ -168,7 +168,7 @@ def test_syntax_errors_keep_their_caret(topics_of):
     assert message.startswith(f"{topics_of.path}:1: `expression`: $.union: ")
 
 
-def test_a_topic_has_one_way_to_be_answered():
-    for both_or_neither in ({}, {"expression": BIRDS, "composed": {"vector": {"a": 1}}}):
-        with pytest.raises(ValueError, match="topic '1' needs either an expression or a composed query"):
-            Topic("1", "birds", **both_or_neither)
+@pytest.mark.parametrize("given", [{}, {"expression": BIRDS, "composed": {"vector": {"a": 1}}}])
+def test_a_topic_has_one_way_to_be_answered(given):
+    with pytest.raises(ValueError, match="topic '1' needs either an expression or a composed query"):
+        Topic("1", "birds", **given)
