@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_INK, _MUTED, _RULE, _BAR = "#1b1f24", "#7d8790", "#d3d8de", "#0072b2"
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_INK, MUTED, _RULE, _BAR = "#1b1f24", "#7d8790", "#d3d8de", "#0072b2"
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """The colours of Okabe and Ito, which colour-blind readers can distinguish."""
 
-_SIGNS = ("o-", "s--", "D-.", "^:", "v-", "P--", "X-.", "*:")
+SIGNS = ("o-", "s--", "D-.", "^:", "v-", "P--", "X-.", "*:")
 _WIDTH = 9.0  # inches
 _LABEL_LENGTH = 28
 
@@ -30,7 +30,7 @@ _STYLE: dict[str, Any] = {
     "text.parse_math": False,
     "axes.titlesize": 10,
     "axes.titlelocation": "left",
-    "axes.edgecolor": _MUTED,
+    "axes.edgecolor": MUTED,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
@@ -46,7 +46,7 @@ def draw_bars(section: Section, results: Results) -> bytes | None:
     rows = [row for row in section.rows if measure in row.figures or row.published(0) is not None]
     if not rows:
         return None
-    with _new_figure(1.1 + 0.34 * len(rows)) as figure:
+    with new_figure(1.1 + 0.34 * len(rows)) as figure:
         axis = figure.add_subplot()
         for height, row in enumerate(rows):
             _draw_bar(axis, height, row, measure)
@@ -69,7 +69,7 @@ def _draw_bar(axis: Axes, height: int, row: RowRun, measure: str) -> None:
     interval = figure.interval if figure else None
     ends = [scaled(end, measure) for end in (value, *(interval or ()), published or 0.0, 0.0)]
     if figure is None:
-        axis.barh(height, ends[0], 0.6, facecolor="none", edgecolor=_MUTED, hatch="////", label="published only")
+        axis.barh(height, ends[0], 0.6, facecolor="none", edgecolor=MUTED, hatch="////", label="published only")
     else:
         axis.barh(height, ends[0], 0.6, color=_BAR)
         if interval is not None:
@@ -83,9 +83,9 @@ def draw_curve(curve: Curve) -> bytes | None:
     """A line for each method, with 95 % intervals; None if there are no points."""
     if not any(curve.series.values()):
         return None
-    with _new_figure(4.6) as figure:
+    with new_figure(4.6) as figure:
         axis = figure.add_subplot()
-        for (method, points), colour, sign in zip(curve.series.items(), cycle(_COLOURS), cycle(_SIGNS), strict=False):
+        for (method, points), colour, sign in zip(curve.series.items(), cycle(COLOURS), cycle(SIGNS), strict=False):
             ys = [scaled(point.y, curve.y_label) for point in points]
             low = [scaled(max(0.0, point.y - point.low), curve.y_label) for point in points]
             high = [scaled(max(0.0, point.high - point.y), curve.y_label) for point in points]
@@ -106,7 +106,7 @@ def draw_curve(curve: Curve) -> bytes | None:
 
 
 @contextmanager
-def _new_figure(height: float) -> Iterator[Figure]:
+def new_figure(height: float) -> Iterator[Figure]:
     """An empty figure with a height in inches, in the report's style, regardless of the user's matplotlib settings."""
     from matplotlib import style
     from matplotlib.figure import Figure
