@@ -124,7 +124,7 @@ def draw_dots(chart: Chart, panels: Panels) -> Figure:
             axis.set_xlabel(chart.x)
         axes[0, 0].set_yticks(range(len(rows)), rows)
         axes[0, 0].set_ylim(len(rows) - 0.5, -0.5)
-        axes[0, 0].set_xlim(left=0)
+        axes[0, 0].set_xlim(0, 1.03 * axes[0, 0].get_xlim()[1])
         add_legend(figure, list(axes.flat))
         return figure
 
