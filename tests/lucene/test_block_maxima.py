@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import zlib
 
 import numpy as np
 import pytest
@@ -85,6 +86,33 @@ def with_stock_lucene(folder, change):
     directory.close()
 
 
+VERSION = 4 + 1 + len("CompnegBlockMaxima")
+FOOTER = 16
+
+
+def postings_of(whole):
+    """Where the postings begin and end in the bytes of a file."""
+
+    def number(at):
+        value, shift = 0, 0
+        while True:
+            value |= (whole[at] & 127) << shift
+            at, shift = at + 1, shift + 7
+            if whole[at - 1] < 128:
+                return value, at
+
+    length, at = number(VERSION + 4 + 16)  # of the field, behind the id of the segment
+    count, at = number(at + length)
+    for _ in range(count):
+        length, at = number(at)
+        at += length
+    return at + count * (1 + -(-COUNT // 32)), len(whole) - FOOTER - 8 * (count + 1)
+
+
+def with_checksum(body):
+    return body + zlib.crc32(body).to_bytes(8, "big")
+
+
 @pytest.fixture(scope="module")
 def documents():
     return dict(grouped())
@@ -134,6 +162,34 @@ def test_the_same_bits_and_less_work(index):
     assert (index / FILE).stat().st_size < 45 * COUNT
     assert not (index / f"{FILE}.tmp").exists()
     check(index)
+
+
+@pytest.mark.parametrize("hits", [1, COUNT])
+def test_postings_of_blocks_have_any_impact(tmp_path, hits):
+    """In one byte, in two, and in none: a term with larger impacts has Lucene's postings only."""
+    rng = np.random.default_rng(6)
+    largest = {"one": 255, "two": 256, "most": 65_000, "beyond": 80_000}
+    documents = {
+        f"d{i}": {term: int(rng.integers(1, most + 1)) for term, most in largest.items() if rng.random() < 0.7}
+        or {"z": 1}
+        for i in range(3_000)
+    }
+    for i, (term, most) in enumerate(largest.items()):
+        documents[f"d{i}"][term] = most
+    with ImpactWriter(tmp_path) as writer:
+        add_documents(writer, documents)
+        writer.optimize(reorder=True)
+        writer.commit()
+    trees = [Linear({term: 1.0}) for term in largest] + [
+        Linear({"one": 70.0, "two": -3.0, "most": 0.5}),
+        Product(({"one": 1.0, "beyond": 0.1}, {"two": 2.0, "most": 0.01})),
+    ]
+    found = []
+    for _ in range(2):
+        with ImpactReader(tmp_path) as reader:
+            found.append([pairs(one) for one in search(reader, trees, min(hits, 3_000))])
+        (tmp_path / FILE).unlink(missing_ok=True)
+    assert found[0] == found[1]
 
 
 def test_alternatives_are_read_where_they_are_competitive(index):
@@ -205,6 +261,25 @@ def test_damage(index):
     (index / FILE).write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
     text = refusal(verify_index, index, error=IndexReadError)
     assert text.startswith(f"{index}: is damaged, rebuild it: checksum failed")
+
+
+def test_a_file_without_postings(index):
+    """Earlier releases wrote no postings into it; it is read as it is."""
+    whole = (index / FILE).read_bytes()
+    begin, _ = postings_of(whole)
+    assert whole[VERSION : VERSION + 4] == (2).to_bytes(4, "big")
+    earlier = whole[:VERSION] + (1).to_bytes(4, "big") + whole[VERSION + 4 : begin] + whole[-FOOTER:-8]
+    (index / FILE).write_bytes(with_checksum(earlier))
+    check(index)
+    assert verify_index(index) == COUNT
+
+
+def test_other_postings_are_noticed(index):
+    whole = bytearray((index / FILE).read_bytes())
+    _, end = postings_of(whole)
+    whole[end - 1] ^= 1  # an impact
+    (index / FILE).write_bytes(with_checksum(bytes(whole[:-8])))
+    assert "has other impacts of" in refusal(verify_index, index, error=IndexReadError)
 
 
 def test_impacts_of_another_index(tmp_path, index, documents):

@@ -65,7 +65,15 @@ def test_documents_that_share_terms_stand_together(tmp_path):
 def test_the_order_does_not_depend_on_threads(tmp_path):
     folder = written(tmp_path / "index", False)
     reader, one = segment(folder)
-    order, most = java_class("io.compneg.GraphBisection").order, 2**30
+    bisection, counter, most = (
+        java_class("io.compneg.GraphBisection"),
+        java_class("java.util.concurrent.atomic.LongAdder"),
+        2**30,
+    )
+
+    def order(*arguments):
+        return bisection.order(*arguments, counter())
+
     alone = list(order(one, "contents", 1, most))
     assert list(order(one, "contents", 4, most)) == alone != list(range(one.maxDoc()))
     assert sorted(alone) == list(range(one.maxDoc()))

@@ -2,6 +2,7 @@ package io.compneg;
 
 import io.compneg.QueryPlan.Alternative;
 import io.compneg.QueryPlan.Contribution;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.lucene.util.FixedBitSet;
@@ -56,10 +57,16 @@ final class BlockBounds {
     alternatives = plan.alternatives;
     bestAlternatives = new byte[alternatives.isEmpty() ? 0 : upperBounds.length];
     secondBounds = new float[bestAlternatives.length];
+    List<Bound> bounds = new ArrayList<>();
+    for (TermCursor cursor : cursors) {
+      for (Contribution contribution : cursor.contributions) {
+        if (contribution.positive) bounds.add(new Bound(cursor.blockMaxima, contribution, accumulators));
+      }
+    }
     for (int start = 0; start < upperBounds.length; start += plan.window) {
       int count = Math.min(plan.window, upperBounds.length - start);
       for (double[] accumulator : accumulators) Arrays.fill(accumulator, 0, count, 0);
-      for (TermCursor cursor : cursors) add(cursor, firstBlock + start, count, accumulators);
+      for (Bound bound : bounds) bound.add(firstBlock + start, count);
       plan.root.boundWindow(accumulators, nothing, count);
       for (int i = 0; i < count; i++) {
         double bound = plan.root.upperBounds[i];
@@ -70,14 +77,22 @@ final class BlockBounds {
     first = highest(upperBounds.length / FIRST_SHARE);
   }
 
-  private static void add(TermCursor cursor, int from, int count, double[][] accumulators) {
-    TermMaxima maxima = cursor.blockMaxima;
-    double[] table = new double[TermMaxima.VALUES];
-    for (Contribution contribution : cursor.contributions) {
-      if (!contribution.positive) continue;
-      double[] sums = accumulators[contribution.accumulator];
-      for (int value = 0; value < table.length; value++) table[value] = contribution.of(maxima.impact(value));
-      for (int i = 0; i < count; i++) sums[i] += table[maxima.value(from + i)];
+  /** What a term can add to an accumulator in each block. */
+  private static final class Bound {
+    private final TermMaxima maxima;
+    private final double[] sums;
+    private final double[] contributions = new double[TermMaxima.VALUES];
+
+    Bound(TermMaxima maxima, Contribution contribution, double[][] accumulators) {
+      this.maxima = maxima;
+      sums = accumulators[contribution.accumulator];
+      for (int value = 0; value < TermMaxima.VALUES; value++) {
+        contributions[value] = contribution.of(maxima.impact(value));
+      }
+    }
+
+    void add(int from, int count) {
+      for (int i = 0; i < count; i++) sums[i] += contributions[maxima.value(from + i)];
     }
   }
 
@@ -114,7 +129,7 @@ final class BlockBounds {
     long[] blocks = new long[upperBounds.length]; // the bound above the number
     for (int i = 0; i < blocks.length; i++)
       blocks[i] = (long) NumericUtils.floatToSortableInt(upperBounds[i]) << 32 | i;
-    if (count > 0) new LargestFirst(blocks).select(0, blocks.length, count - 1);
+    if (count > 0) LargestFirst.select(blocks, 0, blocks.length, count - 1);
     return Arrays.stream(blocks, 0, count).mapToInt(block -> (int) block).sorted().toArray();
   }
 

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -27,11 +28,11 @@ import org.apache.lucene.util.StringHelper;
 
 /**
  * The block maxima of a segment whose documents stand in a good order, in a file beside those of Lucene: {@link
- * TermMaxima} of the frequent terms. Lucene's own are of blocks of 128 postings, which for most terms span too many
- * documents to tell the good ones from the others.
+ * TermMaxima} of the frequent terms, and their {@link BlockPostings}. Lucene's own are of blocks of 128 postings, which
+ * for most terms span too many documents to tell the good ones from the others.
  *
  * <p>A term with fewer postings than the segment has blocks is not in the file. Its postings are read instead, which
- * takes no longer. So the file has at most one byte for a posting.
+ * takes no longer.
  *
  * <p>The file names its segment by the id that Lucene gave it. Deletions leave the maxima upper bounds. A merge makes
  * another segment, for which the file says nothing; it is searched with Lucene's maxima, as is an index without a file.
@@ -42,22 +43,28 @@ final class BlockMaxima {
   static final String FILE = "compneg.maxima";
   static final String UNFINISHED = FILE + ".tmp";
   private static final String CODEC = "CompnegBlockMaxima";
-  private static final int VERSION = 1;
+  private static final int MAXIMA_ONLY = 1; // what earlier releases wrote
+  private static final int VERSION = 2;
+
+  /** What the maxima take that are kept in memory for the next queries. */
+  private static final long MOST_BYTES_READ = Runtime.getRuntime().maxMemory() / 16;
 
   private final IndexInput file;
   private final LeafReaderContext segment;
   private final Map<BytesRef, Integer> rows;
   private final long firstRow;
-  private final int firstBlock;
+  private final long[] postings; // where the postings of each row begin, and their end; null without postings
+  private final Map<BytesRef, TermMaxima> read; // the last ones
   final int blocks;
 
   private BlockMaxima(IndexInput file, LeafReaderContext segment, Map<BytesRef, Integer> rows, long firstRow,
-      int firstBlock, int blocks) {
+      long[] postings, Map<BytesRef, TermMaxima> read, int blocks) {
     this.file = file;
     this.segment = segment;
     this.rows = rows;
     this.firstRow = firstRow;
-    this.firstBlock = firstBlock;
+    this.postings = postings;
+    this.read = read;
     this.blocks = blocks;
   }
 
@@ -74,17 +81,35 @@ final class BlockMaxima {
       writeText(out, new BytesRef(field));
       out.writeVInt(kept.size());
       for (BytesRef term : kept) writeText(out, term);
-      for (BytesRef term : kept) {
+      int[] widths = new int[kept.size()];
+      for (int row = 0; row < widths.length; row++) {
         if (Thread.interrupted()) throw new InterruptedException();
-        TermMaxima maxima = read(terms, term, blocks);
+        TermMaxima maxima = read(terms, kept.get(row), blocks);
         out.writeByte((byte) maxima.shift);
         out.writeBytes(maxima.maxima, blocks);
+        widths[row] = BlockPostings.width(maxima.shift);
       }
+      writePostings(terms, kept, blocks, widths, out);
       CodecUtil.writeFooter(out);
     }
     directory.sync(List.of(UNFINISHED));
     directory.rename(UNFINISHED, FILE);
     directory.syncMetaData();
+  }
+
+  /** Writes the postings of all terms whose impacts are not too large, then where each begins and the last ends. */
+  private static void writePostings(TermsEnum terms, List<BytesRef> kept, int blocks, int[] widths, IndexOutput out)
+      throws IOException, InterruptedException {
+    long[] starts = new long[kept.size() + 1];
+    for (int row = 0; row < widths.length; row++) {
+      if (Thread.interrupted()) throw new InterruptedException();
+      starts[row] = out.getFilePointer();
+      if (widths[row] == 0) continue;
+      seek(terms, kept.get(row));
+      BlockPostings.write(terms.postings(null, PostingsEnum.FREQS), terms.docFreq(), blocks, widths[row], out);
+    }
+    starts[widths.length] = out.getFilePointer();
+    for (long start : starts) out.writeLong(start);
   }
 
   private static void writeText(IndexOutput out, BytesRef text) throws IOException {
@@ -111,8 +136,12 @@ final class BlockMaxima {
   }
 
   private static TermMaxima read(TermsEnum terms, BytesRef term, int blocks) throws IOException {
+    seek(terms, term);
+    return TermMaxima.read(terms.postings(null, PostingsEnum.FREQS), blocks);
+  }
+
+  private static void seek(TermsEnum terms, BytesRef term) throws IOException {
     if (!terms.seekExact(term)) throw new IOException("there is no term '" + term.utf8ToString() + "'");
-    return TermMaxima.read(terms.postings(null, PostingsEnum.FREQS), 0, blocks);
   }
 
   private static byte[] id(LeafReader segment) {
@@ -145,23 +174,38 @@ final class BlockMaxima {
   private static BlockMaxima open(IndexInput file, DirectoryReader reader, String field) throws IOException {
     CodecUtil.retrieveChecksum(file); // it has an end
     file.seek(0);
-    CodecUtil.checkHeader(file, CODEC, VERSION, VERSION);
+    int version = CodecUtil.checkHeader(file, CODEC, MAXIMA_ONLY, VERSION);
     byte[] id = new byte[StringHelper.ID_LENGTH];
     file.readBytes(id, 0, id.length);
     if (!readText(file).utf8ToString().equals(field)) return null;
     for (LeafReaderContext leaf : reader.leaves()) {
-      if (Arrays.equals(id, id(leaf.reader()))) return opened(leaf, file);
+      if (Arrays.equals(id, id(leaf.reader()))) return opened(leaf, file, version);
     }
     return null;
   }
 
-  private static BlockMaxima opened(LeafReaderContext segment, IndexInput file) throws IOException {
+  private static BlockMaxima opened(LeafReaderContext segment, IndexInput file, int version) throws IOException {
     int blocks = TermMaxima.blocks(segment.reader().maxDoc());
     Map<BytesRef, Integer> rows = readRows(file);
-    BlockMaxima opened = new BlockMaxima(file, segment, rows, file.getFilePointer(), 0, blocks);
-    long length = opened.row(rows.size()) + CodecUtil.footerLength();
-    if (file.length() != length) throw new CorruptIndexException("it should have " + length + " bytes", file);
-    return opened;
+    long firstRow = file.getFilePointer();
+    long end = file.length() - CodecUtil.footerLength();
+    long rowsEnd = firstRow + rows.size() * (1L + blocks);
+    long[] postings = null;
+    if (version > MAXIMA_ONLY) {
+      postings = new long[rows.size() + 1];
+      end -= (long) Long.BYTES * postings.length;
+      if (end < rowsEnd) throw new CorruptIndexException("it is too short", file);
+      file.seek(end);
+      file.readLongs(postings, 0, postings.length);
+      for (int row = 0; row < rows.size(); row++) {
+        if (postings[row] > postings[row + 1]) throw new CorruptIndexException("postings out of order", file);
+      }
+      if (postings[0] != rowsEnd) throw new CorruptIndexException("postings at " + postings[0], file);
+      rowsEnd = postings[rows.size()];
+    }
+    if (end != rowsEnd)
+      throw new CorruptIndexException("it should have " + (file.length() + rowsEnd - end) + " bytes", file);
+    return new BlockMaxima(file, segment, rows, firstRow, postings, lastOnes(blocks), blocks);
   }
 
   private static Map<BytesRef, Integer> readRows(IndexInput file) throws IOException {
@@ -175,32 +219,77 @@ final class BlockMaxima {
     return firstRow + number * (1L + TermMaxima.blocks(segment.reader().maxDoc()));
   }
 
-  /** Those of the documents {@code [from, to)} alone, where {@code from} begins a block. */
-  BlockMaxima range(int from, int to) {
-    int block = from / DocumentWindow.BLOCK;
-    return new BlockMaxima(file, segment, rows, firstRow, block, TermMaxima.blocks(to) - block);
+  private static Map<BytesRef, TermMaxima> lastOnes(int blocks) {
+    long most = MOST_BYTES_READ / (blocks + BlockPostings.offsetBytes(blocks));
+    return Collections.synchronizedMap(new LinkedHashMap<>(16, 0.75f, true) {
+      private static final long serialVersionUID = 1;
+
+      @Override
+      protected boolean removeEldestEntry(Map.Entry<BytesRef, TermMaxima> eldest) {
+        return size() > most;
+      }
+    });
+  }
+
+  /** The same for one thread: others must not read postings with it. */
+  BlockMaxima forThread() {
+    return new BlockMaxima(file.clone(), segment, rows, firstRow, postings, read, blocks);
   }
 
   boolean isOf(LeafReaderContext leaf) {
     return leaf == segment;
   }
 
+  /** Whether the file has a term. */
+  boolean has(BytesRef term) {
+    return rows.containsKey(term);
+  }
+
+  /** The maxima of a term that are in memory; null for none. */
+  TermMaxima lastRead(BytesRef term) {
+    return read.get(term);
+  }
+
   /**
-   * The maxima of a term.
+   * The maxima of a term, which are read from its postings where the file does not have it.
    *
    * @param found stands at it, in the segment
    */
   TermMaxima of(TermsEnum found) throws IOException {
+    TermMaxima known = lastRead(found.term());
+    if (known != null) return known;
     Integer row = rows.get(found.term());
-    if (row == null) return TermMaxima.read(found.postings(null, PostingsEnum.FREQS), firstBlock, blocks);
-    IndexInput own = file.clone();
-    own.seek(row(row));
-    TermMaxima maxima = new TermMaxima(firstBlock, blocks);
-    maxima.shift = own.readByte();
-    if (maxima.shift < 0 || maxima.shift > TermMaxima.LARGEST_SHIFT) throw new CorruptIndexException("a shift", file);
-    own.skipBytes(firstBlock);
-    own.readBytes(maxima.maxima, 0, blocks);
+    TermMaxima maxima = row == null ? TermMaxima.read(found.postings(null, PostingsEnum.FREQS), blocks) : of(row);
+    maxima.documents = found.docFreq();
+    read.put(BytesRef.deepCopyOf(found.term()), maxima);
     return maxima;
+  }
+
+  private TermMaxima of(int row) throws IOException {
+    TermMaxima maxima = new TermMaxima(blocks);
+    maxima.shift = shift(row);
+    file.readBytes(maxima.maxima, 0, blocks);
+    if (postings == null || postings[row] == postings[row + 1]) return maxima;
+    maxima.offsets = new byte[BlockPostings.offsetBytes(blocks)];
+    file.seek(postings[row]);
+    file.readBytes(maxima.offsets, 0, maxima.offsets.length);
+    return maxima;
+  }
+
+  private byte shift(int row) throws IOException {
+    file.seek(row(row));
+    byte shift = file.readByte();
+    if (shift < 0 || shift > TermMaxima.LARGEST_SHIFT) throw new CorruptIndexException("a shift", file);
+    return shift;
+  }
+
+  /**
+   * The postings of a term; null where the file does not have them.
+   *
+   * @param maxima of the term
+   */
+  BlockPostings postings(BytesRef term, TermMaxima maxima) {
+    return maxima.offsets == null ? null : new BlockPostings(file, postings[rows.get(term)], maxima);
   }
 
   /**
@@ -213,10 +302,15 @@ final class BlockMaxima {
     Terms terms = segment.reader().terms(field);
     TermsEnum each = terms.iterator();
     if (!kept(terms, blocks).equals(List.copyOf(rows.keySet()))) throw new IOException(FILE + " has other terms");
+    BlockMaxima own = forThread();
     for (BytesRef term : rows.keySet()) {
       TermMaxima right = read(each, term, blocks);
-      TermMaxima written = of(each);
-      if (right.shift == written.shift && Arrays.equals(right.maxima, written.maxima)) continue;
+      TermMaxima written = own.of(rows.get(term));
+      BlockPostings postings = own.postings(term, written);
+      if (right.shift == written.shift && Arrays.equals(right.maxima, written.maxima)
+          && (postings == null || postings.equal(each.postings(null, PostingsEnum.FREQS)))) {
+        continue;
+      }
       throw new IOException(FILE + " has other impacts of '" + term.utf8ToString() + "'");
     }
   }

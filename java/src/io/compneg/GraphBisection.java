@@ -10,6 +10,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.RecursiveAction;
+import java.util.concurrent.atomic.LongAdder;
 import org.apache.lucene.index.LeafReader;
 import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.Terms;
@@ -125,9 +126,11 @@ public final class GraphBisection {
   private final int[] documents;
   private final long[] gains;
   private final Queue<Workspace> workspaces = new ConcurrentLinkedQueue<>();
+  private final LongAdder divided;
   private volatile boolean stopped;
 
-  private GraphBisection(int terms, int[] starts, int[] postings) {
+  private GraphBisection(int terms, int[] starts, int[] postings, LongAdder divided) {
+    this.divided = divided;
     this.terms = terms;
     this.starts = starts;
     this.postings = postings;
@@ -136,13 +139,21 @@ public final class GraphBisection {
     gains = new long[documents.length];
   }
 
+  /** How many documents there are in all ranges that are divided. */
+  static long work(int documents) {
+    long work = 0;
+    for (int size = documents; size > SMALLEST; size = (size + 1) / 2) work += documents;
+    return work;
+  }
+
   /**
    * The documents of a segment in their new order.
    *
    * @param threads how many work; each needs 16 bytes for each term
    * @param bytes the memory for the terms of all documents; the most frequent terms are left out where it is too small
+   * @param divided counts the documents of the ranges that are divided, up to {@link #work}
    */
-  public static int[] order(LeafReader segment, String field, int threads, long bytes)
+  public static int[] order(LeafReader segment, String field, int threads, long bytes, LongAdder divided)
       throws IOException, InterruptedException {
     Terms terms = segment.terms(field);
     List<BytesRef> chosen = terms == null ? List.of() : chosen(terms, Math.min(bytes / Integer.BYTES, LONGEST));
@@ -164,7 +175,7 @@ public final class GraphBisection {
       while (each.nextDoc() != DocIdSetIterator.NO_MORE_DOCS) postings[ends[each.docID()]++] = number;
       if (Thread.interrupted()) throw new InterruptedException();
     }
-    return new GraphBisection(chosen.size(), starts, postings).run(threads);
+    return new GraphBisection(chosen.size(), starts, postings, divided).run(threads);
   }
 
   /** The terms of several documents, in the order of the segment; of too many postings the most frequent terms go. */
@@ -225,6 +236,7 @@ public final class GraphBisection {
     }
     space.clear();
     workspaces.add(space);
+    divided.add(to - from);
   }
 
   private float gain(int place) {

@@ -18,6 +18,7 @@ import java.util.TreeMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.lucene.analysis.core.WhitespaceAnalyzer;
 import org.apache.lucene.document.BinaryDocValuesField;
@@ -83,6 +84,8 @@ public final class ImpactIndexer implements Closeable {
   private long empty;
   private final int mostQueued;
   private Work<Void> optimizing;
+  private volatile String stage = "";
+  private final LongAdder divided = new LongAdder();
   private final List<String> problems = new ArrayList<>(); // that nobody has been told
   private boolean broken;
   private volatile boolean died; // a thread of the pool, whose own locks and queues break when the heap is full
@@ -322,6 +325,7 @@ public final class ImpactIndexer implements Closeable {
    */
   public void optimize(boolean reorder) {
     optimizing = new Work<>(() -> {
+      stage = "merging";
       writer.forceMerge(1);
       if (reorder) reorder();
       return null;
@@ -336,13 +340,25 @@ public final class ImpactIndexer implements Closeable {
       if (reader.leaves().size() > 1) throw new IllegalStateException("the index is not merged");
       CodecReader segment = (CodecReader) reader.leaves().get(0).reader();
       long share = Runtime.getRuntime().maxMemory() / 4; // of the heap: not what is free now, which differs
-      int[] order = GraphBisection.order(segment, settings.field, settings.threads, share);
+      stage = "reordering";
+      int[] order = GraphBisection.order(segment, settings.field, settings.threads, share, divided);
+      stage = "writing in the new order";
       writer.deleteAll(); // the reader keeps its files until it is closed
       writer.addIndexes(SortingCodecReader.wrap(segment, new NewOrder(order), null));
     }
     try (DirectoryReader reader = DirectoryReader.open(writer)) {
       BlockMaxima.write(reader.leaves().get(0).reader(), settings.field, writer.getDirectory());
     }
+  }
+
+  /** What {@link #optimize} does at the moment. */
+  public String stage() {
+    return stage;
+  }
+
+  /** The share of the work for the new order that is done. */
+  public double ordered() {
+    return Math.min(1, divided.sum() / (double) Math.max(1, GraphBisection.work((int) documents)));
   }
 
   /** Waits for so long at most; returns whether the index is merged. */

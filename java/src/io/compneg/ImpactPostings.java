@@ -8,11 +8,11 @@ import org.apache.lucene.index.Term;
 import org.apache.lucene.search.DocIdSetIterator;
 
 /**
- * The postings of a term in one segment, read forward only, one after the other.
+ * Lucene's postings of a term, read forward only, one after the other.
  *
  * <p>A line of Lucene that reads postings in bulk overrides {@link #addBlock}; see {@link LuceneLine}.
  */
-class ImpactPostings {
+class ImpactPostings extends TermPostings {
   private static final int BLOCK = 128;
 
   PostingsEnum postings;
@@ -34,9 +34,18 @@ class ImpactPostings {
     this.term = term;
   }
 
-  /** The document that comes next; −1 before the first. */
-  final int docId() {
-    return postings.docID();
+  @Override
+  final boolean isPast(int doc) {
+    return postings.docID() >= doc;
+  }
+
+  @Override
+  final int add(DocumentWindow window, Contribution[] contributions, double[][] accumulators) throws IOException {
+    int count = 0;
+    for (int run = 0; run < window.runs; run++) {
+      count += add(window.runBases[run], window.runStarts[run], window.runEnds[run], contributions, accumulators);
+    }
+    return count;
   }
 
   /**
@@ -45,19 +54,16 @@ class ImpactPostings {
    *
    * @return how many there are
    */
-  final int add(int base, int from, int to, Contribution[] contributions, double[][] accumulators) throws IOException {
+  private int add(int base, int from, int to, Contribution[] contributions, double[][] accumulators)
+      throws IOException {
     if (postings.docID() < from) postings.advance(from);
     int total = 0;
     while (postings.docID() < to) total += addBlock(base, to, contributions, accumulators);
     return total;
   }
 
-  /**
-   * Looks documents up and adds what those that have the term contribute, as {@link #add} does.
-   *
-   * @param places of the documents in the window, ascending
-   * @return how many have the term
-   */
+  /** Looks the documents up. */
+  @Override
   final int addOf(int[] places, int length, DocumentWindow window, Contribution[] contributions,
       double[][] accumulators) throws IOException {
     int total = 0;
@@ -113,7 +119,7 @@ class ImpactPostings {
     return count;
   }
 
-  /** Goes back to before the first document. */
+  @Override
   final void rewind() throws IOException {
     postings = segment.postings(term, PostingsEnum.FREQS);
   }

@@ -111,7 +111,7 @@ final class QueryPlan {
 
   QueryPlan(ScoringTree tree) {
     size = tree.size();
-    window = Math.max(SMALLEST_WINDOW, Math.min(LARGEST_WINDOW, WINDOW_NUMBERS / size));
+    window = Math.max(SMALLEST_WINDOW, Math.min(LARGEST_WINDOW, WINDOW_NUMBERS / size & -DocumentWindow.BLOCK));
     if (tree instanceof ScoringTree.Max max && max.children().size() > 1
         && max.children().size() <= MOST_ALTERNATIVES) {
       root = planAlternatives(max.children());

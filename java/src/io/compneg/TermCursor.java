@@ -15,7 +15,7 @@ import org.apache.lucene.index.TermsEnum;
 final class TermCursor {
   final Contribution[] contributions;
 
-  final ImpactPostings postings;
+  final TermPostings postings;
 
   /** The share of the segment's documents that have the term. */
   final double density;
@@ -38,30 +38,45 @@ final class TermCursor {
   /** Null where Lucene's own are used, and for a term that only lowers scores: 0 is its bound. */
   final TermMaxima blockMaxima;
 
-  private final BlockMaxImpacts maxImpacts; // null where there are block maxima, and for a term that only lowers scores
+  private final BlockMaxImpacts maxImpacts; // those of Lucene
 
-  private TermCursor(QueryTerm term, Term indexed, TermsEnum found, LeafReader segment, BlockMaxima maxima)
-      throws IOException {
+  private TermCursor(QueryTerm term, TermPostings postings, int documents, LeafReader segment, TermMaxima maxima,
+      BlockMaxImpacts maxImpacts) {
     contributions = term.contributions().toArray(new Contribution[0]);
-    postings = LuceneLine.current().postings(found.postings(null, PostingsEnum.FREQS), segment, indexed);
-    density = (double) found.docFreq() / segment.maxDoc();
     positive = term.positive();
-    blockMaxima = positive && maxima != null ? maxima.of(found) : null;
-    maxImpacts = positive && maxima == null ? new BlockMaxImpacts(found.impacts(PostingsEnum.FREQS)) : null;
+    this.postings = postings;
+    density = (double) documents / segment.maxDoc();
+    blockMaxima = positive ? maxima : null;
+    this.maxImpacts = maxImpacts;
   }
 
   /**
    * Opens the terms of a plan that a segment has.
    *
    * @param maxima the block maxima of the segment; null for those of Lucene
+   * @param bounded whether all terms need block maxima; else those have them that the file has
    */
-  static List<TermCursor> openAll(QueryPlan plan, String field, LeafReader segment, BlockMaxima maxima)
+  static List<TermCursor> openAll(QueryPlan plan, String field, LeafReader segment, BlockMaxima maxima, boolean bounded)
       throws IOException {
     List<TermCursor> cursors = new ArrayList<>();
     TermsEnum found = Terms.getTerms(segment, field).iterator();
     for (QueryTerm term : plan.terms) {
       Term indexed = new Term(field, term.text());
-      if (found.seekExact(indexed.bytes())) cursors.add(new TermCursor(term, indexed, found, segment, maxima));
+      TermMaxima own = maxima == null ? null : maxima.lastRead(indexed.bytes());
+      if (own == null || own.offsets == null) {
+        if (!found.seekExact(indexed.bytes())) continue;
+        boolean known = maxima != null && (maxima.has(indexed.bytes()) || bounded && term.positive());
+        own = known ? maxima.of(found) : null;
+      }
+      if (own != null && own.offsets != null) {
+        cursors.add(new TermCursor(term, maxima.postings(indexed.bytes(), own), own.documents, segment, own, null));
+      } else {
+        BlockMaxImpacts impacts =
+            own == null && term.positive() ? new BlockMaxImpacts(found.impacts(PostingsEnum.FREQS)) : null;
+        TermPostings postings =
+            LuceneLine.current().postings(found.postings(null, PostingsEnum.FREQS), segment, indexed);
+        cursors.add(new TermCursor(term, postings, found.docFreq(), segment, own, impacts));
+      }
     }
     return cursors;
   }
@@ -76,7 +91,7 @@ final class TermCursor {
 
   /** Sets {@link #windowMaxImpact} for the documents of a window; without block maxima it is one run. */
   void enterWindow(DocumentWindow window) throws IOException {
-    if (postings.docId() >= window.end()) {
+    if (postings.isPast(window.end())) {
       windowMaxImpact = 0;
     } else if (blockMaxima != null) {
       windowMaxImpact = blockMaxima.upperBound(window);
@@ -87,11 +102,6 @@ final class TermCursor {
 
   /** Reads the postings of a window and adds what they contribute; returns how many. */
   int add(DocumentWindow window, double[][] accumulators) throws IOException {
-    int count = 0;
-    for (int run = 0; run < window.runs; run++) {
-      int from = window.runStarts[run];
-      count += postings.add(window.runBases[run], from, window.runEnds[run], contributions, accumulators);
-    }
-    return count;
+    return postings.add(window, contributions, accumulators);
   }
 }

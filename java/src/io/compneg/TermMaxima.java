@@ -11,10 +11,10 @@ final class TermMaxima {
 
   final byte[] maxima; // 0 where no document of the block has the term
   int shift;
-  private final int firstBlock;
+  int documents; // that have the term
+  byte[] offsets; // of the blocks of its postings; null without them
 
-  TermMaxima(int firstBlock, int blocks) {
-    this.firstBlock = firstBlock;
+  TermMaxima(int blocks) {
     maxima = new byte[blocks];
   }
 
@@ -28,13 +28,10 @@ final class TermMaxima {
    *
    * @param postings with frequencies, and before their first document
    */
-  static TermMaxima read(PostingsEnum postings, int firstBlock, int blocks) throws IOException {
-    TermMaxima read = new TermMaxima(firstBlock, blocks);
-    int doc = postings.advance(firstBlock * DocumentWindow.BLOCK);
-    for (; doc != DocIdSetIterator.NO_MORE_DOCS; doc = postings.nextDoc()) {
-      int block = doc / DocumentWindow.BLOCK;
-      if (block >= firstBlock + blocks) break;
-      read.raise(block, postings.freq());
+  static TermMaxima read(PostingsEnum postings, int blocks) throws IOException {
+    TermMaxima read = new TermMaxima(blocks);
+    for (int doc = postings.nextDoc(); doc != DocIdSetIterator.NO_MORE_DOCS; doc = postings.nextDoc()) {
+      read.raise(doc / DocumentWindow.BLOCK, postings.freq());
     }
     return read;
   }
@@ -42,17 +39,17 @@ final class TermMaxima {
   private void raise(int block, int impact) {
     while (impact - 1 >> shift >= VALUES - 1) coarsen();
     int value = (impact - 1 >> shift) + 1;
-    if (value > value(block)) maxima[block - firstBlock] = (byte) value;
+    if (value > value(block)) maxima[block] = (byte) value;
   }
 
   private void coarsen() {
-    for (int i = 0; i < maxima.length; i++) maxima[i] = (byte) (value(firstBlock + i) + 1 >> 1);
+    for (int i = 0; i < maxima.length; i++) maxima[i] = (byte) (value(i) + 1 >> 1);
     shift++;
   }
 
   /** What the byte of a block says: an impact in units of 2^shift. */
   int value(int block) {
-    return maxima[block - firstBlock] & VALUES - 1;
+    return maxima[block] & VALUES - 1;
   }
 
   /** The largest impact that a value may stand for. */

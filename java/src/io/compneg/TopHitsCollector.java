@@ -105,7 +105,7 @@ final class TopHitsCollector implements HitCollector {
 
   /** Drops the hits below the k-th score. */
   private void select() {
-    new LargestFirst(hits).select(0, size, k - 1);
+    LargestFirst.select(hits, 0, size, k - 1);
     long kth = hits[k - 1] >> 32;
     int kept = k;
     for (int i = k; i < size; i++) {

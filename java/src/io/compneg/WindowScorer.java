@@ -57,7 +57,7 @@ final class WindowScorer {
   private static final double SPARSE = 1 / 32.0;
 
   /** Block maxima pay if so many documents may be found for each hit. With fewer, nearly all blocks are competitive. */
-  private static final int DOCUMENTS_PER_HIT = 1024;
+  private static final int DOCUMENTS_PER_HIT = Integer.getInteger("dph", 1024);
 
   /** The most bytes that the block maxima and the bounds of a query take; several queries are searched at once. */
   private static final long MOST_BLOCK_BYTES = Math.min(1 << 26, Runtime.getRuntime().maxMemory() / 64);
@@ -81,6 +81,7 @@ final class WindowScorer {
   private double keptShare; // of the candidates, when some were dropped last
 
   private LeafReaderContext leaf;
+  private Bits live; // documents; null for all
   private FixedBitSet allowed; // null for all
   private boolean sparse;
   private final Map<Integer, FixedBitSet> named = new HashMap<>(); // see QueryPlan#named
@@ -133,12 +134,13 @@ final class WindowScorer {
    */
   boolean enterSegment(LeafReaderContext leaf, int from, int to, String field, BlockMaxima maxima) throws IOException {
     this.leaf = leaf;
+    live = leaf.reader().getLiveDocs();
     allowed = filter == null ? null : filter.in(leaf);
     sparse = allowed != null && allowed.cardinality() < SPARSE * allowed.length();
     for (var part : plan.named.entrySet()) named.put(part.getKey(), part.getValue().in(leaf));
-    boolean bounded = maxima != null && maxima.isOf(leaf) && payOff(maxima);
-    BlockMaxima bounds = bounded ? maxima.range(from, to) : null;
-    cursors = TermCursor.openAll(plan, field, leaf.reader(), bounds);
+    boolean known = maxima != null && maxima.isOf(leaf) && fits(maxima);
+    boolean bounded = known && payOff();
+    cursors = TermCursor.openAll(plan, field, leaf.reader(), known ? maxima.forThread() : null, bounded);
     choose(null);
     position = from;
     end = to;
@@ -159,10 +161,13 @@ final class WindowScorer {
     negatives = chosen.stream().filter(cursor -> !cursor.positive).toList();
   }
 
-  private boolean payOff(BlockMaxima maxima) {
+  private boolean fits(BlockMaxima maxima) {
+    return (plan.terms.size() + BOUND_BYTES) * maxima.blocks <= MOST_BLOCK_BYTES;
+  }
+
+  private boolean payOff() {
     int documents = allowed == null ? leaf.reader().maxDoc() : allowed.cardinality();
-    long bytes = (plan.terms.size() + BOUND_BYTES) * maxima.blocks;
-    return documents / DOCUMENTS_PER_HIT >= collector.k() && bytes <= MOST_BLOCK_BYTES;
+    return documents / DOCUMENTS_PER_HIT >= collector.k();
   }
 
   /**
@@ -376,13 +381,13 @@ final class WindowScorer {
     }
     candidateCount = kept;
     keep(allowed);
-    keep(leaf.reader().getLiveDocs());
+    keep(live);
   }
 
   /** Makes candidates of the allowed documents that are competitive. */
   private void selectAllowed() {
     candidateCount = window.placesIn(allowed, candidates);
-    keep(leaf.reader().getLiveDocs());
+    keep(live);
     dropNonCompetitive();
   }
 
@@ -425,7 +430,7 @@ final class WindowScorer {
 
   /** Adds a term for the candidates, by reading its postings or by looking the candidates up, whichever is cheaper. */
   private void addTerm(TermCursor cursor) throws IOException {
-    if (cursor.postings.docId() >= window.end()) return;
+    if (cursor.postings.isPast(window.end())) return;
     statistics.postingsRead += candidateCount * LOOK_UP_COST > cursor.density * window.size
         ? cursor.add(window, accumulators)
         : cursor.postings.addOf(candidates, candidateCount, window, cursor.contributions, accumulators);
