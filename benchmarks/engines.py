@@ -77,7 +77,7 @@ def our_index(options: argparse.Namespace, documents: int, reorder: bool) -> Pat
     name = f"engines-{options.collection.parent.name}-{documents}-{anserini_jar().stem}"
     folder = INDEXES / (f"{name}-reordered" if reorder else name)
     if not (folder / MANIFEST_NAME).exists():
-        settings = {"impact_scale": options.impact_scale, "optimize": True, "reorder": reorder, "overwrite": True}
+        settings = {"impact_scale": options.impact_scale, "optimize": True, "reorder": reorder, "existing": "overwrite"}
         with ImpactIndexer(folder, str(options.encoder), **settings) as indexer:
             for number, block in enumerate(lines(options.collection, documents)):
                 indexer.add_lines(b"".join(block), str(options.collection), BLOCK * number + 1)

@@ -1,14 +1,15 @@
-"""Our search beside stock Lucene's, on one impact index, in one run.
+"""Our search beside stock Lucene's, on the same documents, in one run.
 
     python benchmarks/search.py [--documents 300000] [--queries 20] [--rounds 5]
     python benchmarks/search.py --collection VECTORS --encoder MODEL --topics TOPICS [--queries 100]
-    python benchmarks/search.py --filters | --reordered | --threads N
+    python benchmarks/search.py --plain | --filters | --reordered | --threads N
 
 With ``--collection`` documents and queries are real: the collection is what the command ``index`` takes, texts or
 vectors, and each kind of query has the topics of its form, of two atoms (unions: two or more). Otherwise they are
 synthetic. The documents have about 75 terms, drawn by Zipf's law from 30,000, with log-normal impacts. Queries have 25
 positive and 20 negative terms, conjunctions and unions 5 + 5. The Lucene at hand builds the index on the first call,
-below indexes/, merged into one segment.
+below indexes/, merged into one segment. Stock Lucene searches it as it is. Our search has an index that was reordered,
+as ``index`` makes it of many documents; with ``--plain`` it has the index of stock Lucene, too.
 
 In each round both sides run all queries of a kind, one side after the other. A line gives the median and the 99th
 percentile of the latencies of all queries and rounds, and the median time of the processor in the searching thread.
@@ -21,8 +22,7 @@ row "positive/anserini" compares with Anserini's ``SimpleImpactSearcher``, a row
 the search that ``SearchCollection`` does. Ours includes parsing the JSON query, ties by docid, and the ids of all hits.
 
 With ``--filters`` our search is compared with itself: a filter that allows 1, 10 or 90 % of the documents, by a field
-of the synthetic index, beside none. With ``--reordered`` it is compared with itself in an index that was built with
-``index --reorder``, and with ``--threads`` with itself on several threads for each query; both may be given. A line has
+of the synthetic index, beside none. With ``--reordered`` it is compared with itself in the reordered index, and with ``--threads`` with itself on several threads for each query; both may be given. A line has
 the median times, of the processor or with ``--threads`` by the clock, their ratios to the first, and the postings that
 are read. With ``--threads`` a second table has the queries a second if all of a kind are asked at once.
 """
@@ -98,9 +98,9 @@ def synthetic_index(documents: int, reorder: bool = False) -> Path:
     return folder
 
 
-def compare(index: Path, kinds: Mapping[str, Sequence[Query]], rounds: int) -> str:
-    """Times all kinds of queries on both sides, on any impact index; returns the table."""
-    stock = StockSearcher(index)
+def compare(index: Path, plain: Path, kinds: Mapping[str, Sequence[Query]], rounds: int) -> str:
+    """Times all kinds of queries on both sides, ours in one index and stock in another; returns the table."""
+    stock = StockSearcher(plain)
     rows = []
     with ImpactReader(index) as reader:
         for kind, asked in kinds.items():
@@ -213,8 +213,9 @@ def main() -> int:
     parser.add_argument("--impact-scale", type=float, metavar="X", help="of the collection, as for the command index")
     parser.add_argument("--topics", type=Path, metavar="FILE", help="real queries")
     parser.add_argument("--filters", action="store_true", help="filters beside none, in place of ours beside stock")
-    text = "the index in the order of index --reorder beside the same without, in place of ours beside stock"
+    text = "the reordered index beside the same in its own order, in place of ours beside stock"
     parser.add_argument("--reordered", action="store_true", help=text)
+    parser.add_argument("--plain", action="store_true", help="our search in the index of stock Lucene, too")
     text = "several threads for each query beside one, in place of ours beside stock"
     parser.add_argument("--threads", type=int, default=1, metavar="N", help=text)
     parser.add_argument("--queries", type=int, default=20, help="the most of a kind (default 20)")
@@ -257,7 +258,7 @@ def main() -> int:
         return 0
     kinds |= {f"{kind}/generator": kinds[kind] for kind in ("signed", "cpt beside maxpool")}
     kinds["positive/anserini"] = kinds["positive"]
-    measured = compare(index, kinds, args.rounds)
+    measured = compare(index if args.plain else index_of(reorder=True), index, kinds, args.rounds)
     print(f"{said}\n{measured}\n")
     if not args.collection:
         cold_start()

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from pyserini_compneg.index.index_folder import SKIPPED_LOG, keep_unfinished, new_index_folder
-from pyserini_compneg.lucene import ImpactWriter, IndexSettings, Manifest, java_class
+from pyserini_compneg.lucene import LEAST_REORDERED, ImpactWriter, IndexSettings, Manifest, java_class
 from pyserini_compneg.support.errors import EncodingError, InputError
 
 _PROCESSORS = os.cpu_count() or 1
@@ -196,8 +196,9 @@ class ImpactIndexer:
         self.drain()
         self._check_duplicates()
         self._check_content()
-        if self._options.optimize or self._options.reorder:
-            self._writer.optimize(self._options.reorder)
+        reorder = self._reorders()
+        if self._options.optimize or reorder:
+            self._writer.optimize(reorder)
             self._check_content()  # documents with repeated ids have now been removed
         if self.position is None:
             self._writer.commit()
@@ -207,6 +208,11 @@ class ImpactIndexer:
         self._log.flush()
         if not self.skipped:
             (self._folder / SKIPPED_LOG).unlink()
+
+    def _reorders(self) -> bool:
+        """Whether the documents are put in another order at the end."""
+        chosen = self._options.reorder
+        return self._writer.counts[0] >= LEAST_REORDERED if chosen is None else chosen
 
     def _check_content(self) -> None:
         """Refuses an index if no search can find anything, or if no document has one of the filter fields."""

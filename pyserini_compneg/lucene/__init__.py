@@ -2,7 +2,7 @@
 
 from pyserini_compneg.lucene.analysis import analyze
 from pyserini_compneg.lucene.gate import java_class, machine_runs
-from pyserini_compneg.lucene.index_settings import IndexSettings
+from pyserini_compneg.lucene.index_settings import LEAST_REORDERED, IndexSettings
 from pyserini_compneg.lucene.manifest import LARGEST_IMPACT, MANIFEST_NAME, SHARDS_NAME, Manifest, is_index
 from pyserini_compneg.lucene.reader import CONTENTS, ImpactReader, Ranking, resolve_index
 from pyserini_compneg.lucene.sharded_reader import ShardedReader, open_reader
@@ -17,6 +17,7 @@ __all__ = [
     "ImpactReader",
     "ImpactWriter",
     "IndexSettings",
+    "LEAST_REORDERED",
     "Manifest",
     "Ranking",
     "ShardedReader",

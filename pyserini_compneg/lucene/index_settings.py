@@ -14,6 +14,9 @@ from pyserini_compneg.support.options import COUNT, Number, check_options, optio
 MOST_PAIR_TERMS = 256
 """A document with this many terms has 32,640 pairs."""
 
+LEAST_REORDERED = 20_000
+"""From so many documents on, an index is reordered if nothing else is said."""
+
 Existing = Literal["refuse", "resume", "overwrite", "replace", "resume or overwrite"]
 
 _RESERVED = {"id", "contents", "raw"}
@@ -39,8 +42,9 @@ class IndexSettings:
         signed: Accept negative weights, each as an impact of the complement term ``¬t``.
         store_docvectors: Keep each document's terms and impacts as a term vector.
         optimize: Merge the index into one segment.
-        reorder: Merge the index, put documents that share terms beside each other, and write the largest impacts of
-            each block of documents. Searches give the same results, and find the first hits faster.
+        reorder: Merge the index, put documents that share terms beside each other, and write for each block of
+            documents its postings of frequent terms and their largest impacts. Searches find the same, and the first
+            hits faster. None does so from ``LEAST_REORDERED`` documents on.
         on_error: ``stop`` at a bad document, or ``skip`` it and list it in the index's ``SKIPPED_LOG``. If several
             documents have the same id, all but the first are bad.
         existing: How to treat an existing index or unfinished build. ``refuse`` raises an OutputError. ``resume``
@@ -70,8 +74,11 @@ class IndexSettings:
     signed: bool = option(False, "accept negative weights, as complement terms")
     store_docvectors: bool = option(False, "keep each document's terms and impacts")
     optimize: bool = option(False, "merge the index into one segment")
-    reorder: bool = option(
-        False, "merge it, and put documents with common terms beside each other: finds the first hits faster"
+    reorder: bool | None = option(
+        None,
+        "merge it, and put documents with common terms beside each other: finds the first hits faster, and takes up to "
+        f"twice the space (default: from {LEAST_REORDERED:,} documents on)",
+        choices=(True, False),
     )
     on_error: Literal["stop", "skip"] = option(
         "stop",

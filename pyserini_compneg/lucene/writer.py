@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from pyserini_compneg.lucene.index_settings import IndexSettings
 from pyserini_compneg.lucene.reader import CONTENTS
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import OutputError
+from pyserini_compneg.support.progress import progress
 
 LONGEST_TERM_BYTES = 32766
 """Lucene's limit for a term, and therefore for an id, in bytes of UTF-8."""
@@ -157,10 +158,17 @@ class ImpactWriter:
         """Merges the index into one segment.
 
         Args:
-            reorder: Put documents that share terms beside each other, and write the block maxima of that order.
+            reorder: Put documents that share terms beside each other, and write block maxima and block postings.
         """
         self._call(lambda java: java.optimize(reorder))
-        self._until(lambda java: java.optimized(_MILLISECONDS))
+        stage = ""
+        with ExitStack() as shown:
+            while not self._call(lambda java: java.optimized(_MILLISECONDS)):
+                now, percent = self._call(lambda java: (java.stage(), int(100 * java.ordered())))
+                if now != stage:
+                    shown.close()
+                    bar, stage = shown.enter_context(progress(None, 100, " %", now)), now
+                bar.update((percent if now == "reordering" else 0) - bar.n)
 
     def duplicate_ids(self, most: int = 2**31 - 1) -> list[str]:
         """The first ids that several documents share, read from the index, so no list of all ids is held in memory."""

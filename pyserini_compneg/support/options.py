@@ -40,9 +40,11 @@ NOT_NEGATIVE = Number("a finite number from 0", finite_number, lambda value: 0 <
 
 
 def option(
-    default: Any, help: str, number: Number | None = None, *, choices: Sequence[str] = (), metavar: str | None = None
+    default: Any, help: str, number: Number | None = None, *, choices: Sequence[Any] = (), metavar: str | None = None
 ) -> Any:
     """Makes a field of a settings dataclass. A ``bool`` default makes a flag without a value.
+
+    The choices True and False make a flag with an opposite: ``--reorder`` and ``--no-reorder``.
 
     An option with choices and a kind of number takes one of the choices or a number of this kind.
     """
@@ -61,7 +63,7 @@ def check_options(settings: Any, error: type[CompNegError] = ArgumentError) -> N
 
 
 def _expected(number: Number | None, choices: Sequence[str]) -> str:
-    named = [f"one of {', '.join(choices)}"] if choices else []
+    named = [f"one of {', '.join(map(str, choices))}"] if choices else []
     return ", or ".join([*named, number.what] if number else named)
 
 
@@ -74,6 +76,8 @@ def add_flags(flags: argparse._ActionsContainer, settings: type, only: Container
         help, number, choices, metavar = (one.metadata[key] for key in ("help", "number", "choices", "metavar"))
         if isinstance(one.default, bool):
             flags.add_argument(name, action="store_true", default=None, help=help)
+        elif True in choices:
+            flags.add_argument(name, action=argparse.BooleanOptionalAction, help=help)
         elif number is None:
             flags.add_argument(name, choices=choices or None, metavar=metavar, help=help)
         else:
@@ -81,7 +85,7 @@ def add_flags(flags: argparse._ActionsContainer, settings: type, only: Container
             flags.add_argument(name, type=_parser(number, choices), metavar=metavar, help=help)
 
 
-def _parser(number: Number, choices: Sequence[str]) -> Callable[[str], str | float]:
+def _parser(number: Number, choices: Sequence[Any]) -> Callable[[str], str | float]:
     if not choices:
         return number
 
