@@ -161,14 +161,22 @@ final class BlockPostings extends TermPostings {
   }
 
   private void addLinear(int first, int end, int base, double factor, double[] sums) {
+    byte[] largest = maxima.maxima;
+    byte[] read = bytes;
     int at = 0;
     for (int block = first; block < end; block++) {
-      if (maxima.maxima[block] == 0) continue;
-      int documents = (int) INT.get(bytes, at);
+      if (largest[block] == 0) continue;
+      int documents = (int) INT.get(read, at);
       int place = block * DocumentWindow.BLOCK - base;
       at += Integer.BYTES;
-      for (; documents != 0; documents &= documents - 1, at += width) {
-        sums[place + Integer.numberOfTrailingZeros(documents)] += factor * impact(at);
+      if (width == 1) {
+        for (; documents != 0; documents &= documents - 1) {
+          sums[place + Integer.numberOfTrailingZeros(documents)] += factor * (read[at++] & 0xFF);
+        }
+      } else {
+        for (; documents != 0; documents &= documents - 1, at += width) {
+          sums[place + Integer.numberOfTrailingZeros(documents)] += factor * impact(at);
+        }
       }
     }
   }
