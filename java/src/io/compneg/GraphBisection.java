@@ -30,8 +30,8 @@ import org.apache.lucene.util.BytesRef;
  * <p>The order depends on the postings alone, not on the number of threads.
  */
 public final class GraphBisection {
-  private static final int SMALLEST = 16; // documents; ranges up to this size are not divided
-  private static final int ROUNDS = 20;
+  private static final int SMALLEST = 32; // documents; ranges up to this size are not divided
+  private static final int ROUNDS = 10;
   private static final float[] LOG2 = new float[1 << 16];
   private static final int LONGEST = Integer.MAX_VALUE - 8;
 

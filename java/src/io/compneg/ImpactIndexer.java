@@ -33,7 +33,6 @@ import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.IndexOptions;
 import org.apache.lucene.index.IndexWriter;
 import org.apache.lucene.index.IndexWriterConfig;
-import org.apache.lucene.index.SortingCodecReader;
 import org.apache.lucene.index.Term;
 import org.apache.lucene.index.TieredMergePolicy;
 import org.apache.lucene.store.AlreadyClosedException;
@@ -344,8 +343,9 @@ public final class ImpactIndexer implements Closeable {
       int[] order = GraphBisection.order(segment, settings.field, settings.threads, share, divided);
       stage = "writing in the new order";
       writer.deleteAll(); // the reader keeps its files until it is closed
-      writer.addIndexes(SortingCodecReader.wrap(segment, new NewOrder(order), null));
+      writer.addIndexes(new ReorderedSegment(segment, new NewOrder(order), settings.field));
     }
+    stage = "writing blocks";
     try (DirectoryReader reader = DirectoryReader.open(writer)) {
       BlockMaxima.write(reader.leaves().get(0).reader(), settings.field, writer.getDirectory());
     }
