@@ -22,9 +22,10 @@ row "positive/anserini" compares with Anserini's ``SimpleImpactSearcher``, a row
 the search that ``SearchCollection`` does. Ours includes parsing the JSON query, ties by docid, and the ids of all hits.
 
 With ``--filters`` our search is compared with itself: a filter that allows 1, 10 or 90 % of the documents, by a field
-of the synthetic index, beside none. With ``--reordered`` it is compared with itself in the reordered index, and with ``--threads`` with itself on several threads for each query; both may be given. A line has
-the median times, of the processor or with ``--threads`` by the clock, their ratios to the first, and the postings that
-are read. With ``--threads`` a second table has the queries a second if all of a kind are asked at once.
+of the synthetic index, beside none. With ``--reordered`` it is compared with itself in the reordered index, and with
+``--threads`` with itself on several threads for each query; both may be given. A line has the median times, of the
+processor or with ``--threads`` by the clock, their ratios to the first, and the postings that are read. With
+``--threads`` a second table has the queries a second if all of a kind are asked at once.
 """
 
 from __future__ import annotations

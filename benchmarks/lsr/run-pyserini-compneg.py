@@ -53,7 +53,7 @@ def main(dataset, embedding, output, k, scale, reorder, threads):
                 build_index(index, embedding, documents, scale, reorder)
             with tracking(export_file_path=output / "retrieval-metadata.yml", export_format=ExportFormat.IR_METADATA):
                 rankings = search(index, queries, k, threads)
-        write_rankings(output / "run.txt.gz", [qid for qid, _, _ in queries], rankings, "pyserini-compneg")
+        write_rankings(output / "run.txt.gz", [qid for qid, _, _ in queries], rankings, tag)
     except CompNegError as error:
         raise click.UsageError(str(error)) from None
 

@@ -209,7 +209,7 @@ class _CollectionIndexer(ImpactIndexer):
         if not duplicates:
             return
         if self._skip:
-            self._writer.delete(duplicates, merge=not (self._options.optimize or self._reorders()))
+            self._writer.delete(duplicates, merge=not (self._options.optimize or self._options.reorder))
         first: dict[str, str] = {}
         again: list[Block] = []
         for block in iter_collection_blocks(self._part):

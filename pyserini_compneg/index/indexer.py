@@ -196,9 +196,15 @@ class ImpactIndexer:
         self.drain()
         self._check_duplicates()
         self._check_content()
-        reorder = self._reorders()
+        asked = self._options.reorder
+        # Pairs are too many terms to order documents by.
+        by_default = asked is None and not self._options.pair_terms and self._writer.counts[0] >= LEAST_REORDERED
+        reorder = asked or by_default
         if self._options.optimize or reorder:
-            self._writer.optimize(reorder)
+            reordered = self._writer.optimize(reorder, required=not by_default)
+            if reorder and not reordered:
+                said = "%s: is not reordered: Java's heap is too small; JAVA_TOOL_OPTIONS=-Xmx8g makes it 8 GB"
+                _logger.warning(said, self._target)
             self._check_content()  # documents with repeated ids have now been removed
         if self.position is None:
             self._writer.commit()
@@ -208,11 +214,6 @@ class ImpactIndexer:
         self._log.flush()
         if not self.skipped:
             (self._folder / SKIPPED_LOG).unlink()
-
-    def _reorders(self) -> bool:
-        """Whether the documents are put in another order at the end."""
-        chosen = self._options.reorder
-        return self._writer.counts[0] >= LEAST_REORDERED if chosen is None else chosen
 
     def _check_content(self) -> None:
         """Refuses an index if no search can find anything, or if no document has one of the filter fields."""

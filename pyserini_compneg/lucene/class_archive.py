@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import time
@@ -31,6 +32,7 @@ _CLAIM_SECONDS = 86_400
 _LAST_CLASS = b"io/compneg/Explainer"
 """Without this class, a search has found nothing or was interrupted. Then the next one may make the archive."""
 
+_OWN = re.compile(r"[0-9a-f]{16}(\.\d+)?\.(jsa|state|claim|classes|new)")
 _LONGEST_SECONDS = 300
 _MAKE = "import sys; sys.path[:0] = sys.argv[1:2]; from pyserini_compneg.lucene import class_archive as it; it.make()"
 
@@ -45,6 +47,7 @@ def archive_options(java: JavaRuntime, classpath: Sequence[str], makes: Sequence
         return []
     with suppress(OSError, RuntimeError):  # RuntimeError: the user has no home
         states = [(name, _state(Path(name))) for name in (str(java.library), *classpath)]
+        states.append(("user", str(os.getuid() if hasattr(os, "getuid") else "")))
         archive = cache_home() / "java" / f"{hashlib.sha256(repr(states).encode()).hexdigest()[:16]}.jsa"
         if {os.pathsep, "%"} & set(str(archive)):  # Java reads more than one path, or another one
             return []
@@ -128,9 +131,10 @@ def make() -> None:
 
 def _remove_old(folder: Path) -> None:
     """Removes all but the newest archives, and what killed processes left."""
-    archives = sorted(folder.glob("*.jsa"), key=lambda file: file.stat().st_mtime, reverse=True)
-    kept = {archive.stem for archive in archives[:_KEPT]}
-    for file in folder.iterdir():
+    files = [file for file in folder.iterdir() if _OWN.fullmatch(file.name)]
+    newest = sorted((file for file in files if file.suffix == ".jsa"), key=lambda file: -file.stat().st_mtime)
+    kept = {archive.stem for archive in newest[:_KEPT]}
+    for file in files:
         left = time.time() - file.stat().st_mtime > _CLAIM_SECONDS
         if file.stem not in kept and (left or file.suffix in (".jsa", ".state")):
             file.unlink(missing_ok=True)

@@ -44,7 +44,8 @@ class IndexSettings:
         optimize: Merge the index into one segment.
         reorder: Merge the index, put documents that share terms beside each other, and write for each block of
             documents its postings of frequent terms and their largest impacts. Searches find the same, and the first
-            hits faster. None does so from ``LEAST_REORDERED`` documents on.
+            hits faster. None does so from ``LEAST_REORDERED`` documents on, if the index has no pairs and Java's heap
+            is large enough.
         on_error: ``stop`` at a bad document, or ``skip`` it and list it in the index's ``SKIPPED_LOG``. If several
             documents have the same id, all but the first are bad.
         existing: How to treat an existing index or unfinished build. ``refuse`` raises an OutputError. ``resume``

@@ -154,21 +154,28 @@ class ImpactWriter:
         field: str | None = self._call(lambda java: java.missingField())
         return field
 
-    def optimize(self, reorder: bool = False) -> None:
+    def optimize(self, reorder: bool = False, *, required: bool = True) -> bool:
         """Merges the index into one segment.
 
         Args:
             reorder: Put documents that share terms beside each other, and write block maxima and block postings.
+            required: Raise an error if Java's heap is too small for that. Otherwise the documents stay in their order.
+
+        Returns:
+            Whether the documents are in another order.
         """
-        self._call(lambda java: java.optimize(reorder))
-        stage = ""
+        self._call(lambda java: java.optimize(reorder, required))
+        stage = None
         with ExitStack() as shown:
             while not self._call(lambda java: java.optimized(_MILLISECONDS)):
                 now, percent = self._call(lambda java: (java.stage(), int(100 * java.ordered())))
                 if now != stage:
                     shown.close()
-                    bar, stage = shown.enter_context(progress(None, 100, " %", now)), now
-                bar.update((percent if now == "reordering" else 0) - bar.n)
+                    total = 100 if now == "reordering" else None
+                    bar, stage = shown.enter_context(progress(None, total, " %", now)), now
+                if now == "reordering":
+                    bar.update(percent - bar.n)
+        return bool(self._call(lambda java: java.reordered()))
 
     def duplicate_ids(self, most: int = 2**31 - 1) -> list[str]:
         """The first ids that several documents share, read from the index, so no list of all ids is held in memory."""

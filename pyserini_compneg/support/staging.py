@@ -108,8 +108,13 @@ def _temporary_file(target: Path) -> TextIO:
     while True:
         path = _temporary_name(target)
         handle = open(path, "x", encoding="utf-8", newline="\n")  # noqa: SIM115
-        with suppress(OSError):  # some network file systems have no locks; there, left files stay
+        try:
             _lock(handle.fileno())
+        except BlockingIOError:  # another process is about to remove it
+            handle.close()
+            continue
+        except OSError:  # some network file systems have no locks; there, left files stay
+            pass
         if path.exists():  # no other process removed it before it was locked
             return handle
         handle.close()

@@ -274,12 +274,13 @@ def test_a_file_without_postings(index):
     assert verify_index(index) == COUNT
 
 
-def test_other_postings_are_noticed(index):
+@pytest.mark.parametrize(("part", "said"), [("impact", "has other impacts of"), ("offset", "blocks of ")])
+def test_other_postings_are_noticed(index, part, said):
     whole = bytearray((index / FILE).read_bytes())
-    _, end = postings_of(whole)
-    whole[end - 1] ^= 1  # an impact
+    begin, end = postings_of(whole)
+    whole[begin + 4 if part == "impact" else end - 1] ^= 1  # the first block begins with the bits of its documents
     (index / FILE).write_bytes(with_checksum(bytes(whole[:-8])))
-    assert "has other impacts of" in refusal(verify_index, index, error=IndexReadError)
+    assert said in refusal(verify_index, index, error=IndexReadError)
 
 
 def test_impacts_of_another_index(tmp_path, index, documents):

@@ -198,16 +198,18 @@ def test_each_java_and_classpath_has_an_archive_and_the_newest_are_kept(java, tm
         jar.touch()
         archives.append(make(java, noted(java, jar), monkeypatch))
         os.utime(archives[-1], (age, age))
-    left, new = (tmp_path / "cache" / "java" / name for name in ("x.7.new", "y.8.new"))
-    for file, when in (left, 0), (new, time.time()):
+    names = f"{'0' * 16}.7.new", f"{'1' * 16}.8.new", "Main.java"
+    left, new, other = (tmp_path / "cache" / "java" / name for name in names)
+    for file, when in (left, 0), (new, time.time()), (other, 0):
         file.touch()
         os.utime(file, (when, when))
     java.library.write_text("another build")
     archives.append(make(java, noted(java, jars[0]), monkeypatch))
     assert len(set(archives)) == 7
     assert [archive for archive in archives if archive.exists()] == archives[-4:]
-    assert files(tmp_path / "cache") == [".jsa"] * 4 + [".new"] + [".state"] * 4
+    assert files(tmp_path / "cache") == [".java"] + [".jsa"] * 4 + [".new"] + [".state"] * 4
     assert new.exists()
+    assert other.exists()
     assert class_archive.archive_options(java, [str(jars[0])], None) == [f"-XX:SharedArchiveFile={archives[-1]}"]
 
 

@@ -39,6 +39,7 @@ final class BlockBounds {
   private int part; // 0 for the first blocks, then one for each alternative, and one for what is left
   private int next; // place in first, or in the bounds
   private boolean begunPart;
+  private int nextAllowed = -1; // document
 
   /**
    * Bounds the blocks of the documents {@code [from, to)}.
@@ -113,8 +114,11 @@ final class BlockBounds {
     }
   }
 
+  /** Whether a block has an allowed document; blocks come in ascending order. */
   private boolean hasAny(FixedBitSet allowed, int place) {
-    return allowed == null || allowed.nextSetBit(start(place)) < end(place);
+    if (allowed == null) return true;
+    if (nextAllowed < start(place)) nextAllowed = allowed.nextSetBit(start(place));
+    return nextAllowed < end(place);
   }
 
   private int start(int place) {

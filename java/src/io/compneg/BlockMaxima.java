@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -46,25 +46,31 @@ final class BlockMaxima {
   private static final int MAXIMA_ONLY = 1; // what earlier releases wrote
   private static final int VERSION = 2;
 
-  /** What the maxima take that are kept in memory for the next queries. */
-  private static final long MOST_BYTES_READ = Runtime.getRuntime().maxMemory() / 16;
+  /** A term of an open index. */
+  private record Key(Object index, BytesRef term) {}
+
+  /** The maxima and offsets that the last queries read, of all indexes, the one used longest ago first. */
+  private static final Map<Key, TermMaxima> KEPT = new LinkedHashMap<>(16, 0.75f, true);
+
+  private static final long MOST_BYTES_KEPT = Runtime.getRuntime().maxMemory() / 16;
+  private static long bytesKept;
 
   private final IndexInput file;
   private final LeafReaderContext segment;
   private final Map<BytesRef, Integer> rows;
   private final long firstRow;
   private final long[] postings; // where the postings of each row begin, and their end; null without postings
-  private final Map<BytesRef, TermMaxima> read; // the last ones
+  private final Object index; // whose segment it is
   final int blocks;
 
   private BlockMaxima(IndexInput file, LeafReaderContext segment, Map<BytesRef, Integer> rows, long firstRow,
-      long[] postings, Map<BytesRef, TermMaxima> read, int blocks) {
+      long[] postings, Object index, int blocks) {
     this.file = file;
     this.segment = segment;
     this.rows = rows;
     this.firstRow = firstRow;
     this.postings = postings;
-    this.read = read;
+    this.index = index;
     this.blocks = blocks;
   }
 
@@ -106,7 +112,7 @@ final class BlockMaxima {
       starts[row] = out.getFilePointer();
       if (widths[row] == 0) continue;
       seek(terms, kept.get(row));
-      BlockPostings.write(terms.postings(null, PostingsEnum.FREQS), terms.docFreq(), blocks, widths[row], out);
+      BlockPostings.write(terms.postings(null, PostingsEnum.FREQS), blocks, widths[row], out);
     }
     starts[widths.length] = out.getFilePointer();
     for (long start : starts) out.writeLong(start);
@@ -198,19 +204,22 @@ final class BlockMaxima {
       file.seek(end);
       file.readLongs(postings, 0, postings.length);
       for (int row = 0; row < rows.size(); row++) {
-        if (postings[row] > postings[row + 1]) throw new CorruptIndexException("postings out of order", file);
+        long bytes = postings[row + 1] - postings[row];
+        if (bytes == 0 || bytes >= BlockPostings.offsetBytes(blocks)) continue;
+        throw new CorruptIndexException("postings of " + bytes + " bytes", file);
       }
       if (postings[0] != rowsEnd) throw new CorruptIndexException("postings at " + postings[0], file);
       rowsEnd = postings[rows.size()];
     }
     if (end != rowsEnd)
       throw new CorruptIndexException("it should have " + (file.length() + rowsEnd - end) + " bytes", file);
-    return new BlockMaxima(file, segment, rows, firstRow, postings, lastOnes(blocks), blocks);
+    return new BlockMaxima(file, segment, rows, firstRow, postings, new Object(), blocks);
   }
 
   private static Map<BytesRef, Integer> readRows(IndexInput file) throws IOException {
     Map<BytesRef, Integer> rows = new LinkedHashMap<>();
     int count = file.readVInt();
+    if (count < 0 || count > file.length()) throw new CorruptIndexException(count + " terms", file);
     for (int row = 0; row < count; row++) rows.put(readText(file), row);
     return rows;
   }
@@ -219,25 +228,30 @@ final class BlockMaxima {
     return firstRow + number * (1L + TermMaxima.blocks(segment.reader().maxDoc()));
   }
 
-  private static Map<BytesRef, TermMaxima> lastOnes(int blocks) {
-    long most = MOST_BYTES_READ / (blocks + BlockPostings.offsetBytes(blocks));
-    return Collections.synchronizedMap(new LinkedHashMap<>(16, 0.75f, true) {
-      private static final long serialVersionUID = 1;
-
-      @Override
-      protected boolean removeEldestEntry(Map.Entry<BytesRef, TermMaxima> eldest) {
-        return size() > most;
+  /** Keeps the maxima of a term for the next queries, in place of those that were used longest ago. */
+  private void keep(BytesRef term, TermMaxima maxima) {
+    synchronized (KEPT) {
+      if (KEPT.put(new Key(index, term), maxima) == null) bytesKept += maxima.bytes();
+      for (Iterator<TermMaxima> eldest = KEPT.values().iterator(); bytesKept > MOST_BYTES_KEPT;) {
+        bytesKept -= eldest.next().bytes();
+        eldest.remove();
       }
-    });
+    }
   }
 
   /** The same for one thread: others must not read postings with it. */
   BlockMaxima forThread() {
-    return new BlockMaxima(file.clone(), segment, rows, firstRow, postings, read, blocks);
+    return new BlockMaxima(file.clone(), segment, rows, firstRow, postings, index, blocks);
   }
 
   boolean isOf(LeafReaderContext leaf) {
     return leaf == segment;
+  }
+
+  /** Whether the file has the postings of a term. */
+  boolean hasPostings(BytesRef term) {
+    Integer row = postings == null ? null : rows.get(term);
+    return row != null && postings[row] < postings[row + 1];
   }
 
   /** Whether the file has a term. */
@@ -247,7 +261,9 @@ final class BlockMaxima {
 
   /** The maxima of a term that are in memory; null for none. */
   TermMaxima lastRead(BytesRef term) {
-    return read.get(term);
+    synchronized (KEPT) {
+      return KEPT.get(new Key(index, term));
+    }
   }
 
   /**
@@ -261,7 +277,7 @@ final class BlockMaxima {
     Integer row = rows.get(found.term());
     TermMaxima maxima = row == null ? TermMaxima.read(found.postings(null, PostingsEnum.FREQS), blocks) : of(row);
     maxima.documents = found.docFreq();
-    read.put(BytesRef.deepCopyOf(found.term()), maxima);
+    keep(BytesRef.deepCopyOf(found.term()), maxima);
     return maxima;
   }
 
@@ -271,7 +287,7 @@ final class BlockMaxima {
     file.readBytes(maxima.maxima, 0, blocks);
     if (postings == null || postings[row] == postings[row + 1]) return maxima;
     maxima.offsets = new byte[BlockPostings.offsetBytes(blocks)];
-    file.seek(postings[row]);
+    file.seek(postings[row + 1] - maxima.offsets.length);
     file.readBytes(maxima.offsets, 0, maxima.offsets.length);
     return maxima;
   }
@@ -308,6 +324,7 @@ final class BlockMaxima {
       TermMaxima written = own.of(rows.get(term));
       BlockPostings postings = own.postings(term, written);
       if (right.shift == written.shift && Arrays.equals(right.maxima, written.maxima)
+          && (postings != null) == (this.postings != null && BlockPostings.width(right.shift) > 0)
           && (postings == null || postings.equal(each.postings(null, PostingsEnum.FREQS)))) {
         continue;
       }

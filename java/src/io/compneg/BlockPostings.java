@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
+import org.apache.lucene.index.CorruptIndexException;
 import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.search.DocIdSetIterator;
 import org.apache.lucene.store.IndexInput;
@@ -30,7 +31,7 @@ final class BlockPostings extends TermPostings {
   private final IndexInput file;
   private final TermMaxima maxima;
   private final int width; // bytes of an impact
-  private final long start; // of the first block
+  private final long start; // of the blocks
   private final int blocksStart; // of the offsets of blocks
   private byte[] bytes = new byte[(Integer.BYTES + 2 * DocumentWindow.BLOCK) * 4]; // of some blocks
 
@@ -43,13 +44,13 @@ final class BlockPostings extends TermPostings {
    */
   BlockPostings(IndexInput file, long start, TermMaxima maxima) {
     this.file = file;
-    this.start = start + offsetBytes(maxima.maxima.length);
+    this.start = start;
     this.maxima = maxima;
     blocksStart = Long.BYTES * groups(maxima.maxima.length);
     width = width(maxima.shift);
   }
 
-  /** The bytes before the first block: 8 for each group, and 2 for each block and the end. */
+  /** The bytes behind the last block: 8 for each group, and 2 for each block and the end. */
   static int offsetBytes(int blocks) {
     return Long.BYTES * groups(blocks) + Short.BYTES * (blocks + 1);
   }
@@ -63,19 +64,18 @@ final class BlockPostings extends TermPostings {
     return shift == 0 ? 1 : shift <= Byte.SIZE ? 2 : 0;
   }
 
-  /** Writes all postings of a term, whose impacts take {@code width} bytes. */
-  static void write(PostingsEnum postings, int documentFrequency, int blocks, int width, IndexOutput out)
-      throws IOException {
-    byte[] data = new byte[Math.toIntExact(Math.multiplyExact((long) documentFrequency, Integer.BYTES + width))];
+  /** Writes all postings of a term, whose impacts take {@code width} bytes: its blocks, then their offsets. */
+  static void write(PostingsEnum postings, int blocks, int width, IndexOutput out) throws IOException {
     long[] groups = new long[groups(blocks)];
     short[] offsets = new short[blocks + 1];
     byte[] impacts = new byte[2 * DocumentWindow.BLOCK];
-    int length = 0;
+    long start = out.getFilePointer();
     int doc = postings.nextDoc();
     for (int block = 0; block <= blocks; block++) {
-      if (block % GROUP == 0) groups[block / GROUP] = length;
-      offsets[block] = (short) (length - groups[block / GROUP]);
-      int end = (block + 1) * DocumentWindow.BLOCK;
+      long offset = out.getFilePointer() - start;
+      if (block % GROUP == 0) groups[block / GROUP] = offset;
+      offsets[block] = (short) (offset - groups[block / GROUP]);
+      long end = (block + 1L) * DocumentWindow.BLOCK;
       int documents = 0;
       int size = 0;
       for (; doc < end; doc = postings.nextDoc()) {
@@ -85,13 +85,11 @@ final class BlockPostings extends TermPostings {
         if (width == 2) impacts[size++] = (byte) (impact >> Byte.SIZE);
       }
       if (documents == 0) continue;
-      for (int shift = 0; shift < Integer.SIZE; shift += Byte.SIZE) data[length++] = (byte) (documents >> shift);
-      System.arraycopy(impacts, 0, data, length, size);
-      length += size;
+      out.writeInt(documents);
+      out.writeBytes(impacts, size);
     }
     for (long group : groups) out.writeLong(group);
     for (short offset : offsets) out.writeShort(offset);
-    out.writeBytes(data, length);
   }
 
   @Override
@@ -199,8 +197,12 @@ final class BlockPostings extends TermPostings {
   /** Reads some blocks in a row; returns how many bytes they have. */
   private int read(int first, int end) throws IOException {
     long from = offset(first);
-    int length = (int) (offset(end) - from);
-    if (length == 0) return 0;
+    long size = offset(end) - from;
+    if (size == 0) return 0;
+    if (size < 0 || size > (end - first) * (long) (Integer.BYTES + width * DocumentWindow.BLOCK)) {
+      throw new CorruptIndexException("blocks of " + size + " bytes", file);
+    }
+    int length = (int) size;
     if (bytes.length < length) bytes = new byte[ArrayUtil.oversize(length, Byte.BYTES)];
     file.seek(start + from);
     file.readBytes(bytes, 0, length);

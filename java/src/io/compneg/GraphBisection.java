@@ -31,6 +31,7 @@ import org.apache.lucene.util.BytesRef;
  */
 public final class GraphBisection {
   private static final int SMALLEST = 32; // documents; ranges up to this size are not divided
+  private static final int TERM_BYTES = 16; // in a workspace
   private static final int ROUNDS = 10;
   private static final float[] LOG2 = new float[1 << 16];
   private static final int LONGEST = Integer.MAX_VALUE - 8;
@@ -149,7 +150,7 @@ public final class GraphBisection {
   /**
    * The documents of a segment in their new order.
    *
-   * @param threads how many work; each needs 16 bytes for each term
+   * @param threads how many work at most; each needs 16 bytes for each term, and they take half of {@code bytes}
    * @param bytes the memory for the terms of all documents; the most frequent terms are left out where it is too small
    * @param divided counts the documents of the ranges that are divided, up to {@link #work}
    */
@@ -175,7 +176,9 @@ public final class GraphBisection {
       while (each.nextDoc() != DocIdSetIterator.NO_MORE_DOCS) postings[ends[each.docID()]++] = number;
       if (Thread.interrupted()) throw new InterruptedException();
     }
-    return new GraphBisection(chosen.size(), starts, postings, divided).run(threads);
+    long affordable = bytes / 2 / ((long) TERM_BYTES * Math.max(1, chosen.size()));
+    return new GraphBisection(chosen.size(), starts, postings, divided)
+        .run((int) Math.max(1, Math.min(affordable, threads)));
   }
 
   /** The terms of several documents, in the order of the segment; of too many postings the most frequent terms go. */

@@ -83,8 +83,10 @@ public final class ImpactIndexer implements Closeable {
   private long empty;
   private final int mostQueued;
   private Work<Void> optimizing;
-  private volatile String stage = "";
+  private volatile String stage = "merging";
   private final LongAdder divided = new LongAdder();
+  private volatile long toDivide;
+  private volatile boolean reordered;
   private final List<String> problems = new ArrayList<>(); // that nobody has been told
   private boolean broken;
   private volatile boolean died; // a thread of the pool, whose own locks and queues break when the heap is full
@@ -321,26 +323,33 @@ public final class ImpactIndexer implements Closeable {
    * Begins to merge into one segment; call {@link #optimized} until it is done.
    *
    * @param reorder whether documents that share terms shall stand together then, with {@link BlockMaxima}
+   * @param required whether it is an error if there is not enough memory for that
    */
-  public void optimize(boolean reorder) {
+  public void optimize(boolean reorder, boolean required) {
     optimizing = new Work<>(() -> {
-      stage = "merging";
       writer.forceMerge(1);
-      if (reorder) reorder();
+      if (reorder) reorder(required);
       return null;
     });
     pool.execute(optimizing);
   }
 
   /** Writes the segment again in another order. The commit in the folder stays as it is until the next one. */
-  private void reorder() throws IOException, InterruptedException {
+  private void reorder(boolean required) throws IOException, InterruptedException {
+    stage = "reordering";
     try (DirectoryReader reader = DirectoryReader.open(writer)) {
       if (reader.leaves().isEmpty()) return;
       if (reader.leaves().size() > 1) throw new IllegalStateException("the index is not merged");
       CodecReader segment = (CodecReader) reader.leaves().get(0).reader();
       long share = Runtime.getRuntime().maxMemory() / 4; // of the heap: not what is free now, which differs
-      stage = "reordering";
-      int[] order = GraphBisection.order(segment, settings.field, settings.threads, share, divided);
+      toDivide = GraphBisection.work(segment.maxDoc());
+      int[] order;
+      try {
+        order = GraphBisection.order(segment, settings.field, settings.threads, share, divided);
+      } catch (OutOfMemoryError e) {
+        if (required) throw e;
+        return; // nothing is written yet
+      }
       stage = "writing in the new order";
       writer.deleteAll(); // the reader keeps its files until it is closed
       writer.addIndexes(new ReorderedSegment(segment, new NewOrder(order), settings.field));
@@ -349,6 +358,12 @@ public final class ImpactIndexer implements Closeable {
     try (DirectoryReader reader = DirectoryReader.open(writer)) {
       BlockMaxima.write(reader.leaves().get(0).reader(), settings.field, writer.getDirectory());
     }
+    reordered = true;
+  }
+
+  /** Whether {@link #optimize} has put the documents in another order. */
+  public boolean reordered() {
+    return reordered;
   }
 
   /** What {@link #optimize} does at the moment. */
@@ -358,7 +373,7 @@ public final class ImpactIndexer implements Closeable {
 
   /** The share of the work for the new order that is done. */
   public double ordered() {
-    return Math.min(1, divided.sum() / (double) Math.max(1, GraphBisection.work((int) documents)));
+    return Math.min(1, divided.sum() / (double) Math.max(1, toDivide));
   }
 
   /** Waits for so long at most; returns whether the index is merged. */

@@ -65,7 +65,8 @@ final class TermCursor {
       TermMaxima own = maxima == null ? null : maxima.lastRead(indexed.bytes());
       if (own == null || own.offsets == null) {
         if (!found.seekExact(indexed.bytes())) continue;
-        boolean known = maxima != null && (maxima.has(indexed.bytes()) || bounded && term.positive());
+        boolean known = maxima != null
+            && (maxima.hasPostings(indexed.bytes()) || term.positive() && (bounded || maxima.has(indexed.bytes())));
         own = known ? maxima.of(found) : null;
       }
       if (own != null && own.offsets != null) {

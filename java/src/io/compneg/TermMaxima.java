@@ -18,6 +18,11 @@ final class TermMaxima {
     maxima = new byte[blocks];
   }
 
+  /** What they take in memory. */
+  int bytes() {
+    return maxima.length + (offsets == null ? 0 : offsets.length);
+  }
+
   /** How many blocks so many documents have. */
   static int blocks(int documents) {
     return (int) (((long) documents + DocumentWindow.BLOCK - 1) / DocumentWindow.BLOCK);

@@ -57,13 +57,16 @@ final class WindowScorer {
   private static final double SPARSE = 1 / 32.0;
 
   /** Block maxima pay if so many documents may be found for each hit. With fewer, nearly all blocks are competitive. */
-  private static final int DOCUMENTS_PER_HIT = Integer.getInteger("dph", 1024);
+  private static final int DOCUMENTS_PER_HIT = 1024;
 
   /** The most bytes that the block maxima and the bounds of a query take; several queries are searched at once. */
   private static final long MOST_BLOCK_BYTES = Math.min(1 << 26, Runtime.getRuntime().maxMemory() / 64);
 
   /** What the bounds of a block take, beside the maxima of the terms. */
   private static final long BOUND_BYTES = 17;
+
+  /** What a term takes, beside its maxima: at least one table of contributions. */
+  private static final long TABLE_BYTES = TermMaxima.VALUES * Double.BYTES;
 
   private final QueryPlan plan;
   private final DocumentFilter filter;
@@ -138,8 +141,8 @@ final class WindowScorer {
     allowed = filter == null ? null : filter.in(leaf);
     sparse = allowed != null && allowed.cardinality() < SPARSE * allowed.length();
     for (var part : plan.named.entrySet()) named.put(part.getKey(), part.getValue().in(leaf));
-    boolean known = maxima != null && maxima.isOf(leaf) && fits(maxima);
-    boolean bounded = known && payOff();
+    boolean known = maxima != null && maxima.isOf(leaf);
+    boolean bounded = known && payOff(maxima);
     cursors = TermCursor.openAll(plan, field, leaf.reader(), known ? maxima.forThread() : null, bounded);
     choose(null);
     position = from;
@@ -161,13 +164,10 @@ final class WindowScorer {
     negatives = chosen.stream().filter(cursor -> !cursor.positive).toList();
   }
 
-  private boolean fits(BlockMaxima maxima) {
-    return (plan.terms.size() + BOUND_BYTES) * maxima.blocks <= MOST_BLOCK_BYTES;
-  }
-
-  private boolean payOff() {
+  private boolean payOff(BlockMaxima maxima) {
     int documents = allowed == null ? leaf.reader().maxDoc() : allowed.cardinality();
-    return documents / DOCUMENTS_PER_HIT >= collector.k();
+    long bytes = plan.terms.size() * (maxima.blocks + TABLE_BYTES) + BOUND_BYTES * maxima.blocks;
+    return documents / DOCUMENTS_PER_HIT >= collector.k() && bytes <= MOST_BLOCK_BYTES;
   }
 
   /**
