@@ -9,7 +9,7 @@ from pyserini_compneg.compose.difference import (
 )
 from pyserini_compneg.compose.intersection import CPT_TERMS, cpt_operands, cpt_pairs
 from pyserini_compneg.support.errors import QueryError
-from pyserini_compneg.support.vectors import add, norm, scale
+from pyserini_compneg.support.vectors import add, dot, norm, scale
 
 SIGNED = st.dictionaries(st.sampled_from("abcdef"), st.integers(-5, 5).filter(bool).map(float))
 
@@ -40,6 +40,14 @@ def test_pseudo_terms_are_pairs(count):
         cpt_pairs([{"a": 1.0}] * count)
     remedy = "use the factored form (--cpt factored), which takes any number"
     assert str(error.value) == f"pseudo-terms are pairs, of two operands, got {count} operands; {remedy}"
+
+
+@given(SIGNED, st.lists(SIGNED, max_size=7))
+def test_orthogonal_is_orthogonal_to_each_negative(a, negatives):
+    result = orthogonal(a, negatives)
+    for negative in negatives:
+        assert abs(dot(result, negative)) <= 1e-9 * norm(a) * norm(negative)
+    assert all(abs(weight) > 1e-12 * norm(a) for weight in result.values())
 
 
 @given(SIGNED, SIGNED, SIGNED, st.integers(-3, 3), st.integers(-3, 3))
