@@ -223,12 +223,19 @@ def locked(target: Path, busy: str, remedy: str = "wait for it", *, waits: bool 
     from filelock import FileLock, Timeout  # takes 20 ms, and only writers lock
 
     path = lock_file(target)
-    lock = FileLock(path)
+    lock, seconds = FileLock(path), lock_seconds.get()
     try:
-        lock.acquire(timeout=lock_seconds.get())
+        try:
+            lock.acquire(timeout=seconds)
+        except Timeout:
+            if path.exists():
+                raise
+            try:
+                path.touch()  # then it was just released
+            except FileNotFoundError:  # in /proc, where files cannot be created, FileLock waits, too
+                raise OSError(errno.EACCES, f"{target.parent} takes no files") from None
+            lock.acquire(timeout=seconds)
     except Timeout:
-        if not path.exists():  # as in /proc, where files cannot be created
-            raise OSError(errno.EACCES, f"{target.parent} takes no files") from None
         if not waits:
             raise OutputError(busy, where=target, remedy=remedy) from None
         _logger.warning("%s: %s; waiting", target, busy)

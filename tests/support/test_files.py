@@ -8,13 +8,14 @@ import sys
 import zipfile
 from functools import partial
 
+import filelock
 import pytest
 from film_index import start
 from refusals import refusal
 
 from pyserini_compneg.support.errors import InputError, OutputError
 from pyserini_compneg.support.files import iter_jsonl, iter_lines
-from pyserini_compneg.support.staging import atomic_writer, staged_folder
+from pyserini_compneg.support.staging import atomic_writer, lock_file, locked, staged_folder
 
 
 def write(path, data):
@@ -201,6 +202,21 @@ def test_a_folder_that_a_killed_writer_left_is_removed_by_the_next_one_and_nothi
         living.communicate("")
     assert (target / "part").read_text() == "half"  # the last one wins
     assert sorted(tmp_path.iterdir()) == sorted([*kept, target])
+
+
+def test_a_lock_that_is_released_just_after_it_was_refused(tmp_path, monkeypatch):
+    acquire, tried = filelock.FileLock.acquire, []
+
+    def release_meanwhile(lock, timeout):
+        tried.append(timeout)
+        if len(tried) == 1:
+            raise filelock.Timeout(lock.lock_file)
+        return acquire(lock, timeout)
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", release_meanwhile)
+    with locked(tmp_path / "made", "busy"):
+        assert lock_file(tmp_path / "made").exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_links_and_devices_stay_what_they_are(tmp_path):
