@@ -2,13 +2,15 @@
 
 import json
 import random
+from types import SimpleNamespace
 
 import pytest
 from impact_indexes import add_documents
 from json_lines import write_jsonl
 
-from pyserini_compneg.index import build_index
-from pyserini_compneg.lucene import ImpactReader, ImpactWriter, java_class
+from pyserini_compneg.index import build_index, indexer
+from pyserini_compneg.lucene import ImpactReader, ImpactWriter, java_class, writer
+from pyserini_compneg.support.progress import progress
 
 GROUPS, SIZE, TERMS = 8, 100, 12
 
@@ -119,3 +121,73 @@ def test_an_index_without_terms_or_documents(tmp_path):
             writer.commit()
         with ImpactReader(tmp_path / name) as reader:
             assert reader.document_count == len(documents)
+
+
+@pytest.mark.parametrize(
+    ("documents", "options", "reordered"),
+    [
+        (20_000, {}, True),
+        (19_999, {}, False),
+        (20_000, {"reorder": False}, False),
+        (20_000, {"pair_terms": 2}, False),
+        (40, {"reorder": True}, True),
+    ],
+)
+def test_large_indexes_are_reordered_unless_told_otherwise(tmp_path, documents, options, reordered):
+    vectors = ({"id": f"d{n}", "vector": {"a": 1 + n % 3, f"b{n % 7}": 1}} for n in range(documents))
+    index = tmp_path / "index"
+    build_index(write_jsonl(tmp_path / "films.jsonl", *vectors), index, "m", **options)
+    assert (index / "compneg.maxima").exists() == reordered
+
+
+class TooLittleMemory:
+    """What the companion does where its heap has no room for another order."""
+
+    def __init__(self):
+        self.asked, self.states = [], iter([("merging", 0.0), ("reordering", 0.25), ("reordering", 0.5)])
+
+    def __call__(self, work):
+        return work(self)
+
+    def optimize(self, *asked):
+        self.asked.append(asked)
+
+    def optimized(self, milliseconds):
+        self.state = next(self.states, None)
+        return self.state is None
+
+    def stage(self):
+        return self.state[0]
+
+    def ordered(self):
+        return self.state[1]
+
+    def reordered(self):
+        return False
+
+
+@pytest.mark.parametrize("asked", [None, True])
+def test_a_heap_without_room_for_another_order(tmp_path, monkeypatch, caplog, asked):
+    java, bars = TooLittleMemory(), []
+
+    def bar(iterable, total, unit, description):
+        bars.append((description, total, progress(iterable, total, unit, description)))
+        return bars[-1][-1]
+
+    monkeypatch.setattr(indexer, "LEAST_REORDERED", 2)
+    monkeypatch.setattr(writer, "progress", bar)
+    optimize = ImpactWriter.optimize
+    monkeypatch.setattr(ImpactWriter, "optimize", lambda _, *a, **b: optimize(SimpleNamespace(_call=java), *a, **b))
+    build_index(
+        write_jsonl(tmp_path / "films.jsonl", *({"id": f"d{n}", "vector": {"a": n + 1}} for n in range(3))),
+        tmp_path / "index",
+        "m",
+        reorder=asked,
+    )
+    assert java.asked == [(True, asked is True)]  # who asks for another order gets an error
+    assert [(*said, shown.n) for *said, shown in bars] == [("merging", None, 0), ("reordering", 100, 50)]
+    assert caplog.messages == [
+        f"{tmp_path / 'index'}: is not reordered: Java's heap is too small; JAVA_TOOL_OPTIONS=-Xmx8g makes it 8 GB"
+    ]
+    with ImpactReader(tmp_path / "index") as reader:
+        assert reader.document_count == 3
