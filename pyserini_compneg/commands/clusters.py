@@ -79,10 +79,10 @@ def opener(ray: tuple[str, dict[str, Any]] | None, folders: Sequence[str]) -> It
     def is_sharded(folder: str) -> bool:
         return (Path(folder) / SHARDS_NAME).is_file()
 
-    def opened(folder: str, encoder: str | None) -> SignedImpactSearcher:
+    def opened(folder: str, encoder: str | None, **settings: Any) -> SignedImpactSearcher:
         if is_sharded(folder):
-            return ShardedImpactSearcher(folder, encoder, ray=address, **replicas)
-        return SignedImpactSearcher(folder, encoder)
+            return ShardedImpactSearcher(folder, encoder, ray=address, **replicas, **settings)
+        return SignedImpactSearcher(folder, encoder, **settings)
 
     if not any(map(is_sharded, folders)):
         what = f"none of the indexes is in shards ({', '.join(folders)})"

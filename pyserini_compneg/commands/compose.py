@@ -43,7 +43,8 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from pyserini_compneg.encode import query_encoder
 
     chosen = query_flags.chosen_settings(args)
-    encoder = query_encoder(args.encoder, None, chosen.model_options, chosen.ablation, chosen.model_weight)
+    options = chosen.model_options, chosen.ablation, chosen.model_weight, chosen.language
+    encoder = query_encoder(args.encoder, None, *options)
     compose = partial(
         compose_queries,
         encoder=encoder,

@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     flags.add_collection(parser)
     parser.add_argument("--output", required=True, metavar="DIR", help="folder for the file of vectors")
     parser.add_argument("--encoder", required=True, metavar="MODEL", help=f"{flags.MODEL}, or bm25+MODEL")
-    add_flags(parser, EncodeSettings, {"shard_id", "shard_num"})
+    add_flags(parser, EncodeSettings, {"shard_id", "shard_num", "language"})
     parser.add_argument("--shards", type=COUNT, metavar="N", help="encode all of N shards")
     clusters.add_ray(parser, "encode the shards")
     parser.add_argument("--resume", action="store_true", help="continue a run that was killed")

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyserini_compneg.commands import clusters, flags
 from pyserini_compneg.commands.running import command, say
-from pyserini_compneg.lucene import IndexSettings
+from pyserini_compneg.lucene import LANGUAGES, IndexSettings
 from pyserini_compneg.support.options import COUNT, FINITE, add_flags, given_options
 
 _EPILOG = """\
@@ -48,7 +48,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("--ray needs --shards N, the indexes that its machines build")
     options: dict[str, Any] = {
         "model_options": flags.chosen_model_options(args),
-        "bm25": {name: getattr(args, name) for name in ("k1", "b") if getattr(args, name) is not None},
+        "bm25": {name: getattr(args, name) for name in ("k1", "b", "language") if getattr(args, name) is not None},
         "collection_format": args.collection_format,
         "existing": _existing(args),
         **given_options(IndexSettings, args),
@@ -88,6 +88,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help=f"encodes the texts: bm25 (default), a model ({flags.MODEL}), or bm25+MODEL; for documents with "
         "vectors, the name of the model that made the vectors",
+    )
+    parser.add_argument(
+        "--language",
+        choices=LANGUAGES,
+        metavar="LANGUAGE",
+        help=f"language of the texts for bm25, as Anserini names it: {', '.join(LANGUAGES)} (default en)",
     )
     add_flags(parser, IndexSettings, ("threads", "store_raw"))
     parser.add_argument(

@@ -17,6 +17,7 @@ from pyserini_compneg.commands.clusters import open_searcher as open_index
 from pyserini_compneg.compose import Operators
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ABLATIONS
+from pyserini_compneg.lucene import ENGLISH
 from pyserini_compneg.search import Method, SearchSettings
 from pyserini_compneg.support.errors import ArgumentError, InputError
 from pyserini_compneg.support.options import COUNT, add_flags, given_options
@@ -39,6 +40,7 @@ or a composed `vector` or `score`, with an optional `filter` {field: values}. --
 
 _KINDS = ("union", "intersection", "difference")
 _STRENGTHS = ("difference_weight", "cpt_terms", "cpt_weight", "exclusion")
+_ENCODING = ("model_weight", "min_idf", "language", "weight_scale", "ablation")
 _PRUNING = ("precision", "top_terms", "threshold")
 _DEFAULTS = asdict(SearchSettings()) | asdict(Operators()) | {"read": "expression", "ablation": ABLATIONS[0]}
 """Default values, which the tag of a run leaves out."""
@@ -144,7 +146,7 @@ def run_tag(args: argparse.Namespace, searcher: SignedImpactSearcher) -> str:
         **{name: getattr(args, name) for name in (*_KINDS, *_STRENGTHS, "cpt")},
         "read": args.read and Path(args.read).name,
         "filter": ",".join(one if "=" in one else Path(one).name for one in args.filter) or None,
-        **{name: getattr(args, name) for name in ("model_weight", "min_idf", "weight_scale", "ablation", *_PRUNING)},
+        **{name: getattr(args, name) for name in (*_ENCODING, *_PRUNING)},
         **settings,
         "rerank": Path(rerank).name or None,
         **{f"rerank_{name}": options[name] for name in ("by", "hits") if name in options},
@@ -199,7 +201,12 @@ def inputs(args: argparse.Namespace, *others: str | None) -> list[str]:
 def open_searcher(args: argparse.Namespace) -> SignedImpactSearcher:
     """The searcher of ``--index``, with the chosen encoder and settings."""
     settings = chosen_settings(args)
-    return open_index(args, {name: getattr(settings, name) for name in SearchSettings.__slots__})
+    searcher = open_index(args, {name: getattr(settings, name) for name in SearchSettings.__slots__})
+    if args.read == "model" and (language := searcher.language) != ENGLISH:
+        searcher.close()
+        what = f"--read model reads English, and the language of {args.index} is {language}"
+        raise ArgumentError(what, remedy="write an expression, or give --read llm or a reader of your own")
+    return searcher
 
 
 def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topic]:

@@ -1,7 +1,7 @@
 """BM25 as sparse vectors: impacts of documents and weights of queries whose dot product is BM25's score.
 
 score = Σ idf(t) · tf / (tf + k1 · (1 − b + b · length / average length)). The fraction, in (0, 1), is the document's
-weight for t; idf is the query's weight. With Anserini's English analysis and parameters (k1 0.9, b 0.4) an impact index
+weight for t; idf is the query's weight. With Anserini's analysis and parameters (k1 0.9, b 0.4) an impact index
 of these weights ranks like Anserini's BM25, except that Lucene rounds document lengths to one byte and this package
 does not. Rounding impacts and query weights has almost no effect.
 
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pyserini_compneg.documents.collection import Part, iter_collection_blocks
 from pyserini_compneg.documents.source_documents import text_documents
 from pyserini_compneg.encode.models.options import checked_ablation
-from pyserini_compneg.lucene import ImpactReader, analyze
+from pyserini_compneg.lucene import ENGLISH, ImpactReader, analysis_settings, analyze, checked_language
 from pyserini_compneg.support.errors import EncodingError, InputError
 from pyserini_compneg.support.progress import progress
 
@@ -34,11 +34,13 @@ class Bm25DocumentEncoder:
             :func:`term_counts`.
         k1: Saturation of the term frequency.
         b: Strength of the length normalisation, 0 to 1.
+        language: The language of the texts, one of :data:`~pyserini_compneg.lucene.LANGUAGES`.
 
     Attributes:
         settings: The parameters, for the index's manifest.
 
     Raises:
+        ArgumentError: The language is unknown.
         EncodingError: A parameter is out of range.
     """
 
@@ -46,7 +48,7 @@ class Bm25DocumentEncoder:
     signed = False
     most_lines: int | None = None
 
-    def __init__(self, average_length: float, k1: float = K1, b: float = B) -> None:
+    def __init__(self, average_length: float, k1: float = K1, b: float = B, language: str = ENGLISH) -> None:
         if not 0 <= k1 < math.inf:
             raise EncodingError(f"k1 must be a finite number, 0 or more, got {k1}")
         if not 0 <= b <= 1:
@@ -54,14 +56,16 @@ class Bm25DocumentEncoder:
         self.average_length = average_length
         self.k1 = k1
         self.b = b
-        self.settings: Mapping[str, float | int | str] = {"k1": k1, "b": b, "average_length": average_length}
+        self.language = checked_language(language)
+        parameters: dict[str, float | int | str] = {"k1": k1, "b": b, "average_length": average_length}
+        self.settings: Mapping[str, float | int | str] = parameters | analysis_settings(language)
 
     def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
         return map(self.encode_batch, batches)
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """The weights, in (0, 1), of the terms of each text. A text without terms has an empty vector."""
-        return [self._weights(Counter(terms), len(terms)) for terms in analyze(texts)]
+        return [self._weights(Counter(terms), len(terms)) for terms in analyze(texts, self.language)]
 
     def _weights(self, frequencies: Counter[str], length: int) -> dict[str, float]:
         norm = self.k1 * (1 - self.b + self.b * length / self.average_length)
@@ -74,18 +78,19 @@ class Bm25QueryEncoder:
     Args:
         reader: The index whose document frequencies give the idf.
         ablation: One of ``ABLATIONS``. BM25 does not expand queries, so an ablation can only remove the weights.
+        language: The language of the index's texts.
 
     Raises:
         EncodingError: The ablation is unknown.
     """
 
-    def __init__(self, reader: ImpactReader, ablation: str | None = None) -> None:
-        self._reader = reader
+    def __init__(self, reader: ImpactReader, ablation: str | None = None, language: str = ENGLISH) -> None:
+        self._reader, self._language = reader, language
         self._weighs = checked_ablation(ablation) in ("none", "no-expansion")
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """The weights, above 0, of the terms of each text. A text without known terms has an empty vector."""
-        analysed = [Counter(terms) for terms in analyze(texts)]
+        analysed = [Counter(terms) for terms in analyze(texts, self._language)]
         vocabulary = sorted(set().union(*analysed))
         documents = self._reader.field_document_count
         idf = {
@@ -117,7 +122,9 @@ def mean_length(counts: Iterable[tuple[int, int]]) -> float:
     return terms / documents if documents else 1.0
 
 
-def count_terms(part: Part, fields: Sequence[str] | None = None, skip: bool = False) -> tuple[int, int]:
+def count_terms(
+    part: Part, fields: Sequence[str] | None = None, skip: bool = False, language: str = ENGLISH
+) -> tuple[int, int]:
     """The numbers of terms and of documents with terms in a part. ``skip`` leaves out bad documents."""
     terms = documents = 0
     with progress(None, None, " docs", "counting terms") as bar:
@@ -125,13 +132,13 @@ def count_terms(part: Part, fields: Sequence[str] | None = None, skip: bool = Fa
             documents_read, problems = text_documents(block, fields)
             if problems and not skip:
                 raise InputError(problems[0])
-            counts = term_counts([document.text or "" for document in documents_read.values()])
+            counts = term_counts([document.text or "" for document in documents_read.values()], language)
             terms += sum(counts)
             documents += sum(count > 0 for count in counts)
             bar.update(len(documents_read))
     return terms, documents
 
 
-def term_counts(texts: Sequence[str]) -> list[int]:
+def term_counts(texts: Sequence[str], language: str = ENGLISH) -> list[int]:
     """The number of terms in each text after analysis, for the average length."""
-    return [len(terms) for terms in analyze(texts)]
+    return [len(terms) for terms in analyze(texts, language)]

@@ -31,10 +31,11 @@ from pyserini_compneg.documents.vector_files import (
     shard_path,
 )
 from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, count_terms, mean_length
-from pyserini_compneg.encode.hybrid import DocumentEncoder, HybridDocumentEncoder, split_name
+from pyserini_compneg.encode.hybrid import DocumentEncoder, HybridDocumentEncoder, split_name, warn_of_english
 from pyserini_compneg.encode.models import ModelOptions, load_checkpoint
+from pyserini_compneg.lucene import ENGLISH, LANGUAGES
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import ArgumentError, InputError, OutputError
+from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError, OutputError
 from pyserini_compneg.support.options import COUNT, WHOLE, check_options, option
 from pyserini_compneg.support.progress import DOCUMENTS, progress
 from pyserini_compneg.support.staging import atomic_writer, keep_inputs
@@ -58,6 +59,7 @@ class EncodeSettings:
         collection_format: ``jsonl``, ``json``, ``csv`` or ``tsv``; None to detect the format from the names and first
             bytes of the files.
         model_options: How the model is run; None for the defaults.
+        language: The language in which ``bm25+MODEL`` analyses the texts; None for English.
 
     Raises:
         ArgumentError: A number is out of its range, or ``fields`` is a single text instead of a list.
@@ -69,6 +71,12 @@ class EncodeSettings:
     fields: Sequence[str] | None = None
     collection_format: Format | None = None
     model_options: ModelOptions | None = None
+    language: str | None = option(
+        None,
+        "language of the texts for the bm25 of bm25+MODEL, as Anserini names it (default en)",
+        choices=LANGUAGES,
+        metavar="LANGUAGE",
+    )
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -178,12 +186,25 @@ def _document_encoder(encoder: str, settings: EncodeSettings, part: Part, length
     from pyserini_compneg.encode.neural import ModelDocumentEncoder
 
     hybrid, name = split_name(encoder)
+    language = chosen_language(encoder, settings)
     model = ModelDocumentEncoder(load_checkpoint(name, settings.model_options), settings.model_options)
     if not hybrid:
         return model
     # The average length is computed over all shards, so that they can make one index.
-    length = length or mean_length([count_terms(Part(part.files), settings.fields)])
-    return HybridDocumentEncoder(Bm25DocumentEncoder(length), model)
+    length = length or mean_length([count_terms(Part(part.files), settings.fields, language=language)])
+    return HybridDocumentEncoder(Bm25DocumentEncoder(length, language=language), model)
+
+
+def chosen_language(encoder: str, settings: EncodeSettings) -> str:
+    """The language of the texts. Refuses one for a model, and warns of a model that does not know it."""
+    hybrid, model = split_name(encoder)
+    if settings.language is not None and not hybrid:
+        raise EncodingError(
+            "has a vocabulary of its own, so --language, which is for bm25+MODEL, has no use", where=encoder
+        )
+    language = settings.language or ENGLISH
+    warn_of_english(model, language)
+    return language
 
 
 def count_documents(part: Part, fields: Sequence[str] | None = None, shards: int = 1) -> list[int]:

@@ -9,24 +9,30 @@ does to find the heaviest, therefore compare how much a document weight of 1 wou
 from __future__ import annotations
 
 import itertools
+import logging
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
+from urllib.parse import quote
 
 from pyserini_compneg.compose import QueryEncoder
 from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder
-from pyserini_compneg.encode.models.tokenizer import index_term
+from pyserini_compneg.encode.models import MINI
+from pyserini_compneg.lucene import ENGLISH
 from pyserini_compneg.support.errors import EncodingError
-from pyserini_compneg.support.vectors import COMPLEMENT_SIGN, PAIR_SIGN, is_number, is_pseudo_term, scale
+from pyserini_compneg.support.vectors import COMPLEMENT_SIGN, PAIR_SIGN, index_term, is_number, is_pseudo_term, scale
 
 BM25 = "bm25"
 HYBRID = f"{BM25}+"
 """The prefix of the name of a hybrid encoder. The model's name follows."""
 
 PREFIX = "@"
-"""The prefix of each term of the model. Lucene's English analysis splits words at this sign, so no BM25 term has it."""
+"""The prefix of each term of the model. Lucene splits words at this sign, so no BM25 term has it, except in languages
+that are split at white space only. There it is percent-encoded."""
 
 MODEL_WEIGHT = 0.2
+
+_logger = logging.getLogger(__name__)
 
 
 class DocumentEncoder(Protocol):
@@ -80,8 +86,8 @@ def joined(bm25: Mapping[str, float], model: Mapping[str, float], factor: float 
     >>> joined({"comedi": 2.0}, {"comedy": 3.0, "##s": 1.0}, 0.5)
     {'comedi': 2.0, '@comedy': 1.5, '@##s': 0.5}
     """
-    if taken := next((term for term in bm25 if term.startswith(PREFIX)), None):
-        raise EncodingError(f"bm25 has the term {taken!r}, which would stand for the model's {taken[len(PREFIX) :]!r}")
+    if any(term.startswith(PREFIX) for term in bm25):
+        bm25 = {quote(term[0]) + term[1:] if term.startswith(PREFIX) else term: weight for term, weight in bm25.items()}
     return {**bm25, **{index_term(PREFIX + term): weight for term, weight in scale(model, factor).items()}}
 
 
@@ -110,6 +116,13 @@ def split_name(name: str) -> tuple[bool, str]:
     if not (model := name.removeprefix(HYBRID)).strip():
         raise EncodingError(f"{name!r} names no model", remedy="write bm25+FOLDER, or bm25+ and a name of the hub")
     return True, model
+
+
+def warn_of_english(model: str, language: str) -> None:
+    """Warns of the model of this package with texts in another language."""
+    if model == MINI and language != ENGLISH:
+        said = "mini was trained on English; take bm25 alone for --language %s, or a model of that language"
+        _logger.warning(said, language)
 
 
 def checked_weight(weight: object) -> float:

@@ -16,12 +16,13 @@ from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
 from pyserini_compneg.encode.hybrid import BM25, PREFIX, HybridQueryEncoder, checked_weight, split_name
 from pyserini_compneg.encode.models import Head, ModelOptions, load_checkpoint
-from pyserini_compneg.lucene import ImpactReader, Manifest
+from pyserini_compneg.lucene import ENGLISH, LANGUAGES, ImpactReader, Manifest, analysis_settings
 from pyserini_compneg.support.errors import EncodingError, IndexFormatError
 from pyserini_compneg.support.vectors import without_terms
 
 _TELLING_DOCUMENTS = 100
-_FOREIGN = ("the", "of", "and", "##s", "##ing", "##er", "[CLS]")
+_WORD_PIECES = ("##s", "##ing", "##er", "[CLS]")
+_FOREIGN = ("the", "of", "and", *_WORD_PIECES)
 """Stop words, and BERT's word pieces: terms that Lucene's English analysis never gives."""
 
 _ENGLISH = ("time", "year", "result", "show", "state", "work", "group", "person", "studi", "world", "film", "call")
@@ -36,6 +37,7 @@ def query_encoder(
     model_options: ModelOptions | None = None,
     ablation: str | None = None,
     model_weight: float | None = None,
+    language: str | None = None,
 ) -> QueryEncoder:
     """The encoder for the queries of an index.
 
@@ -46,6 +48,7 @@ def query_encoder(
         model_options: The options for running a model; None for the defaults.
         ablation: The part of query vectors that is left out, one of ``ABLATIONS``; None for nothing.
         model_weight: Multiplies the weights of the model of ``bm25+MODEL``; None for the default.
+        language: The language of texts in an index without a manifest; None for English, or for the manifest's.
 
     Raises:
         IndexFormatError: The encoder is not the index's encoder, the encoder needs an index, or no encoder is named.
@@ -66,21 +69,42 @@ def query_encoder(
     if model_weight is not None and (is_file or not hybrid):
         why = "vectors that were encoded elsewhere are taken as they are" if is_file else "has terms of one space only"
         raise EncodingError(f"{why}, so --model-weight, which is for bm25+MODEL, has no use", where=name)
+    if language is not None and (is_file or (name != BM25 and not hybrid)):
+        why = "vectors that were encoded elsewhere are taken as they are" if is_file else "has a vocabulary of its own"
+        raise EncodingError(f"{why}, so --language, which is for bm25 and bm25+MODEL, has no use", where=name)
     if name != BM25 and not is_file:
-        return _model(name, reader, model_options, ablation, weight)
+        return _model(name, reader, model_options, ablation, weight, language)
     if model_options is not None:
         raise EncodingError("not a model, so options such as --precision do not apply", where=name)
     if name == BM25:
         if reader is None:
             raise IndexFormatError("bm25 weighs a query's terms by the statistics of an index; name the --index")
         _check(name, manifest, reader.folder)
-        _warn_of_looks(reader)
-        return Bm25QueryEncoder(reader, ablation)
+        language = index_language(reader, language)
+        _warn_of_looks(reader, language)
+        return Bm25QueryEncoder(reader, ablation, language)
     if ablation is not None:
         raise EncodingError(
             "vectors that were encoded elsewhere are taken as they are", where=name, remedy="leave out --ablation"
         )
     return _cached(name, reader)
+
+
+def index_language(reader: ImpactReader, given: str | None = None) -> str:
+    """The language whose analysis made the terms of BM25 in an index. Refuses another one than the manifest's."""
+    if reader.manifest is None:
+        return given or ENGLISH
+    settings, language = reader.manifest.settings, reader.manifest.language
+    if language not in LANGUAGES:
+        known = f"this release knows {', '.join(LANGUAGES)}"
+        raise IndexFormatError(f"its language {language!r} is unknown", where=reader.folder, remedy=known)
+    if given not in (None, language):
+        what = f"its texts were indexed with --language {language}, not {given}"
+        raise IndexFormatError(what, where=reader.folder, remedy="leave out --language")
+    if (here := analysis_settings(language).get("lucene")) != (made := settings.get("lucene")):
+        what = f"its texts were analysed by Lucene {made}, and Lucene {here} analyses {language} differently"
+        raise IndexFormatError(what, where=reader.folder, remedy="rebuild the index")
+    return language
 
 
 class RareTerms:
@@ -116,7 +140,12 @@ def _cached(name: str, reader: ImpactReader | None) -> CachedQueryEncoder:
 
 
 def _model(
-    name: str, reader: ImpactReader | None, options: ModelOptions | None, ablation: str | None, weight: float
+    name: str,
+    reader: ImpactReader | None,
+    options: ModelOptions | None,
+    ablation: str | None,
+    weight: float,
+    language: str | None,
 ) -> QueryEncoder:
     from pyserini_compneg.encode.neural import ModelQueryEncoder, checkpoint_hash
 
@@ -141,9 +170,10 @@ def _model(
     encoder = ModelQueryEncoder(checkpoint, options, ablation)
     if not hybrid or reader is None:
         return encoder
-    if model is None:  # the encoder of the index is unknown
+    language = index_language(reader, language)
+    if model is None and language == ENGLISH:  # the encoder of the index is unknown
         _check_spaces(name, reader, encoder)
-    return HybridQueryEncoder(Bm25QueryEncoder(reader, ablation), encoder, weight)
+    return HybridQueryEncoder(Bm25QueryEncoder(reader, ablation, language), encoder, weight)
 
 
 def _check_spaces(name: str, reader: ImpactReader, model: QueryEncoder) -> None:
@@ -184,18 +214,20 @@ def _check(name: str, manifest: Manifest | None, folder: Path, model: object = N
         )
 
 
-def _warn_of_looks(reader: ImpactReader) -> None:
+def _warn_of_looks(reader: ImpactReader, language: str) -> None:
     """Warns if an index without a manifest does not look like a BM25 index. Small indexes are not checked."""
     if reader.manifest is not None or reader.field_document_count < _TELLING_DOCUMENTS:
         return
     foreign, english = (
         [(term, count) for term, count in zip(terms, reader.document_frequencies(terms), strict=True) if count]
-        for terms in (_FOREIGN, _ENGLISH)
+        for terms in (_FOREIGN if language == ENGLISH else _WORD_PIECES, _ENGLISH)
     )
     remedy = "name the model that made it as --encoder"
     # A few documents may have such a term: the stem of "ands" is a stop word.
     if foreign := [pair for pair in foreign if pair[1] > reader.field_document_count / 20]:
-        said = f"it has the term {foreign[0][0]!r}, which Lucene's English analysis never gives; {remedy}"
+        said = f"it has the term {foreign[0][0]!r}, which Lucene's analysis never gives; {remedy}"
+    elif language != ENGLISH:
+        return
     elif not english:
         said = f"it has none of {len(_ENGLISH)} common English terms, such as {_ENGLISH[0]!r}; {remedy}"
     else:

@@ -21,9 +21,10 @@ from pyserini_compneg.documents.vector_files import (
     clear_unfinished,
 )
 from pyserini_compneg.encode.bm25 import count_terms, mean_length
-from pyserini_compneg.encode.corpus import EncodeSettings, count_documents, encode_shard
+from pyserini_compneg.encode.corpus import EncodeSettings, chosen_language, count_documents, encode_shard
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions, load_checkpoint
+from pyserini_compneg.lucene import analysis_settings
 from pyserini_compneg.support.errors import InputError, OutputError
 from pyserini_compneg.support.progress import Runner, in_turn
 from pyserini_compneg.support.staging import atomic_writer, keep_inputs
@@ -58,9 +59,11 @@ def encode_in_shards(
     files = collection_files(collection, settings.collection_format)
     say_formats(files)
     hybrid, model = split_name(encoder)
+    language = chosen_language(encoder, settings)
     keep_inputs(output, collection, *filter(os.path.isdir, [model]))
     model_made = run(model_settings, [(model, settings.model_options)], "reading the model")[0]
     plan: dict[str, Any] = {"shards": shards, "encoder": encoder, "model": model_made, "fields": settings.fields}
+    plan |= analysis_settings(language)
     plan = json.loads(json.dumps(plan | {"sources": fingerprint(files)}))
     record = _continued(folder, plan, paths, settings.may_overwrite) if settings.may_resume else None
     if record is None:
@@ -73,8 +76,8 @@ def encode_in_shards(
             raise InputError(where, where=collection, remedy="encode fewer shards")
         length = None
         if hybrid:
-            terms = run(count_terms, [(part, settings.fields) for part in parts(files, shards)], "counting terms")
-            length = mean_length(terms)
+            counted_parts = [(part, settings.fields, False, language) for part in parts(files, shards)]
+            length = mean_length(run(count_terms, counted_parts, "counting terms"))
         record = {"plan": plan, "documents": documents, "length": length}
         _begin(folder, record, paths if settings.may_overwrite else ())
     counted = {"sources": plan["sources"], "documents": record["documents"], "length": record["length"]}

@@ -24,12 +24,12 @@ from pyserini_compneg.documents.formats import CollectionFile, Format
 from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder
 from pyserini_compneg.encode.bm25 import count_terms, mean_length
-from pyserini_compneg.encode.hybrid import HYBRID, HybridDocumentEncoder, split_name
+from pyserini_compneg.encode.hybrid import HYBRID, HybridDocumentEncoder, split_name, warn_of_english
 from pyserini_compneg.encode.models import MINI, ModelOptions, StaticSide, load_checkpoint
 from pyserini_compneg.index.index_folder import check_target, clear_stale, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
-from pyserini_compneg.lucene import IndexSettings, Manifest
+from pyserini_compneg.lucene import ENGLISH, IndexSettings, Manifest, checked_language
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 from pyserini_compneg.support.progress import progress
 
@@ -48,9 +48,14 @@ class Build:
 
     encoder: str
     model_options: ModelOptions | None
-    bm25: Mapping[str, float]
+    bm25: Mapping[str, Any]
     settings: IndexSettings
     length: float | None = None
+
+    @property
+    def language(self) -> str:
+        """The language of the texts."""
+        return str(self.bm25.get("language", ENGLISH))
 
 
 def build_index(
@@ -60,7 +65,7 @@ def build_index(
     *,
     collection_format: Format | None = None,
     model_options: ModelOptions | None = None,
-    bm25: Mapping[str, float] | None = None,
+    bm25: Mapping[str, float | str] | None = None,
     **settings: Any,
 ) -> Manifest:
     """Builds an impact index of a collection. The complete index appears atomically under its name.
@@ -75,29 +80,40 @@ def build_index(
         collection_format: The format of the files, ``jsonl``, ``json``, ``csv`` or ``tsv``; None to detect the format
             from their names and first bytes.
         model_options: The options for running a model; None for the defaults.
-        bm25: BM25's ``k1`` and ``b``, if they are not 0.9 and 0.4.
+        bm25: BM25's ``k1`` and ``b``, if they are not 0.9 and 0.4, and the ``language`` of the texts, if it is not
+            ``en``: one of :data:`~pyserini_compneg.lucene.LANGUAGES`.
         **settings: Fields of :class:`IndexSettings`, such as ``impact_scale`` and ``existing``.
 
     Returns:
         The manifest of the index.
 
     Raises:
-        ArgumentError: ``k1`` or ``b`` is given outside of ``bm25``, or a setting is out of range.
+        ArgumentError: A parameter of BM25 is given outside of ``bm25``, the language is unknown, or a setting is out of
+            range.
         InputError: A document is bad, an id is given twice, or no document has a term.
         EncodingError: A model cannot be used, or an option does not apply to the encoder.
         DownloadError: A model cannot be downloaded from the hub.
         OutputError: The folder exists and must not be replaced, or cannot be written.
     """
-    build = Build(encoder, model_options, bm25 or {}, checked_settings(settings))
+    build = checked_build(encoder, model_options, bm25, settings)
     part = Part(collection_files(collection, collection_format, build.settings.filter_fields))
     say_formats(part.files)
     return build_part(collection, part, index, build)
 
 
-def checked_settings(settings: Mapping[str, Any]) -> IndexSettings:
-    for name in sorted({"k1", "b"} & settings.keys()):
-        raise ArgumentError(f"{name} is not a separate argument", remedy='give both as bm25={"k1": 0.9, "b": 0.4}')
-    return IndexSettings(**settings)
+def checked_build(
+    encoder: str, options: ModelOptions | None, bm25: Mapping[str, Any] | None, settings: Mapping[str, Any]
+) -> Build:
+    """The build of these settings. Warns of a model that does not know the language."""
+    for name in sorted({"k1", "b", "language"} & settings.keys()):
+        remedy = 'give all as bm25={"k1": 0.9, "b": 0.4, "language": "en"}'
+        raise ArgumentError(f"{name} is not a separate argument", remedy=remedy)
+    build = Build(encoder, options, bm25 or {}, IndexSettings(**settings))
+    hybrid, model = split_name(encoder)
+    if bm25 and encoder != BM25 and not hybrid:
+        raise EncodingError("k1, b and language are parameters of bm25, not of this encoder", where=encoder)
+    warn_of_english(model, checked_language(build.language))
+    return build
 
 
 def build_part(collection: str | Path, part: Part, index: str | Path, build: Build) -> Manifest:
@@ -111,16 +127,15 @@ def build_part(collection: str | Path, part: Part, index: str | Path, build: Bui
     if model not in (BM25, MINI) and os.path.isdir(folder):
         # The absolute path, so that searches from other folders find the model.
         encoder = HYBRID * hybrid + os.path.realpath(folder)
-    if bm25 and encoder != BM25 and not hybrid:
-        raise EncodingError("k1 and b are parameters of bm25, not of this encoder", where=encoder)
 
     def average() -> float:
-        known = unfinished_length(target, encoder, sources) if settings.may_resume else None
-        return build.length or known or mean_length([count_terms(part, skip=settings.on_error == "skip")])
+        known = unfinished_length(target, encoder, build.language, sources) if settings.may_resume else None
+        skip = settings.on_error == "skip"
+        return build.length or known or mean_length([count_terms(part, skip=skip, language=build.language)])
 
     source = _source(part.files, encoder, build.model_options, partial(_bm25_encoder, bm25, average), settings)
     if bm25 and isinstance(source, VectorSource):
-        raise EncodingError("the documents bring their vectors, so k1 and b have no use", where=encoder)
+        raise EncodingError("the documents bring their vectors, so k1, b and language have no use", where=encoder)
     scale = source.impact_scale if settings.impact_scale is None else settings.impact_scale
     settings = replace(settings, impact_scale=scale, signed=settings.signed or source.signed)
     bar = progress(None, None, " docs", "indexing", summary=True)
@@ -242,14 +257,15 @@ def _model_encoder(name: str, options: ModelOptions | None) -> DocumentEncoder:
     return ModelDocumentEncoder(checkpoint, options)
 
 
-def unfinished_length(index: str | Path, encoder: str, sources: Any) -> float | None:
+def unfinished_length(index: str | Path, encoder: str, language: str, sources: Any) -> float | None:
     """The average length of documents that an unfinished build of these sources has computed, or None."""
     plan = unfinished_plan(index)
-    if plan and plan["encoder"] == encoder and plan["sources"] == sources:
+    made = (plan["encoder"], plan.get("language", ENGLISH), plan["sources"]) if plan else None
+    if plan and made == (encoder, language, sources):
         return float(plan["settings"]["average_length"])
     return None
 
 
-def _bm25_encoder(parameters: Mapping[str, float], average_length: Callable[[], float]) -> Bm25DocumentEncoder:
+def _bm25_encoder(parameters: Mapping[str, Any], average_length: Callable[[], float]) -> Bm25DocumentEncoder:
     Bm25DocumentEncoder(1.0, **parameters)  # check the range before reading the collection
     return Bm25DocumentEncoder(average_length(), **parameters)

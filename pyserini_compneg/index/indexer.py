@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from pyserini_compneg.index.index_folder import SKIPPED_LOG, keep_unfinished, new_index_folder
-from pyserini_compneg.lucene import LEAST_REORDERED, ImpactWriter, IndexSettings, Manifest, java_class
+from pyserini_compneg.lucene import ENGLISH, LEAST_REORDERED, ImpactWriter, IndexSettings, Manifest, java_class
 from pyserini_compneg.support.errors import EncodingError, InputError
 
 _PROCESSORS = os.cpu_count() or 1
@@ -34,7 +34,7 @@ class ImpactIndexer:
         index: The folder of the new index.
         encoder: The name of the model that makes the vectors, for the manifest.
         options: The settings of the index; None for the defaults. An impact scale of None means 1.
-        settings: Further settings of the encoder, for the manifest.
+        settings: Further settings of the encoder, for the manifest; the language of BM25 as ``language``.
         sources: The sources of the vectors, in JSON. A build can only be continued with equal sources.
         **changes: Fields of :class:`IndexSettings`. They replace ``options``, or change it. With ``existing="resume"``
             or ``"replace"`` a killed build continues from its last :meth:`checkpoint`.
@@ -77,7 +77,9 @@ class ImpactIndexer:
         made = {
             name: getattr(self._options, name) for name in ("impact_scale", "signed", "pair_terms", "filter_fields")
         }
-        self._manifest = Manifest(encoder, dict(settings or {}), **made)
+        further = dict(settings or {})
+        made["language"] = further.pop("language", ENGLISH)
+        self._manifest = Manifest(encoder, further, **made)
         self._sources = sources
         self._name = str(self._target)
         self._skip = options.on_error == "skip"

@@ -32,9 +32,9 @@ from pyserini_compneg.encode.bm25 import count_terms, mean_length
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.sharded import model_settings
-from pyserini_compneg.index.build import Build, build_part, check_place, checked_settings, unfinished_length
+from pyserini_compneg.index.build import Build, build_part, check_place, checked_build, unfinished_length
 from pyserini_compneg.index.index_folder import drop_unfinished, keep_unfinished, new_index_folder
-from pyserini_compneg.lucene import Manifest, is_index
+from pyserini_compneg.lucene import Manifest, analysis_settings, is_index
 from pyserini_compneg.lucene.shards import (
     ShardEntry,
     checked_shard,
@@ -58,7 +58,7 @@ def build_sharded_index(
     run: Runner = in_turn,
     collection_format: Format | None = None,
     model_options: ModelOptions | None = None,
-    bm25: Mapping[str, float] | None = None,
+    bm25: Mapping[str, float | str] | None = None,
     **settings: Any,
 ) -> Manifest:
     """Builds an index in shards. Searches give the same results as on one index, with the same scores to the last bit.
@@ -89,7 +89,7 @@ def build_sharded_index(
         OutputError: See :func:`build_index`.
     """
     check_number_of_shards(shards)
-    build = Build(encoder, model_options, bm25 or {}, checked_settings(settings))
+    build = checked_build(encoder, model_options, bm25, settings)
     fields, whole = build.settings.filter_fields, build.settings
     files = collection_files(collection, collection_format, fields)
     target = check_place(index, files, whole)
@@ -105,10 +105,11 @@ def build_sharded_index(
         _check_fields(collection, fields, set().union(*found))
     length = None
     if encoder == BM25 or (model and split_name(encoder)[0]):
-        length = unfinished_length(index, encoder, sources) if whole.may_resume else None
-        skip = whole.on_error == "skip"
-        length = length or mean_length(run(count_terms, [(part, None, skip) for part in chosen], "counting terms"))
+        length = unfinished_length(index, encoder, build.language, sources) if whole.may_resume else None
+        tasks = [(part, None, whole.on_error == "skip", build.language) for part in chosen]
+        length = length or mean_length(run(count_terms, tasks, "counting terms"))
     plan: dict[str, Any] = {"encoder": encoder, "settings": {"average_length": length, **model}}
+    plan |= analysis_settings(build.language)
     plan |= {"sources": sources, "shards": shards, "bm25": build.bm25}
     plan |= {name: value for name, value in asdict(whole).items() if name not in ("threads", "existing", "shard")}
     shard_settings = replace(whole, shard=True, existing="resume")

@@ -13,7 +13,7 @@ from typing import Any
 from pyserini_compneg.documents.collection import Part
 from pyserini_compneg.documents.formats import CollectionFile
 from pyserini_compneg.encode.models import ModelOptions
-from pyserini_compneg.index.build import Build, build_part, checked_settings
+from pyserini_compneg.index.build import build_part, checked_build
 from pyserini_compneg.support.errors import install_hint
 
 _DOCUMENTS = "documents"
@@ -44,7 +44,7 @@ def index_records(
     encoder: str,
     *,
     model_options: ModelOptions | None = None,
-    bm25: Mapping[str, float] | None = None,
+    bm25: Mapping[str, float | str] | None = None,
     **settings: Any,
 ) -> None:
     """Builds an index of documents with the fields of a collection's lines; see :func:`build_index`.
@@ -52,7 +52,7 @@ def index_records(
     Errors number the documents from 1. The documents pass through a temporary file, because BM25 reads a collection
     twice.
     """
-    build = Build(encoder, model_options, bm25 or {}, checked_settings(settings))
+    build = checked_build(encoder, model_options, bm25, settings)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "documents.jsonl"
         with path.open("w", encoding="utf-8") as file:

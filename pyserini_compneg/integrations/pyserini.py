@@ -55,13 +55,14 @@ class ComposedQueryEncoder(QueryEncoder):
         cpt: str = FACTORED,
         weight_scale: float | None = None,
         min_idf: float | None = None,
+        language: str | None = None,
     ) -> None:
         super().__init__()
         if isinstance(encoder, QueryEncoder):
             encoder, weight_scale = _Atoms(encoder), weight_scale or 1.0
         scale = weight_scale or WEIGHT_SCALE
         self.searcher = SignedImpactSearcher(
-            index_dir, encoder, operators, cpt=cpt, weight_scale=scale, min_idf=min_idf
+            index_dir, encoder, operators, cpt=cpt, weight_scale=scale, min_idf=min_idf, language=language
         )
 
     def encode(self, text: Query, **_: object) -> dict[str, int]:

@@ -38,7 +38,8 @@ _QUERIES = ("query_tree", "query_toks", "query")
 class CompNegIndex(pt.Artifact, pt.Indexer):
     """The folder of an index of this package or of stock Anserini, as an artifact.
 
-    ``encoder`` encodes the atoms of queries, as for :class:`SignedImpactSearcher`.
+    ``encoder`` encodes the atoms of queries, and ``language`` is the language of an index of stock Anserini, as for
+    :class:`SignedImpactSearcher`.
 
     Example:
         >>> index = CompNegIndex("indexes/films").index([{"docno": "d1", "text": "a spy film"}])  # doctest: +SKIP
@@ -48,16 +49,18 @@ class CompNegIndex(pt.Artifact, pt.Indexer):
     ARTIFACT_TYPE = "sparse_index"
     ARTIFACT_FORMAT = "compneg"
 
-    def __init__(self, path: str | Path, encoder: str | QueryEncoder | None = None) -> None:
+    def __init__(
+        self, path: str | Path, encoder: str | QueryEncoder | None = None, language: str | None = None
+    ) -> None:
         super().__init__(path)
-        self.encoder = encoder
+        self.encoder, self.language = encoder, language
         self._searcher: SignedImpactSearcher | None = None
 
     @property
     def searcher(self) -> SignedImpactSearcher:
         """The searcher of the index. It is opened on first use, and again if the index was replaced."""
         if self._searcher is None:
-            self._searcher = SignedImpactSearcher(self.path, self.encoder)
+            self._searcher = SignedImpactSearcher(self.path, self.encoder, language=self.language)
         self._searcher.reopen()
         return self._searcher
 

@@ -1,6 +1,6 @@
 """The only package that calls Java: the virtual machine, Lucene indexes, Anserini's text analysis."""
 
-from pyserini_compneg.lucene.analysis import analyze
+from pyserini_compneg.lucene.analysis import ENGLISH, LANGUAGES, analysis_settings, analyze, checked_language
 from pyserini_compneg.lucene.gate import java_class, machine_runs
 from pyserini_compneg.lucene.index_settings import LEAST_REORDERED, IndexSettings
 from pyserini_compneg.lucene.manifest import LARGEST_IMPACT, MANIFEST_NAME, SHARDS_NAME, Manifest, is_index
@@ -10,6 +10,8 @@ from pyserini_compneg.lucene.writer import LONGEST_TERM_BYTES, ImpactWriter
 
 __all__ = [
     "CONTENTS",
+    "ENGLISH",
+    "LANGUAGES",
     "LARGEST_IMPACT",
     "LONGEST_TERM_BYTES",
     "MANIFEST_NAME",
@@ -21,7 +23,9 @@ __all__ = [
     "Manifest",
     "Ranking",
     "ShardedReader",
+    "analysis_settings",
     "analyze",
+    "checked_language",
     "is_index",
     "java_class",
     "machine_runs",

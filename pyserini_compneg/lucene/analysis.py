@@ -1,4 +1,4 @@
-"""Anserini's default English text analysis: Lucene's tokenizer and stop words, Porter stemming."""
+"""Anserini's text analysis, by language. The default is English: Lucene's tokenizer and stop words, Porter stemming."""
 
 from __future__ import annotations
 
@@ -6,32 +6,72 @@ from collections.abc import Sequence
 
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import JvmError
+from pyserini_compneg.support.errors import ArgumentError, JvmError
+from pyserini_compneg.support.vectors import index_term
+
+ENGLISH = "en"
+LANGUAGES = (
+    *("ar", "bn", "da", "de", "en", "es", "fa", "fi", "fr", "ha", "hi", "hu", "id", "it", "ja"),
+    *("ko", "nl", "no", "pl", "pt", "ru", "so", "sv", "sw", "te", "th", "tr", "uk", "yo", "zh"),
+)
+"""The languages of Anserini's option ``-language``, by their ISO 639 codes."""
+
+_UNSTEMMED = ("ha", "so", "sw", "yo")
+"""Languages whose texts are only split at white space."""
+
+_CHANGED = ("fa", "ko")
+"""Languages that Lucene 9 and 10 analyse differently."""
 
 
-def analyze(texts: Sequence[str]) -> list[list[str]]:
+def analysis_settings(language: str) -> dict[str, str | int]:
+    """The settings by which a manifest records the analysis of texts; none for English, as in earlier releases."""
+    if language == ENGLISH:
+        return {}
+    return {"language": language} | ({"lucene": _lucene()} if language in _CHANGED else {})
+
+
+def checked_language(language: str) -> str:
+    """Refuses a language that is not one of ``LANGUAGES``."""
+    if language not in LANGUAGES:
+        raise ArgumentError(f"no analysis for the language {language!r}", remedy=f"known are {', '.join(LANGUAGES)}")
+    return language
+
+
+def _lucene() -> int:
+    """The major version of Lucene in use."""
+    return int(java_class("org.apache.lucene.util.Version").LATEST.major)
+
+
+def analyze(texts: Sequence[str], language: str = ENGLISH) -> list[list[str]]:
     """The terms of each text, in order and with repetitions, as ``IndexCollection`` would index them.
 
-    There is one difference: if a narrow no-break space joins words, as in Mongolian, Lucene's tokenizer makes one term
-    of them. Here terms contain no white space, so each word is a separate term.
+    There are two differences. If a narrow no-break space joins words, as in Mongolian, Lucene's tokenizer makes one
+    term of them; here terms contain no white space, so each word is a separate term. If texts are only split at white
+    space, the signs of pairs and complements are percent-encoded in words that would read as such.
 
     Args:
         texts: Any texts; a NUL character counts as a blank.
+        language: One of ``LANGUAGES``.
 
     Returns:
         One list of terms for each text.
 
     Raises:
-        ArgumentError: A single text is given instead of a list.
-        JvmError: Java's heap is full.
+        ArgumentError: A single text is given instead of a list, or the language is unknown.
+        JvmError: Java's heap is full, or this Java cannot split Thai.
     """
     texts = checked_list("texts", texts)
+    checked_language(language)
     if not texts:
         return []
     joined = "\0".join(text.replace("\0", " ") for text in texts)
     # half of a surrogate pair becomes a question mark, which is not a term
-    encoded, java = joined.encode("utf-8", "replace"), java_class("io.compneg.EnglishAnalysis")
+    encoded, java = joined.encode("utf-8", "replace"), java_class("io.compneg.TextAnalysis")
+    if language == "th" and not java_class("org.apache.lucene.analysis.th.ThaiTokenizer").DBBI_AVAILABLE:
+        remedy = "point JAVA_HOME at a Java with the module jdk.localedata, such as any JDK"
+        raise JvmError("this Java does not know where Thai words end", remedy=remedy)
     check_heap(len(encoded))
     with java_errors(JvmError, "texts cannot be analysed"):
-        packed = java.analyze(encoded)
-    return [terms.split() for terms in bytes(packed.tostring()).decode().split("\0")[:-1]]
+        packed = java.analyze(language, encoded)
+    analysed = [terms.split() for terms in bytes(packed.tostring()).decode().split("\0")[:-1]]
+    return [list(map(index_term, terms)) for terms in analysed] if language in _UNSTEMMED else analysed

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pyserini_compneg.lucene.analysis import ENGLISH
 from pyserini_compneg.support.errors import IndexReadError
 from pyserini_compneg.support.schema import entry, read_schema
 from pyserini_compneg.support.staging import atomic_writer
@@ -44,6 +45,7 @@ class Manifest:
         documents: The number of documents.
         empty_documents: The number of documents without a term.
         filter_fields: The fields of documents that a search can filter by.
+        language: The language in which BM25 analysed the texts.
         format_version: The version of this file's layout.
     """
 
@@ -55,6 +57,7 @@ class Manifest:
     documents: int = entry(lambda count: count >= 0, 0)
     empty_documents: int = entry(lambda count: count >= 0, 0)
     filter_fields: tuple[str, ...] = entry(lambda _: True, (), optional=True)
+    language: str = entry(bool, ENGLISH, optional=True)
     format_version: int = FORMAT_VERSION
 
     def write(self, index: Path) -> None:
@@ -62,8 +65,9 @@ class Manifest:
         write_json(index / MANIFEST_NAME, self.to_json())
 
     def to_json(self) -> dict[str, Any]:
-        """The content of the file. ``filter_fields`` is left out if empty, because earlier releases lack the key."""
-        return {name: value for name, value in asdict(self).items() if name != "filter_fields" or value}
+        """The content of the file. Two keys are left out by default, because earlier releases do not know them."""
+        usual = {"filter_fields": (), "language": ENGLISH}
+        return {name: value for name, value in asdict(self).items() if name not in usual or value != usual[name]}
 
     @classmethod
     def read(cls, index: Path) -> Manifest | None:

@@ -19,7 +19,7 @@ from pyserini_compneg.compose.operators import chosen_operators
 from pyserini_compneg.compose.queries import checked_queries
 from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.encode.hybrid import split_name
-from pyserini_compneg.encode.registry import RareTerms
+from pyserini_compneg.encode.registry import RareTerms, index_language
 from pyserini_compneg.expression.filters import as_filter
 from pyserini_compneg.lucene import ImpactReader, open_reader
 from pyserini_compneg.search.explanation import Explanation, explained
@@ -148,8 +148,15 @@ class SignedImpactSearcher:
         if self._encoder is None:
             given = self._given_encoder
             if given is None or isinstance(given, (str, Path)):
-                chosen = self.settings.model_options, self.settings.ablation, self.settings.model_weight
-                given = query_encoder(None if given is None else str(given), self.reader, *chosen)
+                chosen = self.settings
+                given = query_encoder(
+                    None if given is None else str(given),
+                    self.reader,
+                    chosen.model_options,
+                    chosen.ablation,
+                    chosen.model_weight,
+                    chosen.language,
+                )
             least = self.settings.min_idf
             self._encoder = given if least is None else RareTerms(given, self.reader, least)
         return self._encoder
@@ -337,6 +344,11 @@ class SignedImpactSearcher:
         """
         impact_scale = self.reader.manifest.impact_scale if self.reader.manifest else 1.0
         return impact_scale if isinstance(query, ScoringNode) else impact_scale * self.weight_scale
+
+    @property
+    def language(self) -> str:
+        """The language in which ``bm25`` analyses texts: the index's, or the searcher's setting; ``en`` by default."""
+        return index_language(self.reader, self.settings.language)
 
     @property
     def is_hybrid(self) -> bool:

@@ -8,6 +8,7 @@ from pyserini_compneg.compose import CPT_FORMS, WEIGHT_SCALE, Operators
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, chosen_operators
 from pyserini_compneg.encode.hybrid import MODEL_WEIGHT
 from pyserini_compneg.encode.models import ABLATIONS, ModelOptions
+from pyserini_compneg.lucene import LANGUAGES
 from pyserini_compneg.support.options import FINITE, NOT_NEGATIVE, POSITIVE, check_options, option
 
 
@@ -26,6 +27,8 @@ class SearchSettings:
             multiplied by this number. None for the default.
         min_idf: The terms of atoms whose idf, ln(documents / documents with the term), is this or lower are left out.
             None leaves out no terms. 0 leaves out terms that every document has, as Pyserini does.
+        language: The language in which ``bm25`` analyses queries of an index that stock Anserini built. None for
+            English. An index of this package knows its own.
 
     Raises:
         ArgumentError: A setting has an unknown value or is out of its range.
@@ -59,6 +62,13 @@ class SearchSettings:
         "leave out terms of a query whose idf, ln(documents / documents with the term), is X or lower; 0 leaves out "
         "terms of every document, as Pyserini does (default: none)",
         FINITE,
+    )
+    language: str | None = option(
+        None,
+        "language in which bm25 analyses the queries of an index of stock Anserini, as for index (default en); other "
+        "indexes know theirs",
+        choices=LANGUAGES,
+        metavar="LANGUAGE",
     )
 
     def __post_init__(self) -> None:

@@ -64,7 +64,7 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
     index = backend.index(name)
     with index.searcher() as searcher:
         with stage("read"):
-            query, operators, allowed = read_query(asked, backend.limits)
+            query, operators, allowed = read_query(asked, backend.limits, searcher.language)
             _note_unread_operators(query, asked)
         with stage("compose"):
             (node,) = searcher.compose([query], operators)
@@ -117,7 +117,7 @@ def explain_answer(
         if docid is not None:
             _require(searcher, docid)
         with stage("read"):
-            query, operators, allowed = read_query(asked, backend.limits)
+            query, operators, allowed = read_query(asked, backend.limits, searcher.language)
         with stage("explain"):
             docids = [] if docid is None else [docid]
             explained = to_object(explain_query(searcher, query, docids, asked.query, allowed, operators))
@@ -199,7 +199,8 @@ def _explain(candidate: Candidate, searcher: SignedImpactSearcher, node: Scoring
     contributions = searcher.explain(node, candidate["docid"]).contributions
     largest = sorted(contributions, key=lambda part: -abs(part.amount))[:_MOST_CONTRIBUTIONS]
     candidate["contributions"] = [Contribution(term=part.term, amount=part.amount) for part in largest]
-    candidate["words"] = _matched_words(" ".join(_texts_of(candidate["doc"])), {part.term for part in largest})
+    text, terms = " ".join(_texts_of(candidate["doc"])), {part.term for part in largest}
+    candidate["words"] = _matched_words(text, terms, searcher.language)
 
 
 def _texts_of(value: Any) -> Iterator[str]:
@@ -210,12 +211,12 @@ def _texts_of(value: Any) -> Iterator[str]:
             yield from _texts_of(part)
 
 
-def _matched_words(text: str, terms: Iterable[str]) -> dict[str, list[str]]:
+def _matched_words(text: str, terms: Iterable[str], language: str) -> dict[str, list[str]]:
     """The words of a text, in lower case, each with its terms: only single terms, no pairs."""
     singles = {single for term in terms for single in term.split(PAIR_SIGN)}
     words = sorted({word.lower() for word in _WORD.findall(text)})
     found: Mapping[str, list[str]] = {
         word: sorted(singles.intersection((*analysed, word, f"{PREFIX}{word}")))
-        for word, analysed in zip(words, analyze(words), strict=True)
+        for word, analysed in zip(words, analyze(words, language), strict=True)
     }
     return {word: matched for word, matched in found.items() if matched}

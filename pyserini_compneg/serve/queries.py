@@ -9,6 +9,7 @@ from pyserini_compneg.compose.trees import leaf_vectors, nodes
 from pyserini_compneg.expression import Atom, Expression, Filter, from_json, parse
 from pyserini_compneg.expression.filters import read_conditions
 from pyserini_compneg.expression.tree import leaves
+from pyserini_compneg.lucene import ENGLISH
 from pyserini_compneg.reading import decompose, tagged_reading
 from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.serve.parameters import (
@@ -31,10 +32,10 @@ _PAIRS_OF_ATOM = 60
 
 
 def read_query(
-    asked: SearchParameters | ExplainParameters | SearchBody, limits: Limits
+    asked: SearchParameters | ExplainParameters | SearchBody, limits: Limits, language: str
 ) -> tuple[Query, Operators, Filter | None]:
-    """The query, its operators and its filter or None."""
-    query, allowed = _query(asked), _filter(asked)
+    """The query, its operators and its filter or None, for an index of texts in a language."""
+    query, allowed = _query(asked, language), _filter(asked)
     chosen = asked.model_dump(include=set(OperatorParameters.model_fields), exclude_none=True)
     operators = Operators(**chosen)
     _check_cost(query, operators, limits)
@@ -46,7 +47,7 @@ def read_words(text: str, tags: str | None) -> Decomposition:
     return decompose(text) if tags is None else tagged_reading(text, tags.split(","))
 
 
-def _query(asked: QueryParameters | SearchBody) -> Query:
+def _query(asked: QueryParameters | SearchBody, language: str) -> Query:
     if isinstance(asked, SearchBody) and asked.query is None:
         return _composed_elsewhere(asked)
     assert asked.query is not None
@@ -55,6 +56,9 @@ def _query(asked: QueryParameters | SearchBody) -> Query:
             return parse(asked.query)
         case "plain":
             return Atom(asked.query)
+    if asked.tags is None and language != ENGLISH:
+        what, remedy = "the model reads English, and the language of this index is", "write an expression, or give tags"
+        raise ArgumentError(f"{what} {language}", where="read", remedy=remedy)
     return read_words(asked.query, asked.tags)
 
 

@@ -14,9 +14,8 @@ from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.serve.settings import IndexSettings
 from pyserini_compneg.support.errors import IndexReadError
 
-OpenIndex: TypeAlias = Callable[[str, str | None], SignedImpactSearcher]
-"""Opens an index, by its folder or prebuilt name, with a given encoder, or None for the encoder that the index names.
-"""
+OpenIndex: TypeAlias = Callable[..., SignedImpactSearcher]
+"""Opens an index, by its folder or prebuilt name, with an encoder, None for its own, and perhaps a ``language``."""
 
 
 @dataclass
@@ -45,7 +44,8 @@ class ServedIndex:
         self._current = self._open()
 
     def _open(self) -> _Opened:
-        searcher = self._open_index(self._path, self._settings.encoder)
+        named = {"language": language} if (language := self._settings.language) else {}
+        searcher = self._open_index(self._path, self._settings.encoder, **named)
         try:
             searcher.encoder  # noqa: B018  # load it now, so that no request waits for it
         except BaseException:

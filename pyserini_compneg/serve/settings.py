@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from pyserini_compneg.lucene import checked_language
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.settings_files import Settings, read_settings
 
@@ -38,11 +39,14 @@ class Limits(Settings):
 class IndexSettings(Settings):
     """An index: its folder (relative to the YAML file) or its prebuilt name, and the encoder of its queries.
 
+    ``language`` is the language of ``bm25`` for an index of stock Anserini, as in ``SearchSettings``.
+
     ``index_type`` is a key of Pyserini. Only indexes of impacts are served.
     """
 
     path: str
     encoder: str | None = None
+    language: Annotated[str, AfterValidator(checked_language)] | None = None
     index_type: Literal["impact"] = "impact"
 
 

@@ -18,6 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from typing import TypeGuard
+from urllib.parse import quote
 
 from pyserini_compneg.support.errors import EncodingError
 
@@ -168,3 +169,13 @@ def is_pseudo_term(term: str) -> bool:
     [False, False, False, True, True]
     """
     return is_complement(term) or PAIR_SIGN in term[1:-1]
+
+
+def index_term(token: str) -> str:
+    r"""The term for a token. White space, and the signs of pairs and complements, are percent-encoded.
+
+    >>> index_term("##ing"), index_term("a b"), index_term("\u00ac"), index_term("\u00acx")
+    ('##ing', 'a%20b', '¬', '%C2%ACx')
+    """
+    reserved = "¬∩" if is_pseudo_term(token) else ""
+    return "".join(quote(char) if char.isspace() or char in reserved else char for char in token)

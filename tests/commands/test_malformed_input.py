@@ -71,7 +71,7 @@ index --collection pipe --index new
 index --collection nothing --index new  # nothing: the folder holds no .jsonl, .json, .csv, .tsv file, plain or .gz
 index --collection documents.jsonl --index new --verify films
 index --collection documents.jsonl --index new --b 2  # b must be a number from 0 to 1, got 2.0
-index --collection documents.jsonl --index new --encoder m --k1 1.2  # m: k1 and b are parameters of bm25, not of…
+index --collection documents.jsonl --index new --encoder m --k1 1.2  # m: k1, b and language are parameters of bm2…
 index --collection documents.jsonl --index new --precision int8  # bm25: no model is run, so options of one…have no use
 search --index films  # one of the arguments --topics --query is required
 search --index films --query spy --topics topics.tsv  # argument --topics: not allowed with argument --query

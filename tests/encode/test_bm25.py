@@ -56,7 +56,7 @@ NAME_IT = "name the model that made it as --encoder"
     ("vector", "said"),
     [
         ({"time": 80, "bird": 9}, None),  # and in a few documents "and", the stem of "ands"
-        ({"time": 80, "##ing": 9}, f"it has the term '##ing', which Lucene's English analysis never gives; {NAME_IT}"),
+        ({"time": 80, "##ing": 9}, f"it has the term '##ing', which Lucene's analysis never gives; {NAME_IT}"),
         ({"Zeit": 80}, f"it has none of 12 common English terms, such as 'time'; {NAME_IT}"),
         (
             {"time": 1},

@@ -112,7 +112,7 @@ def test_folders_made_for_a_build_that_fails_are_removed(tmp_path):
 
 def test_k1_and_b_stand_together(tmp_path):
     for name in ("k1", "b"):
-        said = f'{name} is not a separate argument; give both as bm25={{"k1": 0.9, "b": 0.4}}'
+        said = f'{name} is not a separate argument; give all as bm25={{"k1": 0.9, "b": 0.4, "language": "en"}}'
         assert refusal(build_index, tmp_path, tmp_path / "index", error=ArgumentError, **{name: 0.5}) == said
 
 

@@ -264,3 +264,17 @@ def test_health_and_metrics(client):
     assert 'compneg_index_documents{index="films"} 6.0' in text
     assert 'compneg_requests_total{route="/health",status="200"} 1.0' in text
     assert "compneg_searches_waiting 0.0" in text
+
+
+def test_an_index_in_another_language(tmp_path):
+    german = write_jsonl(tmp_path / "german.jsonl", {"id": "d1", "contents": "Die alten Häuser der Stadt"})
+    build_index(german, tmp_path / "index", bm25={"language": "de"}, store_raw=True)
+    with make_client(tmp_path / "index") as client:
+        answer = client.get("/v1/films/search", params={"query": "Haus", "explain": "true"}).json()
+        assert answer["candidates"][0]["words"] == {"häuser": ["haus"]}
+        read = {"query": "Haus ohne Stadt", "read": "model"}
+        for path in ("search", "explain/d1"):
+            refused = client.get(f"/v1/films/{path}", params=read)
+            said = "read: the model reads English, and the language of this index is de; "
+            assert (refused.status_code, refused.json()["error"]) == (400, f"{said}write an expression, or give tags")
+        assert client.get("/v1/films/search", params={**read, "tags": "W,O,X"}).status_code == 200

@@ -7,13 +7,14 @@ from pyserini_compneg.serve.settings import IndexSettings, named_indexes, read_s
 def test_pyserinis_keys(tmp_path):
     (tmp_path / "films").mkdir()
     (tmp_path / "server.yaml").write_text(
-        "indexes:\n  films: films\n  papers: {path: some-prebuilt-index, index_type: impact, encoder: bm25}\n"
+        "indexes:\n  films: films\n"
+        "  papers: {path: some-prebuilt-index, index_type: impact, encoder: bm25, language: de}\n"
         "api_keys:\n  - a-long-key\n"
     )
     settings = read_server_settings(tmp_path / "server.yaml")
     assert settings.indexes == {
         "films": IndexSettings(path=str(tmp_path / "films")),
-        "papers": IndexSettings(path="some-prebuilt-index", encoder="bm25"),
+        "papers": IndexSettings(path="some-prebuilt-index", encoder="bm25", language="de"),
     }
     assert settings.api_keys == ("a-long-key",)
 
@@ -26,6 +27,10 @@ def test_pyserinis_keys(tmp_path):
         ("indexes: {a: {path: x, encodr: y}}", "indexes.a: unknown key 'encodr'; did you mean encoder?"),
         ("indexes: {path: {path: x, encodr: y}}", "indexes.path: unknown key 'encodr'; did you mean encoder?"),
         ("indexes: {a: {path: x, index_type: faiss}}", "indexes.a.index_type: expected 'impact', got 'faiss'"),
+        (
+            "indexes: {a: {path: x, language: xx}}",
+            "indexes.a.language: no analysis for the language 'xx'; known",
+        ),
         ("indexes: {a: x}\nlimits: {atoms: 0}", "limits.atoms: expected a number from 1, got 0"),
         ("indexes: {a: x}\nkeys: []", "unknown key 'keys'; did you mean api_keys?"),
         ("indexes: {a: x}\napi_keys: [short]", "api_keys[0]: an API key has 8 or more printable ASCII characters"),

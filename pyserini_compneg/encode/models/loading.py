@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.encode.models.checkpoint import StaticSide
-from pyserini_compneg.encode.models.tokenizer import TextTokenizer, index_term
+from pyserini_compneg.encode.models.tokenizer import TextTokenizer
 from pyserini_compneg.support.errors import CompNegError, EncodingError, in_one_line, install_hint
 from pyserini_compneg.support.terminal import shown
-from pyserini_compneg.support.vectors import is_number
+from pyserini_compneg.support.vectors import index_term, is_number
 
 
 def check_packages(extra: str) -> None:

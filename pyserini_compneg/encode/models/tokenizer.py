@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote
 
 from pyserini_compneg.support.errors import CompNegError, EncodingError, in_one_line, install_hint
-from pyserini_compneg.support.vectors import is_pseudo_term
+from pyserini_compneg.support.vectors import index_term
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -83,16 +82,6 @@ class TextTokenizer:
     def save(self, path: Path) -> None:
         """Writes ``tokenizer.json``, which can be read without transformers."""
         self._tokenizer.save(str(path))
-
-
-def index_term(token: str) -> str:
-    r"""The term for a token. White space, and the signs of pairs and complements, are percent-encoded.
-
-    >>> index_term("##ing"), index_term("a b"), index_term("\u00ac"), index_term("\u00acx")
-    ('##ing', 'a%20b', '¬', '%C2%ACx')
-    """
-    reserved = "¬∩" if is_pseudo_term(token) else ""
-    return "".join(quote(char) if char.isspace() or char in reserved else char for char in token)
 
 
 def load_tokenizer(folder: Path, failed: str, error: type[CompNegError] = EncodingError) -> Any:
