@@ -17,8 +17,10 @@ from pyserini_compneg.commands.clusters import open_searcher as open_index
 from pyserini_compneg.compose import Operators
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ABLATIONS
+from pyserini_compneg.expression.filters import read_facets
 from pyserini_compneg.lucene import ENGLISH
 from pyserini_compneg.search import Method, SearchSettings
+from pyserini_compneg.search.matches import TOTALS, Counting
 from pyserini_compneg.support.errors import ArgumentError, InputError
 from pyserini_compneg.support.options import COUNT, add_flags, given_options
 from pyserini_compneg.support.progress import warn_of
@@ -130,6 +132,18 @@ def chosen_method(args: argparse.Namespace) -> Method | None:
         return method
     model, options = args.rerank
     return Reranked(pair_scorer(model), first=method, **options)
+
+
+def chosen_counting(args: argparse.Namespace, as_list: bool) -> Counting | None:
+    """What is counted of the documents that match, or None if no flag asks for it."""
+    if args.total is None and args.facets is None:
+        return None
+    flag = "--facets" if args.facets is not None else "--total"
+    if not as_list and args.output_format != "json":
+        raise ArgumentError(f"{flag} has no place in a run of this format", remedy="use --output-format json")
+    if args.method[0] != "operators" or args.rerank is not None:
+        raise ArgumentError(f"{flag} counts what the operators find, so it has no use with --method and --rerank")
+    return Counting(args.total or TOTALS[0], {} if args.facets is None else read_facets(args.facets))
 
 
 def run_tag(args: argparse.Namespace, searcher: SignedImpactSearcher) -> str:

@@ -7,8 +7,9 @@ import sys
 
 from pyserini_compneg.commands import clusters, flags, query_flags
 from pyserini_compneg.commands.running import command
+from pyserini_compneg.search.matches import Counting
 from pyserini_compneg.search.run_writer import OUTPUT_FORMATS
-from pyserini_compneg.support.options import COUNT
+from pyserini_compneg.support.options import COUNT, add_flags
 from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
 _EPILOG = f"""{query_flags.SYNTAX}
@@ -18,6 +19,7 @@ examples:
       --output run.txt
   python -m pyserini_compneg.search --index indexes/sample --query 'spy films AND comedies' \\
       --rerank cross-encoder/ms-marco-MiniLM-L6-v2
+  python -m pyserini_compneg.search --index indexes/films --query 'spy films' --facets genre,year:20
   python -m pyserini_compneg.search --index indexes/sample --read model --query 'spy films other than comedies'
 """
 
@@ -35,13 +37,22 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from pyserini_compneg.explaining.display import show_hits
     from pyserini_compneg.topics.topic_runs import search_topics
 
+    counting = query_flags.chosen_counting(args, as_list)
     topics = query_flags.chosen_topics(args)
     keep_inputs(args.output, *query_flags.inputs(args, args.topics, *(args.rerank or ())[:1]))
     method = query_flags.chosen_method(args)
     with query_flags.open_searcher(args) as searcher:
         if as_list:
             with atomic_writer(None) as handle:
-                show_hits(handle, searcher, topics[0], args.hits or 10, args.threads, method=method)
+                show_hits(
+                    handle,
+                    searcher,
+                    topics[0],
+                    args.hits or 10,
+                    args.threads,
+                    method=method,
+                    counting=counting,
+                )
         else:
             search_topics(
                 searcher,
@@ -53,6 +64,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
                 tag=query_flags.run_tag(args, searcher),
                 skip=args.on_error == "skip",
                 method=method,
+                counting=counting,
             )
 
 
@@ -69,6 +81,8 @@ def _parser() -> argparse.ArgumentParser:
     query_flags.add_method_options(parser)
     flags.add_output(parser, "run file")
     parser.add_argument("--hits", type=COUNT, metavar="N", help="hits of a query (default 1000, for --query 10)")
+    text = "count the values of filter fields in all matching documents, and show the N most frequent (default 10)"
+    parser.add_argument("--facets", metavar="FIELD:N,...", help=text)
     flags.add_threads(parser, 1, "queries searched at once; with fewer queries, threads search parts of a large index")
     clusters.add_ray_search(parser, "search an index of index --shards")
     group = flags.advanced(parser)
@@ -81,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument("--output-format", choices=OUTPUT_FORMATS, help=text)
     text = "name of the run, its last column (default: compneg, the encoder, and the flags that change the ranking)"
     group.add_argument("--tag", help=text)
+    add_flags(group, Counting)
     query_flags.add_advanced_query_options(group)
     return parser
 

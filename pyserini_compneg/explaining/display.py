@@ -11,6 +11,7 @@ from pyserini_compneg.compose import Query, ScoringNode, query_text
 from pyserini_compneg.encode.hybrid import PREFIX
 from pyserini_compneg.expression import Atom, Filter
 from pyserini_compneg.reading.decomposition import Decomposition, shown_confidence, tagged
+from pyserini_compneg.search.matches import Counting, Matches, count_matches
 from pyserini_compneg.search.ranked_hits import query_name
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.support.terminal import printable
@@ -29,11 +30,13 @@ def show_hits(
     threads: int = 1,
     *,
     method: Method | None = None,
+    counting: Counting | None = None,
 ) -> None:
     """Prints the k best documents, each with its title, the operands of AND that it lacks, and its heaviest terms.
 
     Scores are in the encoder's unit. A method without composition has its own scores and shows no terms. For a
-    decomposed text, the list begins with the decomposition.
+    decomposed text, the list begins with the decomposition. Without a method, it ends with the number of documents that
+    match, and with facets.
     """
     query = topic_query(topic)
     name, node = query_name(query), _node(searcher, query, method)
@@ -58,7 +61,18 @@ def show_hits(
             if parts := [part for part in parts if round(part.amount, digits)]:
                 listed = ", ".join(f"{part.term} {abs(part.amount):.{digits}f}" for part in parts)
                 lines.append(f"  {'':>{width}}  {sign:>9}  {listed}")
+    if node is not None and method is None and hits:
+        found = count_matches(searcher.reader, node, topic.filter, counting or Counting(), threads, len(hits), k)
+        lines += [f"  {line}" for line in _match_lines(found, len(hits))]
     handle.writelines(f"{printable(line)}\n" for line in lines)
+
+
+def _match_lines(found: Matches, shown: int) -> Iterator[str]:
+    """How many documents match, and a line for each facet."""
+    some = "" if found.total == (shown, "eq") else f"{shown:,} of "
+    yield f"{some}{found.total} document{'s' * (found.total.value != 1)}"
+    for name, values in found.facets.items():
+        yield f"{name}: " + (", ".join(f"{value} {count:,}" for value, count in values.items()) or "no values")
 
 
 def _listed(operands: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from operator import and_
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
+from pyserini_compneg.support.arguments import checked_count, whole_number
 from pyserini_compneg.support.errors import ArgumentError, InputError
 from pyserini_compneg.support.files import iter_lines, source_name
 from pyserini_compneg.support.terminal import shown
@@ -21,6 +22,9 @@ ID = "id"
 
 Value: TypeAlias = str | int | float
 Values: TypeAlias = Value | Iterable[Value]
+
+FACET_VALUES = 10
+"""The number of values of a facet, if it is not given."""
 
 _FIELD = re.compile(r"[^\W\d][\w.-]*")
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
@@ -128,6 +132,35 @@ def read_conditions(conditions: Iterable[str]) -> dict[str, list[str]]:
             raise ArgumentError(f"{form}, got {shown(condition)}", remedy=remedy)
         fields.setdefault(name, []).append(value)
     return fields
+
+
+def read_facets(text: str) -> dict[str, int]:
+    """Parses the facets ``FIELD`` and ``FIELD:N``, with commas between them. N is the number of values to give.
+
+    >>> read_facets("genre,year:20")
+    {'genre': 10, 'year': 20}
+    """
+    facets: dict[str, int] = {}
+    for facet in text.split(","):
+        name, colon, count = facet.strip().partition(":")
+        most = (whole_number(count) or 0) if colon else FACET_VALUES
+        if most < 1 or not _FIELD.fullmatch(name):
+            raise ArgumentError(f"a facet must be FIELD or FIELD:N, such as genre or year:20, got {shown(facet)}")
+        if name in facets:
+            raise ArgumentError(f"the facet {name} is given twice")
+        facets[name] = most
+    return checked_facets(facets)
+
+
+def checked_facets(facets: Mapping[str, int]) -> dict[str, int]:
+    """Checks filter fields whose values are counted, each with the number of values to give."""
+    if not isinstance(facets, Mapping):
+        raise ArgumentError(
+            f'facets must name fields and numbers of values, such as {{"genre": 10}}, got {shown(facets)}'
+        )
+    if ID in facets:
+        raise ArgumentError("the field 'id' is no facet: its values are those of one document each")
+    return {checked_field(name): checked_count(f"the facet {name}", most) for name, most in facets.items()}
 
 
 def read_ids(path: str | Path) -> list[str]:

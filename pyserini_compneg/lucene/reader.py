@@ -16,13 +16,21 @@ from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME, Manifest
+from pyserini_compneg.lucene.rankings import (
+    EMPTY,
+    INT_BYTES,
+    After,
+    MatchCount,
+    Ranking,
+    checked_bounds,
+    packed_ids,
+    unpack_rankings,
+)
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, IndexReadError, InputError
 
 CONTENTS = "contents"
 """The field in which Anserini and this package keep impacts."""
-
-_INT_BYTES = 4
 
 KEPT_FILTERS = 64
 """The number of filters in the cache. Each takes one bit for each document."""
@@ -35,13 +43,6 @@ _MOST_THREADS = 4 * (os.cpu_count() or 1)
 
 _SMALLEST_PART = 1 << 16
 """The fewest documents of a part. Each part looks up the terms of the query, which takes time."""
-
-
-class Ranking(NamedTuple):
-    """The hits of one query, best first, as two parallel sequences, because there may be millions."""
-
-    docids: list[str]
-    scores: array[float]
 
 
 class WorkDone(NamedTuple):
@@ -188,6 +189,16 @@ class ImpactReader:
         """The number of documents with a term, including deleted documents until they are merged away."""
         return int(self._call(lambda java: java.fieldDocumentCount()))
 
+    @property
+    def deleted_count(self) -> int:
+        """The number of deleted documents that are not merged away. Document frequencies count them."""
+        return int(self._call(lambda java: java.deletedCount()))
+
+    @property
+    def content_id(self) -> str:
+        """Identifies the content of the open index: copies of an index have the same id, another commit has another."""
+        return str(self._call(lambda java: java.commitId()))
+
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
         """The number of documents that hold each term."""
         terms = checked_list("terms", terms)
@@ -215,6 +226,7 @@ class ImpactReader:
         threads: int = 1,
         filters: Sequence[Filter | None] = (),
         thresholds: Sequence[float] = (),
+        after: Sequence[After] = (),
     ) -> list[Ranking]:
         """Searches composed queries.
 
@@ -225,41 +237,86 @@ class ImpactReader:
                 index; the rankings are identical to the last bit.
             filters: For each query, a filter of the documents that it may find, or None. Empty means no filters.
             thresholds: For each query, a score; documents below it may be left out. Empty means no thresholds.
+            after: For each query, the hit behind which its ranking begins, or None. Empty means from the first hit.
 
         Returns:
             A ranking for each query, in the order of the queries: higher scores first, equal scores by ascending docid.
 
         Raises:
-            ArgumentError: The number of filters or thresholds is not the number of queries.
+            ArgumentError: The number of filters, thresholds or hits in ``after`` is not the number of queries.
             QueryFailure: The index cannot answer a query.
             SearchCancelled: The :class:`~pyserini_compneg.lucene.cancellation.Cancellation` of this thread ends the
                 search.
             IndexFormatError: As :meth:`filtered`.
         """
         queries = checked_list("queries", queries)
-        filters, least = checked_bounds(len(queries), filters, thresholds)
+        filters, least, after = checked_bounds(len(queries), filters, thresholds, after)
         if not queries:
             return []
-        hits = min(hits, self.document_count)
+        hits, threads = min(hits, self.document_count), min(threads, _MOST_THREADS)
+        scores = [math.nan if one is None else one[1] for one in after]
+        ids = packed_ids([["" if one is None else one[0] for one in after]])
+        packed = self._batch(
+            queries,
+            filters,
+            lambda java, *asked: java.search(*asked, least, scores, ids, hits, threads, _SMALLEST_PART),
+        )
+        try:
+            return unpack_rankings(packed, len(queries))
+        except ValueError:
+            raise self._damaged("ids") from None
+
+    def matches(
+        self,
+        queries: Sequence[str],
+        filters: Sequence[Filter | None] = (),
+        facets: Mapping[str, int] = EMPTY,
+        threads: int = 1,
+    ) -> list[MatchCount]:
+        """Counts the documents that composed queries match: those that a search for all hits would find.
+
+        Args:
+            queries: As for :meth:`search`.
+            filters: As for :meth:`search`.
+            facets: Filter fields, each with the number of values to give: those that most of the matching documents
+                have, equal counts by ascending value.
+            threads: As for :meth:`search`.
+
+        Raises:
+            IndexFormatError: As :meth:`filtered`; also, a facet is no filter field.
+        """
+        queries = checked_list("queries", queries)
+        filters = checked_bounds(len(queries), filters)[0]
+        if not queries:
+            return []
+        names, most = "\n".join(facets).encode(), list(facets.values())
+        threads = min(threads, _MOST_THREADS)
+        packed = self._batch(
+            queries, filters, lambda java, *asked: java.matches(*asked, names, most, threads, _SMALLEST_PART)
+        )
+        counted = json.loads(packed[INT_BYTES:])
+        return [
+            MatchCount(one["count"], {name: dict(found) for name, found in one["facets"].items()}) for one in counted
+        ]
+
+    def _batch(self, queries: Sequence[str], filters: Sequence[Filter | None], prepare: Callable[..., Any]) -> bytes:
+        """Runs what ``prepare`` makes of the searcher, the queries and their filters, and returns what it packs."""
         places = {one: place for place, one in enumerate(dict.fromkeys(one for one in filters if one is not None))}
         filter_of = [-1 if one is None else places[one] for one in filters]
-        lines = "\n".join(queries).encode()
-        looked_up, threads = [self.filtered(one).java for one in places], min(threads, _MOST_THREADS)
-        batch = self._call(
-            lambda java: java.search(lines, looked_up, filter_of, least, hits, threads, _SMALLEST_PART), lines
-        )
+        lines, looked_up = "\n".join(queries).encode(), [self.filtered(one).java for one in places]
+        self._check_open()
+        check_heap(len(lines))
+        with java_errors(IndexFormatError, "cannot be searched", self.folder):
+            batch = prepare(self._searcher, lines, looked_up, filter_of)
         answer = None
         while answer is None:
             check_cancelled()  # Python also handles signals here, so Ctrl-C ends a long search
             answer = self._call(lambda _: batch.proceed(_SLICE_MS))
         packed = bytes(answer.tostring())
-        if (failed := array("i", packed[:_INT_BYTES])[0]) < 0:
-            said = f"cannot be searched: {packed[_INT_BYTES:].decode()}"
+        if (failed := array("i", packed[:INT_BYTES])[0]) < 0:
+            said = f"cannot be searched: {packed[INT_BYTES:].decode()}"
             raise QueryFailure(said, where=self.folder, position=-1 - failed)
-        try:
-            return _unpack_rankings(packed, len(queries))
-        except ValueError:
-            raise self._damaged("ids") from None
+        return packed
 
     def score(
         self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1
@@ -278,13 +335,12 @@ class ImpactReader:
         queries, docids = checked_list("queries", queries), [checked_list("docids", one) for one in docids]
         if not queries:
             return []
-        counts = array("i", map(len, docids))
-        # A NUL ends each id here. Ids in an index are not empty and contain no NUL and no half of a surrogate pair.
-        joined = "".join("\0" if "\0" in docid else f"{docid}\0" for docid in itertools.chain.from_iterable(docids))
-        lines, ids = "\n".join(queries).encode(), counts.tobytes() + joined.encode(errors="surrogatepass")
+        lines, ids = "\n".join(queries).encode(), packed_ids(docids)
         packed = self._call(lambda java: java.score(lines, ids, min(threads, _MOST_THREADS)), lines, ids)
         scores = iter(array("f", bytes(packed.tostring())))
-        return [[None if math.isnan(score) else score for score in itertools.islice(scores, n)] for n in counts]
+        return [
+            [None if math.isnan(score) else score for score in itertools.islice(scores, n)] for n in map(len, docids)
+        ]
 
     def unknown_document(self, docid: str) -> InputError:
         """The error to raise if the index has no document with this id."""
@@ -324,18 +380,6 @@ class ImpactReader:
         return WorkDone(*self._call(lambda java: java.workDone()))
 
 
-def checked_bounds(
-    queries: int, filters: Sequence[Filter | None], thresholds: Sequence[float]
-) -> tuple[list[Filter | None], list[float]]:
-    """A filter and a threshold for each query of a search."""
-    filters = checked_list("filters", filters) or [None] * queries
-    thresholds = checked_list("thresholds", thresholds) or [-math.inf] * queries
-    for name, given in (("filters", filters), ("thresholds", thresholds)):
-        if len(given) != queries:
-            raise ArgumentError(f"{name} must have one entry for each of {queries} queries, got {len(given)}")
-    return filters, thresholds
-
-
 def resolve_index(index: str | Path) -> Path:
     """The folder of an index.
 
@@ -357,21 +401,3 @@ def resolve_index(index: str | Path) -> Path:
     )  # its imports take time, and only prebuilt indexes need them
 
     return prebuilt_folder(index)
-
-
-def _unpack_rankings(packed: bytes, queries: int) -> list[Ranking]:
-    """Unpacks rankings of ``WireFormat.rankings``: all counts, all scores, then all ids, each followed by a NUL.
-
-    Raises ValueError if the ids are not text or if their number is wrong.
-    """
-    counts = array("i", packed[: _INT_BYTES * queries])
-    total = sum(counts)
-    scores = array("f", packed[_INT_BYTES * queries : _INT_BYTES * (queries + total)])
-    docids = packed[_INT_BYTES * (queries + total) :].decode().split("\0")
-    if len(docids) != total + 1:
-        raise ValueError(f"expected {total} ids, got {len(docids) - 1}")
-    rankings, start = [], 0
-    for count in counts:
-        rankings.append(Ranking(docids[start : start + count], scores[start : start + count]))
-        start += count
-    return rankings

@@ -6,11 +6,13 @@ last bit. Rankings of shards are merged by score and docid. Document frequencies
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import math
 import threading
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Concatenate
@@ -18,15 +20,8 @@ from typing import Any, Concatenate
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest
-from pyserini_compneg.lucene.reader import (
-    KEPT_FILTERS,
-    Filtered,
-    ImpactReader,
-    Ranking,
-    WorkDone,
-    checked_bounds,
-    resolve_index,
-)
+from pyserini_compneg.lucene.rankings import EMPTY, After, MatchCount, Ranking, checked_bounds
+from pyserini_compneg.lucene.reader import KEPT_FILTERS, Filtered, ImpactReader, WorkDone, resolve_index
 from pyserini_compneg.lucene.shards import (
     Answer,
     Asked,
@@ -38,6 +33,8 @@ from pyserini_compneg.lucene.shards import (
 )
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
+
+_EVERY_VALUE = (1 << 31) - 1
 
 _logger = logging.getLogger(__name__)
 
@@ -84,6 +81,7 @@ class ShardedReader(ImpactReader):
                     self._lose(path, error, len(entries))
             whole_manifest(self.folder, manifests)  # before any shard is searched
             self._shards, self._manifests, self._opened, self._count = shards, manifests, opened, len(entries)
+            self._checksums = {path: entry.checksum for path, entry in entries.items()}
             self._field_counts: dict[str, int] = {}
             self._field_counts = self._answers(
                 shards, _field_document_count
@@ -166,6 +164,15 @@ class ShardedReader(ImpactReader):
     def field_document_count(self) -> int:
         return sum(count for path, count in self._field_counts.items() if path in self._shards)
 
+    @property
+    def deleted_count(self) -> int:
+        return sum(self._ask(_deleted_count))
+
+    @property
+    def content_id(self) -> str:
+        listed = "".join(checksum for path, checksum in self._checksums.items() if path in self._shards)
+        return hashlib.sha256(listed.encode()).hexdigest()
+
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
         return [sum(counts) for counts in zip(*self._ask(ImpactReader.document_frequencies, terms), strict=True)]
 
@@ -187,16 +194,17 @@ class ShardedReader(ImpactReader):
         threads: int = 1,
         filters: Sequence[Filter | None] = (),
         thresholds: Sequence[float] = (),
+        after: Sequence[After] = (),
     ) -> list[Ranking]:
         queries = checked_list("queries", queries)
-        filters, least = checked_bounds(len(queries), filters, thresholds)
+        filters, least, after = checked_bounds(len(queries), filters, thresholds, after)
         hits = min(hits, self.document_count)
         best: list[list[tuple[float, str]]] = [[] for _ in queries]
         paths = list(self._shards)
         at_once = self._at_once or len(paths)
         for start in range(0, len(paths), at_once):
             some = paths[start : start + at_once]
-            answers = self._answers(some, ImpactReader.search, queries, hits, threads, filters, least)
+            answers = self._answers(some, ImpactReader.search, queries, hits, threads, filters, least, after)
             for rankings in answers.values():
                 for merged, ranking in zip(best, rankings, strict=True):
                     merged += ((-score, docid) for docid, score in zip(ranking.docids, ranking.scores, strict=True))
@@ -207,6 +215,23 @@ class ShardedReader(ImpactReader):
                 full = ((-merged[-1][0] if len(merged) == hits else -math.inf) for merged in best)
                 least = list(map(max, least, full))
         return [Ranking([docid for _, docid in merged], array("f", [-score for score, _ in merged])) for merged in best]
+
+    def matches(
+        self,
+        queries: Sequence[str],
+        filters: Sequence[Filter | None] = (),
+        facets: Mapping[str, int] = EMPTY,
+        threads: int = 1,
+    ) -> list[MatchCount]:
+        every = dict.fromkeys(facets, _EVERY_VALUE)  # a value may be frequent in the whole index alone
+        counted = zip(*self._ask(ImpactReader.matches, queries, filters, every, threads), strict=True)
+        return [
+            MatchCount(
+                sum(one.documents for one in parts),
+                {name: _most_frequent([one.facets[name] for one in parts], most) for name, most in facets.items()},
+            )
+            for parts in counted
+        ]
 
     def score(
         self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1
@@ -256,6 +281,16 @@ def open_reader(index: str | Path, allow_partial: bool = False) -> ImpactReader:
 
 def _field_document_count(reader: ImpactReader) -> int:
     return reader.field_document_count
+
+
+def _deleted_count(reader: ImpactReader) -> int:
+    return reader.deleted_count
+
+
+def _most_frequent(counts: Iterable[Mapping[str, int]], most: int) -> dict[str, int]:
+    """The sums of some counts: the largest, and equal ones by value."""
+    total = sum(map(Counter, counts), Counter())
+    return dict(sorted(total.items(), key=lambda one: (-one[1], one[0]))[:most])
 
 
 def _found(reader: ImpactReader, filter: Filter) -> Filtered:

@@ -3,11 +3,22 @@
 from importlib import import_module
 
 from pyserini_compneg.search.explanation import Contribution, Explanation
+from pyserini_compneg.search.matches import Matches, Total
 from pyserini_compneg.search.run_writer import Hit, write_run
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.search.settings import SearchSettings
 
-__all__ = ["Contribution", "Explanation", "Hit", "Method", "SearchSettings", "SignedImpactSearcher", "write_run"]
+__all__ = [
+    "Contribution",
+    "Explanation",
+    "Hit",
+    "Matches",
+    "Method",
+    "SearchSettings",
+    "SignedImpactSearcher",
+    "Total",
+    "write_run",
+]
 
 _MOVED = {
     "explaining": ("ExplainedQuery", "explain_query"),

@@ -48,8 +48,12 @@ def ranked_hits(
     k: int,
     threads: int = 1,
     filters: Sequence[Filter | None] = (),
+    after: Sequence[Hit | None] = (),
 ) -> list[list[Hit]]:
-    """The k best documents of each composed query. Messages use ``names``. Empty ``filters`` mean no filter."""
+    """The k best documents of each composed query. Messages use ``names``. Empty ``filters`` mean no filter.
+
+    A ranking begins behind the hit of ``after``, if there is one.
+    """
     k, threads = checked_count("k", k), checked_count("threads", threads)
     for name, node, asked in zip_longest(names, nodes, filters):
         try:
@@ -57,7 +61,7 @@ def ranked_hits(
         except IndexFormatError as error:
             raise error.at(f"query {name:.60}") from None
     try:
-        rankings = reader.search([query_line(node) for node in nodes], k, threads, filters)
+        rankings = reader.search([query_line(node) for node in nodes], k, threads, filters, after=after)
     except QueryFailure as failure:
         raise failure.at(f"query {names[failure.position]:.60}") from None
     return [list(map(Hit._make, zip(ranking.docids, ranking.scores, strict=True))) for ranking in rankings]

@@ -7,14 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from pyserini_compneg.compose import (
-    Operators,
-    Query,
-    QueryEncoder,
-    ScoringNode,
-    compose_queries,
-    query_line,
-)
+from pyserini_compneg.compose import Operators, Query, QueryEncoder, ScoringNode, compose_queries, query_line
 from pyserini_compneg.compose.operators import chosen_operators
 from pyserini_compneg.compose.queries import checked_queries
 from pyserini_compneg.encode import query_encoder
@@ -22,8 +15,10 @@ from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.registry import RareTerms, index_language
 from pyserini_compneg.expression.filters import as_filter
 from pyserini_compneg.lucene import ImpactReader, open_reader
+from pyserini_compneg.lucene.rankings import EMPTY
 from pyserini_compneg.search.explanation import Explanation, explained
 from pyserini_compneg.search.lacking import LastBatch, lacking_operands
+from pyserini_compneg.search.matches import Counting, Matches, count_matches
 from pyserini_compneg.search.ranked_hits import (
     FilterLike,
     SearchRequest,
@@ -176,6 +171,7 @@ class SignedImpactSearcher:
         operators: Operators | None = None,
         filter: FilterLike = None,
         method: Method | None = None,
+        after: Hit | None = None,
     ) -> list[Hit]:
         """The k best documents, or fewer if fewer match. Equal scores rank by ascending docid.
 
@@ -187,6 +183,7 @@ class SignedImpactSearcher:
             filter: The documents that may be found, such as ``{"genre": ["Comedy", "War"], "year": "1990..1999"}`` or
                 ``{"id": [...]}``. The filter does not change scores.
             method: A method to answer the query, such as ``ScoreFusion()``, instead of operators.
+            after: The last hit of the page before, to get the page behind it. Without a method only.
 
         Raises:
             ArgumentError: The query or the filter has a wrong type, or k is not a whole number from 1.
@@ -196,7 +193,8 @@ class SignedImpactSearcher:
         """
         name = query_name(query)
         filter = as_filter(filter)
-        return self.batch_search([query], [name], k, threads, operators=operators, filter=filter, method=method)[name]
+        options: dict[str, Any] = {"operators": operators, "filter": filter, "method": method}
+        return self.batch_search([query], [name], k, threads, **options, after=[after])[name]
 
     def batch_search(
         self,
@@ -208,6 +206,7 @@ class SignedImpactSearcher:
         operators: Operators | None = None,
         filter: FilterLike | Sequence[FilterLike] = None,
         method: Method | None = None,
+        after: Sequence[Hit | None] = (),
     ) -> dict[str, list[Hit]]:
         """Works like :meth:`search` for many queries, whose atoms are encoded together.
 
@@ -220,6 +219,7 @@ class SignedImpactSearcher:
             operators: See :meth:`search`.
             filter: See :meth:`search`; one filter for all queries, or a sequence with one filter for each.
             method: See :meth:`search`.
+            after: See :meth:`search`; a hit or None for each query.
 
         Returns:
             The hits of each query, in the order of the queries.
@@ -237,13 +237,40 @@ class SignedImpactSearcher:
                 raise ArgumentError(f"method must be an object such as ScoreFusion(), got {shown(method)}")
             if operators is not None:
                 raise ArgumentError("a method brings its own operators; leave out operators, or method")
+            if any(after):
+                raise ArgumentError("a method has no pages; leave out after, or method")
             counts = checked_count("k", k), checked_count("threads", threads)
             return method.answer(self, SearchRequest(queries, qids, *counts, filters))
         composed = self.compose(queries, operators)
         with gathered_warnings():
-            rankings = ranked_hits(self.reader, composed, qids, k, threads, filters)
-        warn_of_no_result(self.reader, qids, rankings, composed, filters)
+            rankings = ranked_hits(self.reader, composed, qids, k, threads, filters, after)
+        if not any(after):
+            warn_of_no_result(self.reader, qids, rankings, composed, filters)
         return dict(zip(qids, rankings, strict=True))
+
+    def matches(
+        self,
+        query: Query,
+        *,
+        facets: Mapping[str, int] = EMPTY,
+        total: str = "exact",
+        threads: int = 1,
+        operators: Operators | None = None,
+        filter: FilterLike = None,
+    ) -> Matches:
+        """Counts the documents that match a query: those that :meth:`search` with an unlimited k would find.
+
+        Args:
+            query: See :meth:`search`.
+            facets: Filter fields whose values are counted in the matching documents, each with the number of values to
+                give: the most frequent ones, equal counts by value.
+            total: ``exact``, or ``bound`` for a lower bound if counting would take more than about a millisecond.
+            threads: With more threads, parts of a large index are counted at once.
+            operators: See :meth:`search`.
+            filter: See :meth:`search`.
+        """
+        (node,) = self.compose([query], operators)
+        return count_matches(self.reader, node, as_filter(filter), Counting(total, facets), threads)
 
     def score(self, query: Query, docids: Sequence[str], *, operators: Operators | None = None) -> list[float | None]:
         """The scores of given documents. They equal the scores in a ranking of all documents to the last bit.
@@ -306,15 +333,7 @@ class SignedImpactSearcher:
         return lacking_operands(self.reader, self._encoding, chosen, queries, docids, threads)
 
     def compose(self, queries: Sequence[Query], operators: Operators | None = None) -> list[ScoringNode]:
-        """The scoring tree of each query, as it is searched.
-
-        Args:
-            queries: The queries.
-            operators: The operators for union, intersection and difference; None for the searcher's own.
-
-        Raises:
-            ArgumentError: The queries are not a list, or a query has a wrong type.
-        """
+        """The scoring tree of each query, as it is searched. Without operators, the searcher's own apply."""
         queries = checked_queries(queries)
         chosen = chosen_operators(operators, self.operators)
         composed = all(isinstance(query, ScoringNode) for query in queries)

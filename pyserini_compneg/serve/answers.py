@@ -23,8 +23,10 @@ from pyserini_compneg.reading.decomposition import to_object as decomposition_ob
 from pyserini_compneg.reading.model_reader import packaged_reader
 from pyserini_compneg.reading.words import words_of
 from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.search.matches import Counting, count_matches
 from pyserini_compneg.search.ranked_hits import query_name
 from pyserini_compneg.serve.backend import Backend
+from pyserini_compneg.serve.cursors import Ranking
 from pyserini_compneg.serve.parameters import (
     DocumentParameters,
     ExplainParameters,
@@ -68,13 +70,21 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
             _note_unread_operators(query, asked)
         with stage("compose"):
             (node,) = searcher.compose([query], operators)
+        ranking = Ranking.of(searcher, node, allowed)
+        before, after = (asked.offset, None) if asked.cursor is None else ranking.place(asked.cursor)
         with stage("search"):
             qid = query_name(query)
-            hits = searcher.batch_search([node], [qid], asked.offset + asked.hits, filter=allowed)[qid]
-            hits = hits[asked.offset :]
+            asked_for = asked.offset + asked.hits + 1  # one more says whether there are more
+            found = searcher.batch_search([node], [qid], asked_for, filter=allowed, after=[after])[qid]
+            hits, more = found[asked.offset : asked_for - 1], len(found) == asked_for
             lacking = searcher.lacking(query, [hit.docid for hit in hits], operators=operators)
+        with stage("count"):
+            counting = Counting(asked.total, asked.facets or {})
+            skipped = before - asked.offset  # by the pages before
+            counts = skipped + len(found), skipped + asked_for
+            counted = count_matches(searcher.reader, node, allowed, counting, 1, *counts).to_object()
         candidates: list[Candidate] = []
-        for rank, (hit, lacks) in enumerate(zip(hits, lacking, strict=True), asked.offset + 1):
+        for rank, (hit, lacks) in enumerate(zip(hits, lacking, strict=True), before + 1):
             check_cancelled()  # reading a thousand documents takes time, too
             with stage("documents"):
                 document = _document(searcher, hit.docid, asked)
@@ -86,7 +96,10 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
                     _explain(candidate, searcher, node)
             candidates.append(candidate)
         about = _about(query, asked, operators, searcher.unit(query))
-        return {"api": API, "index": index.name, "query": about, "candidates": candidates}
+        answer = {"api": API, "index": index.name, "query": about, **counted, "candidates": candidates, "hasMore": more}
+        if more:
+            answer["cursor"] = ranking.cursor(before + len(hits), hits[-1])
+        return cast("SearchReply", answer)
 
 
 def _note_unread_operators(query: Query, asked: SearchParameters | SearchBody) -> None:

@@ -11,7 +11,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticKnownError
 
 from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS
+from pyserini_compneg.expression.filters import FACET_VALUES, checked_facets, read_facets
 from pyserini_compneg.reading.words import TAGS
+from pyserini_compneg.search.matches import TOTALS
+from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.terminal import shown, suggestion
 
 MOST_CHARACTERS = 8_000
@@ -19,7 +22,9 @@ MOST_CHARACTERS = 8_000
 
 MOST_HITS = 1_000
 LAST_RANK = 10_000
-"""The last rank of any answer, including ``offset``."""
+"""The last rank that ``offset`` and ``hits`` reach. A cursor goes on behind it."""
+
+MOST_FACET_VALUES = 1_000
 
 
 def _checked_text(text: str) -> str:
@@ -115,6 +120,19 @@ def _conditions(value: Any) -> Any:
     raise ValueError(f"must be FIELD=VALUE, a list of these, or an object of fields and values, got {shown(value)}")
 
 
+def _facets(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith("{"):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    try:
+        facets = value if value is None else read_facets(value) if isinstance(value, str) else checked_facets(value)
+    except ArgumentError as error:
+        raise ValueError(error.what) from None
+    if (most := max((facets or {}).values(), default=0)) > MOST_FACET_VALUES:
+        raise ValueError(f"a facet has at most {MOST_FACET_VALUES} values, got {most}")
+    return facets
+
+
 class FilterParameters(Parameters):
     """The documents that may be found."""
 
@@ -178,12 +196,31 @@ class _HitParameters(DocumentParameters, FilterParameters):
 
     hits: Whole = Field(default=10, ge=1, le=MOST_HITS)
     offset: Whole = Field(default=0, ge=0, lt=LAST_RANK, description="hits that are left out before the first")
+    cursor: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=50_000,
+        description="the cursor of the last answer, for the hits behind it, at any depth; the query must be the same",
+    )
+    total: Literal[TOTALS] = Field(  # type: ignore[valid-type]
+        default=TOTALS[0],
+        description="how many documents match: at least how many, if counting takes long (bound), or exactly (exact)",
+    )
+    facets: Annotated[dict[str, int] | None, BeforeValidator(_facets)] = Field(
+        default=None,
+        description="count the values of filter fields in all documents that match: FIELD or FIELD:N, with commas "
+        f"between them, for the N most frequent values (default {FACET_VALUES}). In a body also {{FIELD: N}}",
+        json_schema_extra={"examples": ["genre,year:20"]},
+    )
     explain: Truth = Field(default=False, description="say what each term adds to a score, and which words it is")
 
     @model_validator(mode="after")
     def _ends_at_the_last_rank(self) -> Self:
         if self.offset + self.hits > LAST_RANK:
-            raise ValueError(f"offset and hits reach to rank {self.offset + self.hits}, and {LAST_RANK} is the last")
+            last = f"offset and hits reach to rank {self.offset + self.hits}, and {LAST_RANK} is the last"
+            raise ValueError(f"{last}; a cursor goes on behind it")
+        if self.cursor is not None and self.offset:
+            raise ValueError("a cursor has its own place in the ranking; leave out offset")
         return self
 
 

@@ -79,13 +79,31 @@ class AskedQuery(TypedDict):
     decomposition: NotRequired[Reading]
 
 
+class TotalReply(TypedDict):
+    """The number of documents that match."""
+
+    value: Annotated[int, Field(ge=0)]
+    relation: Annotated[Literal["eq", "gte"], Field(description="eq: exact; gte: there may be more")]
+
+
+class FacetValue(TypedDict):
+    """A value of a filter field, and how many of the documents that match have it."""
+
+    value: str
+    count: Annotated[int, Field(ge=1)]
+
+
 class SearchReply(TypedDict):
     """A ranking."""
 
     api: Literal["v1"]
     index: str
     query: AskedQuery
+    total: TotalReply
     candidates: list[Candidate]
+    hasMore: Annotated[bool, Field(description="whether there are hits behind the last candidate")]
+    cursor: NotRequired[Annotated[str, Field(description="for the next page; absent if there is none")]]
+    facets: NotRequired[Annotated[dict[str, list[FacetValue]], Field(description="the most frequent values first")]]
     notes: NotRequired[Annotated[list[str], Field(description="what may be wrong with the query")]]
 
 

@@ -140,3 +140,41 @@ def test_the_check_of_an_index_knows_the_fields(run, tmp_path):
     manifest.write_text(manifest.read_text().replace('"genre"', '"colour"'))
     err = run(f"index --verify {tmp_path}/films", code=1).err
     assert f"{tmp_path}/films: cannot be filtered: it has no filter field 'colour', only genre, year" in err
+
+
+def test_totals_and_facets(run, monkeypatch):
+    films = "search --index films --query 'spy OR western'"
+    shown = run(f"{films} --hits 3 --facets genre:2,year").out
+    assert shown.endswith("\n  3 of 4 documents\n  genre: Comedy 1, Spy film 1\n  year: 1966 2, 1975 1, 1985 1\n")
+    assert run(films).out.endswith("\n  4 documents\n")
+    line = f"{films} --hits 3 --output-format json"
+    assert json.loads(run(line).out)["total"] == {"value": 3, "relation": "gte"}
+    assert json.loads(run(f"{line} --total exact").out)["total"] == {"value": 4, "relation": "eq"}
+    found = json.loads(run(f"{line} --filter year=1970.. --facets genre:1").out)
+    assert found["total"] == {"value": 2, "relation": "eq"}
+    assert found["facets"] == {"genre": [{"value": "War", "count": 1}]}
+    monkeypatch.setattr("pyserini_compneg.search.matches._FEW_POSTINGS", 0)
+    assert run(f"{films} --hits 1").out.endswith("\n  1 of at least 3 documents\n")
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("--facets genre,", "a facet must be FIELD or FIELD:N, such as genre or year:20, got ''"),
+        ("--facets genre:x", "a facet must be FIELD or FIELD:N, such as genre or year:20, got 'genre:x'"),
+        ("--facets genre,genre", "the facet genre is given twice"),
+        ("--facets id", "the field 'id' is no facet: its values are those of one document each"),
+        ("--facets yaer", "films: cannot be searched: it has no filter field 'yaer', only genre, year"),
+        (
+            "--total exact --output-format trec",
+            "--total has no place in a run of this format; use --output-format json",
+        ),
+        (
+            "--facets year --method score-fusion",
+            "--facets counts what the operators find, so it has no use with --method and --rerank",
+        ),
+    ],
+)
+def test_what_cannot_be_counted(run, flags, said):
+    ran = run(f"search --index films --query spy {flags}", code=2)
+    assert (ran.out, ran.err) == ("", f"error: {said}\n")

@@ -8,6 +8,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from impact_indexes import pairs
 from json_lines import write_jsonl
 from random_searches import TERMS, trees
 
@@ -73,8 +74,14 @@ def test_rankings_scores_and_explanations(readers, nodes, k, only, threads):
     docids = [document["id"] for document in itertools.islice(documents(), 20)] + ["none"]
     scores = one.score(lines, [docids] * len(lines))
     explained = [one.explain(line, docids[0], only) for line in lines]
+    last = [pairs(ranking)[-1] if ranking.docids else None for ranking in wanted]
+    behind = one.search(lines, k, threads, filters, after=last)
+    facets = {"genre": k, "year": 2}
+    counted = one.matches(lines, filters, facets, threads)
     for reader in sharded:
         assert plain(reader.search(lines, k, threads, filters)) == plain(wanted)
+        assert plain(reader.search(lines, k, threads, filters, after=last)) == plain(behind)
+        assert repr(reader.matches(lines, filters, facets, threads)) == repr(counted)
         assert reader.score(lines, [docids] * len(lines)) == scores
         assert [reader.explain(line, docids[0], only) for line in lines] == explained
 
@@ -130,7 +137,7 @@ def test_later_shards_are_told_what_score_counts(readers, monkeypatch):
 
     def ask(self, question, *args, **kwargs):
         if question is ImpactReader.search:
-            asked.append(args[-1][0])
+            asked.append(args[-2][0])
         return answers(self, question, *args, **kwargs)
 
     monkeypatch.setattr(Shard, "ask", ask)
@@ -262,7 +269,8 @@ def test_a_shard_that_is_gone_is_an_error_or_said(index, caplog, capsys):
     assert caplog.messages == [said]
     with SignedImpactSearcher(open_reader(index, allow_partial=True)) as searcher:
         search_topics(searcher, [read_text("1", "western", "expression")], None, output_format="json")
-    found = {"id": "1", "partial": True, "hits": [{"docid": "d5", "rank": 1, "score": 16440.0}]}
+    total = {"value": 1, "relation": "eq"}
+    found = {"id": "1", "partial": True, "total": total, "hits": [{"docid": "d5", "rank": 1, "score": 16440.0}]}
     assert json.loads(capsys.readouterr().out) == found
 
 

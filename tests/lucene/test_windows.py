@@ -14,7 +14,8 @@ from score_oracle import check_ranking
 
 from pyserini_compneg.compose import Damped, Linear, Max, Product, Sum, to_json
 from pyserini_compneg.lucene import ImpactReader, java_class
-from pyserini_compneg.lucene.reader import QueryFailure, _unpack_rankings
+from pyserini_compneg.lucene.rankings import packed_ids, unpack_rankings
+from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.support.errors import CompNegError
 
 BOTH = {"a": 3.0, "b": 2.0}
@@ -171,11 +172,13 @@ def test_searches_that_are_left_after_every_window_find_the_same(tmp_path, threa
     with ImpactReader(write_index(tmp_path / "index", first, second, deleted=["d0255", "d8000"])) as reader:
         whole = reader.search(lines, 10)
         filter_of, thresholds = [-1] * len(lines), [-math.inf] * len(lines)
-        batch = reader._searcher.search("\n".join(lines).encode(), [], filter_of, thresholds, 10, threads, 100)
+        nowhere = [math.nan] * len(lines), packed_ids([[""] * len(lines)])
+        packed = "\n".join(lines).encode()
+        batch = reader._searcher.search(packed, [], filter_of, thresholds, *nowhere, 10, threads, 100)
         slices = 1
         while (answer := batch.proceed(0)) is None:
             slices += 1
-        assert _unpack_rankings(bytes(answer.tostring()), len(lines)) == whole
+        assert unpack_rankings(bytes(answer.tostring()), len(lines)) == whole
     assert slices >= 7 * len(lines) / threads  # 5 windows that grow, one or two of 4,096 documents, the second segment
 
 

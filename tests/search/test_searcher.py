@@ -198,7 +198,9 @@ def test_atoms_encoded_elsewhere(index, tmp_path):
 @pytest.mark.parametrize("threads", [1, 3])
 def test_java_names_the_query_that_fails(searcher, monkeypatch, threads):
     searches, search = [], searcher.reader.search
-    monkeypatch.setattr(searcher.reader, "search", lambda *options: searches.append(options) or search(*options))
+    monkeypatch.setattr(
+        searcher.reader, "search", lambda *options, **more: searches.append(options) or search(*options, **more)
+    )
     beyond = Product(({"western": 1e18},) * 3, 1.0)
     with pytest.raises(IndexFormatError, match=r"^query q2: .*: cannot be searched: a score is beyond 3.4e38: "):
         searcher.batch_search([Linear({"western": 1.0}), beyond, beyond], ["q1", "q2", "q3"], threads=threads)

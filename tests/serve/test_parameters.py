@@ -6,8 +6,9 @@ from served import make_client
 from pyserini_compneg.serve.settings import Limits
 
 DEEP = 100_000
-KNOWN = "filter, parse, max_doc_length, hits, offset, explain, union, intersection, difference, difference_weight, "
-KNOWN += "cpt_terms, cpt_weight, exclusion, query, read, tags"
+KNOWN = "filter, parse, max_doc_length, hits, offset, cursor, total, facets, explain, union, intersection, difference, "
+KNOWN += "difference_weight, cpt_terms, cpt_weight, exclusion, query, read, tags"
+NO_CURSOR = "this is no cursor of an answer; send the field cursor of the last answer as it is"
 WHOLE = ("hits", "offset", "max_doc_length", "cpt_terms")
 REAL = ("difference_weight", "cpt_weight")
 TRUTH = ("parse", "explain")
@@ -27,7 +28,24 @@ TRUTH = ("parse", "explain")
         ({"query": "a", "hits": "0"}, "hits: expected a number from 1, got '0'"),
         ({"query": "a", "hits": "1001"}, "hits: expected a number up to 1000, got '1001'"),
         ({"query": "a", "offset": "-1"}, "offset: expected a number from 0, got '-1'"),
-        ({"query": "a", "offset": "9991"}, "offset and hits reach to rank 10001, and 10000 is the last"),
+        (
+            {"query": "a", "offset": "9991"},
+            "offset and hits reach to rank 10001, and 10000 is the last; a cursor goes on behind it",
+        ),
+        ({"query": "a", "cursor": "x", "offset": "1"}, "a cursor has its own place in the ranking; leave out offset"),
+        ({"query": "a", "cursor": "x"}, f"cursor: {NO_CURSOR}"),
+        ({"query": "a", "cursor": "é" * 40}, f"cursor: {NO_CURSOR}"),
+        ({"query": "a", "total": "all"}, "total: expected 'bound' or 'exact', got 'all'"),
+        (
+            {"query": "a", "facets": "year:0"},
+            "facets: a facet must be FIELD or FIELD:N, such as genre or year:20, got 'year:0'",
+        ),
+        ({"query": "a", "facets": "year,year:2"}, "facets: the facet year is given twice"),
+        ({"query": "a", "facets": "year:1001"}, "facets: a facet has at most 1000 values, got 1001"),
+        (
+            {"query": "a", "facets": "id"},
+            "facets: the field 'id' is no facet: its values are those of one document each",
+        ),
         ({"query": "a", "parse": "perhaps"}, "parse: expected true or false, got 'perhaps'"),
         ({"query": "a", "parse": "false", "max_doc_length": "9"}, "max_doc_length needs parse=true"),
         ({"query": "a", "read": "llm"}, "read: expected 'expression', 'plain' or 'model', got 'llm'"),

@@ -34,7 +34,7 @@ def get(client):
 
 def test_search_answers_in_the_form_of_pyserini(get, searcher):
     answer = get("/v1/films/search", query="spy comedy", hits=1)
-    assert answer.keys() == {"api", "index", "query", "candidates"}
+    assert answer.keys() == {"api", "index", "query", "total", "candidates", "hasMore", "cursor"}
     assert (answer["api"], answer["index"], answer["query"]["text"]) == ("v1", "films", "spy comedy")
     ((docid, score),) = searcher.search("spy comedy", 1)
     document = {"title": "Spy Comedy", "text": "A spy comedy about a clumsy spy."}

@@ -22,7 +22,7 @@ def test_stages_are_in_a_header_and_in_the_log(client, caplog):
     with caplog.at_level(logging.INFO, "pyserini_compneg"):
         answer = client.get("/v1/films/search?query=spy%0Afilms")
     stages = [one.partition(";")[0] for one in answer.headers["server-timing"].split(", ")]
-    assert stages == ["queue", "read", "compose", "search", "documents", "json"]
+    assert stages == ["queue", "read", "compose", "search", "count", "documents", "json"]
     (record,) = (record for record in caplog.records if record.name.endswith("gate"))
     assert record.getMessage().startswith("testclient GET /v1/films/search?query=spy%0Afilms 200 ")
     assert "\n" not in record.getMessage()

@@ -128,8 +128,14 @@ function showAnswers(answers, milliseconds) {
     answers.length > 1 ? element("h2", {}, settings(answer)) : element("h2", { class: "hidden" }, "Hits"),
     ...(answer.notes ?? []).map((note) => element("p", { class: "quiet" }, `Note: ${note}`)),
     answer.candidates.length ? rankingList(answer, { before: i ? ranks : null, isOpen: answers.length === 1, chosen, choose }) : element("p", {}, "No document matches."))));
-  const counts = answers.map((answer) => answer.candidates.length).join(" and ");
-  at("status").textContent = `${counts} ${counts === "1" ? "hit" : "hits"} in ${Math.round(milliseconds)} ms`;
+  at("status").textContent = `${answers.map(counted).join(" and ")} in ${Math.round(milliseconds)} ms`;
+}
+
+/** How many hits there are, of how many documents that match. */
+function counted({ candidates, total }) {
+  const shown = `${candidates.length} ${candidates.length === 1 ? "hit" : "hits"}`;
+  if (total.relation === "eq" && total.value === candidates.length) return shown;
+  return `${shown} of ${total.relation === "gte" ? "at least " : ""}${total.value.toLocaleString("en")}`;
 }
 
 function settings({ query: { operators } }) {

@@ -172,6 +172,15 @@ public final class DocumentFilter {
     }
   }
 
+  /** Refuses names of which one is no filter field here. */
+  static void checkFields(IndexReader reader, List<String> names) {
+    FieldInfos fields = FieldInfos.getMergedFieldInfos(reader);
+    Set<String> declared = declared(reader);
+    for (String name : names) {
+      if (!declared.contains(name)) checkField(fields, declared, name, reader.maxDoc());
+    }
+  }
+
   private static void checkField(FieldInfos fields, Set<String> declared, String field, int documents) {
     if (isFilterField(fields.fieldInfo(field)) || documents == 0) return;
     Set<String> known = new TreeSet<>(declared);

@@ -7,12 +7,12 @@ import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.LeafReaderContext;
 
 /** The search of one query among some documents. It can be left between two windows, and taken up again. */
-final class RunningSearch {
+final class RunningSearch<C extends HitCollector> {
   private final String field;
   private final BlockMaxima maxima; // null for none
   private final int fromDoc;
   private final int toDoc;
-  private final TopHitsCollector collector;
+  private final C collector;
   private final WindowScorer scorer;
   private final Iterator<LeafReaderContext> segments;
   private final WindowScorer.Statistics work = new WindowScorer.Statistics();
@@ -27,7 +27,7 @@ final class RunningSearch {
    * @param counter takes the work of the whole search at its end
    */
   RunningSearch(IndexReader reader, int fromDoc, int toDoc, String field, BlockMaxima maxima, ScoringTree tree,
-      DocumentFilter filter, TopHitsCollector collector, Consumer<WindowScorer.Statistics> counter) {
+      DocumentFilter filter, C collector, Consumer<WindowScorer.Statistics> counter) {
     this.field = field;
     this.maxima = maxima;
     this.fromDoc = fromDoc;
@@ -44,7 +44,7 @@ final class RunningSearch {
    * @param deadline a value of {@link System#nanoTime}; no window but the first begins after it
    * @return the hits; null when it has to be taken up again
    */
-  TopHitsCollector proceed(long deadline) throws IOException {
+  C proceed(long deadline) throws IOException {
     while (inSegment || segments.hasNext()) {
       inSegment = (inSegment || enter(segments.next())) && scorer.scoreNextWindow();
       if (System.nanoTime() - deadline >= 0) return null;

@@ -1,9 +1,11 @@
 package io.compneg;
 
 import java.io.IOException;
-import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.apache.lucene.index.IndexReader;
 
 /**
@@ -13,78 +15,81 @@ import org.apache.lucene.index.IndexReader;
  * <p>With more threads than queries, the documents of a large index are parted, and the threads search the parts of the
  * queries.
  */
-public final class SearchBatch {
+public final class SearchBatch<C extends Mergeable<C, R>, R> {
   /** Reads a query, given by its place. */
   @FunctionalInterface
-  interface Preparation {
-    Starter prepare(int query, MinCompetitiveScore shared) throws IOException;
+  interface Preparation<C extends HitCollector> {
+    Starter<C> prepare(int query, MinCompetitiveScore shared) throws IOException;
   }
 
   /** Begins the search of a query in a part of the documents. */
   @FunctionalInterface
-  interface Starter {
-    RunningSearch start(int fromDoc, int toDoc);
+  interface Starter<C extends HitCollector> {
+    RunningSearch<C> start(int fromDoc, int toDoc);
   }
 
   private final IndexReader reader;
-  private final Preparation preparation;
-  private final Search[] searches;
+  private final Preparation<C> preparation;
+  private final Function<List<R>, byte[]> packing;
+  private final List<Search> searches;
   private final int parts;
-  private final Worker[] workers;
+  private final List<Worker> workers;
   private final AtomicInteger begun = new AtomicInteger(); // parts of all queries
   private volatile boolean failed;
   private int done; // the queries before this one have rankings
 
-  SearchBatch(IndexReader reader, int queries, Preparation preparation, int threads, int smallestPart) {
+  /** Prepares the searches; {@code packing} writes what they find for Python. */
+  SearchBatch(IndexReader reader, int queries, Preparation<C> preparation, Function<List<R>, byte[]> packing,
+      int threads, int smallestPart) {
     this.reader = reader;
     this.preparation = preparation;
-    searches = IntStream.range(0, queries).mapToObj(Search::new).toArray(Search[] ::new);
+    this.packing = packing;
+    searches = IntStream.range(0, queries).mapToObj(Search::new).toList();
     parts = Math.max(1, Math.min(Math.ceilDiv(threads, queries), reader.maxDoc() / smallestPart));
-    workers = new Worker[Math.min(threads, parts * queries)];
-    Arrays.setAll(workers, i -> new Worker());
+    workers = Stream.generate(Worker::new).limit(Math.min(threads, parts * queries)).toList();
   }
 
   /**
    * Searches for some time: one window of documents at least, and to the end of the window that is scored when the time
    * is over. No thread goes on after it. If the index is closed meanwhile, it stays open until then.
    *
-   * @return {@link WireFormat#rankings} of the queries in their order, or {@link WireFormat#failure} of the first one
+   * @return what was found for the queries in their order, packed, or {@link WireFormat#failure} of the first one
    *     that cannot be searched; null when there is more to search
    */
   public byte[] proceed(long milliseconds) throws IOException {
     long deadline = System.nanoTime() + milliseconds * 1_000_000;
     reader.incRef();
     try {
-      Parallel.map(workers.length, workers.length, i -> workers[i].proceed(deadline));
+      Parallel.map(workers.size(), workers.size(), i -> workers.get(i).proceed(deadline));
     } finally {
       reader.decRef();
     }
-    for (; done < searches.length; done++) {
-      if (searches[done].failure != null) return WireFormat.failure(done, searches[done].failure);
-      if (searches[done].ranking == null) return null;
+    for (; done < searches.size(); done++) {
+      if (searches.get(done).failure != null) return WireFormat.failure(done, searches.get(done).failure);
+      if (searches.get(done).result == null) return null;
     }
-    return WireFormat.rankings(Arrays.stream(searches).map(search -> search.ranking).toList());
+    return packing.apply(searches.stream().map(search -> search.result).toList());
   }
 
   /** A query, and what was found in the parts that are searched. */
   private final class Search {
     final int query;
     final MinCompetitiveScore shared = new MinCompetitiveScore();
-    Starter starter; // null before the first part is begun
-    TopHitsCollector hits; // null before the first part is done
+    Starter<C> starter; // null before the first part is begun
+    C hits; // null before the first part is done
     int partsDone;
-    TopHitsCollector.Ranking ranking; // null until all parts are done
+    R result; // null until all parts are done
     Exception failure; // null for none
 
     Search(int query) {
       this.query = query;
     }
 
-    RunningSearch start(int part) throws IOException {
+    RunningSearch<C> start(int part) throws IOException {
       return starter().start(bound(part), bound(part + 1));
     }
 
-    private synchronized Starter starter() throws IOException {
+    private synchronized Starter<C> starter() throws IOException {
       if (starter == null) starter = preparation.prepare(query, shared);
       return starter;
     }
@@ -93,13 +98,13 @@ public final class SearchBatch {
       return (int) ((long) reader.maxDoc() * part / parts);
     }
 
-    synchronized void add(TopHitsCollector found) throws IOException {
+    synchronized void add(C found) throws IOException {
       if (hits == null) {
         hits = found;
       } else {
         hits.addAll(found);
       }
-      if (++partsDone == parts) ranking = hits.ranking();
+      if (++partsDone == parts) result = hits.result();
     }
   }
 
@@ -107,7 +112,7 @@ public final class SearchBatch {
   private final class Worker {
     private Search search;
     private int part;
-    private RunningSearch running; // null between two parts
+    private RunningSearch<C> running; // null between two parts
 
     /** Goes on until there is no more to do, or the deadline. */
     Void proceed(long deadline) {
@@ -115,7 +120,7 @@ public final class SearchBatch {
         if (running == null && (failed || !next())) return null;
         try {
           if (running == null) running = search.start(part);
-          TopHitsCollector found = running.proceed(deadline);
+          C found = running.proceed(deadline);
           if (found == null) continue;
           search.add(found);
         } catch (IOException | RuntimeException e) {
@@ -130,8 +135,8 @@ public final class SearchBatch {
     /** Takes the next part; false when all are begun. */
     private boolean next() {
       int number = begun.getAndIncrement();
-      if (number >= searches.length * parts) return false;
-      search = searches[number / parts];
+      if (number >= searches.size() * parts) return false;
+      search = searches.get(number / parts);
       part = number % parts;
       return true;
     }

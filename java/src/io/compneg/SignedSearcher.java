@@ -6,13 +6,17 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.FieldInfo;
 import org.apache.lucene.index.FieldInfos;
 import org.apache.lucene.index.IndexOptions;
+import org.apache.lucene.index.StandardDirectoryReader;
 import org.apache.lucene.index.Term;
 import org.apache.lucene.store.FSDirectory;
 import org.apache.lucene.util.BytesRef;
+import org.apache.lucene.util.StringHelper;
 
 /**
  * Searches an impact index exactly, for Python. Safe for use by several threads at once.
@@ -55,6 +59,16 @@ public final class SignedSearcher implements Closeable {
     return reader.numDocs();
   }
 
+  /** Documents that are deleted and not yet merged away. */
+  public int deletedCount() {
+    return reader.numDeletedDocs();
+  }
+
+  /** Identifies the commit that is open, whatever folder it is in. */
+  public String commitId() {
+    return StringHelper.idToString(((StandardDirectoryReader) reader).getSegmentInfos().getId());
+  }
+
   /** Documents that have a term. As in document frequencies, deleted ones count until they are merged away. */
   public int fieldDocumentCount() throws IOException {
     return reader.getDocCount(field);
@@ -75,21 +89,51 @@ public final class SignedSearcher implements Closeable {
    * @param filters what {@link #filter} gave
    * @param filterOf the place in {@code filters} of each query's filter; −1 for none
    * @param thresholds for each query, the score below which documents may be left out; −∞ for none
+   * @param afterScores for each query, the score of the hit behind which its ranking begins; NaN for none
+   * @param afterIds the ids of these hits, as {@link WireFormat#ids} reads a list; any for none
    * @param smallestPart the least documents of a part, if parts are searched at once for a query
    */
-  public SearchBatch search(byte[] queries, DocumentFilter[] filters, int[] filterOf, float[] thresholds, int k,
-      int threads, int smallestPart) {
+  public SearchBatch<TopHitsCollector, TopHitsCollector.Ranking> search(byte[] queries, DocumentFilter[] filters,
+      int[] filterOf, float[] thresholds, float[] afterScores, byte[] afterIds, int k, int threads, int smallestPart) {
     String[] lines = lines(queries);
-    SearchBatch.Preparation preparation = (query, shared) -> {
-      ScoringTree tree = ScoringTree.parse(lines[query]);
-      DocumentFilter filter = filterOf[query] < 0 ? null : filters[filterOf[query]];
+    BytesRef[] ids = WireFormat.ids(afterIds, 1).get(0);
+    SearchBatch.Preparation<TopHitsCollector> preparation = (query, shared) -> {
+      TopHitsCollector.Mark after = Float.isNaN(afterScores[query])
+          ? TopHitsCollector.Mark.NONE
+          : new TopHitsCollector.Mark(afterScores[query], ids[query]);
       shared.raise(thresholds[query]);
-      return (from, to) -> {
-        TopHitsCollector hits = new TopHitsCollector(k, externalIds, shared);
-        return new RunningSearch(reader, from, to, field, maxima, tree, filter, hits, this::addWork);
-      };
+      DocumentFilter filter = filterOf[query] < 0 ? null : filters[filterOf[query]];
+      return starter(lines[query], filter, () -> new TopHitsCollector(k, externalIds, after, shared));
     };
-    return new SearchBatch(reader, lines.length, preparation, threads, smallestPart);
+    return new SearchBatch<>(reader, lines.length, preparation, WireFormat::rankings, threads, smallestPart);
+  }
+
+  /**
+   * Prepares to count the documents that queries match, as {@link #search} does; the last results are {@link
+   * WireFormat#matches}.
+   *
+   * @param facets filter fields whose values are counted, UTF-8, one a line; empty for none
+   * @param most how many values of each field are given
+   */
+  public SearchBatch<MatchCounter, ObjectNode> matches(byte[] queries, DocumentFilter[] filters, int[] filterOf,
+      byte[] facets, int[] most, int threads, int smallestPart) {
+    String[] lines = lines(queries);
+    String[] fields = facets.length == 0 ? new String[0] : lines(facets);
+    DocumentFilter.checkFields(reader, List.of(fields));
+    List<MatchCounter.Facet> counted =
+        IntStream.range(0, fields.length).mapToObj(i -> new MatchCounter.Facet(fields[i], most[i])).toList();
+    SearchBatch.Preparation<MatchCounter> preparation = (query, shared) -> {
+      DocumentFilter filter = filterOf[query] < 0 ? null : filters[filterOf[query]];
+      return starter(lines[query], filter, () -> new MatchCounter(reader, counted));
+    };
+    return new SearchBatch<>(reader, lines.length, preparation, WireFormat::matches, threads, smallestPart);
+  }
+
+  private <C extends HitCollector> SearchBatch.Starter<C> starter(
+      String query, DocumentFilter filter, Supplier<C> collectors) {
+    ScoringTree tree = ScoringTree.parse(query);
+    return (from, to)
+               -> new RunningSearch<>(reader, from, to, field, maxima, tree, filter, collectors.get(), this::addWork);
   }
 
   /** Reads a filter (JSON, see {@link DocumentFilter}); it keeps the documents that it finds. */

@@ -15,7 +15,13 @@ import org.apache.lucene.util.NumericUtils;
  * whose ids are looked up only when they are many, and at the end. A hit is one long, the sortable bits of its score
  * above its document number.
  */
-final class TopHitsCollector implements HitCollector {
+final class TopHitsCollector implements Mergeable<TopHitsCollector, TopHitsCollector.Ranking> {
+  /** A place in a ranking: behind this hit. */
+  record Mark(float score, BytesRef id) {
+    /** The place before all hits. */
+    static final Mark NONE = new Mark(Float.NaN, new BytesRef());
+  }
+
   /** More hits with the k-th score than this, and than k, are not kept: their ids decide. */
   private static final int MOST_TIES = 4096;
 
@@ -24,6 +30,9 @@ final class TopHitsCollector implements HitCollector {
 
   private final int k;
   private final ExternalIds externalIds;
+  private final Mark after;
+  private int[] tied = {}; // of the window: documents with the score of the mark, whose ids decide
+  private int tiedCount;
   private long[] hits;
   private int size;
   private int selected; // hits that the last selection kept; they come first
@@ -32,11 +41,13 @@ final class TopHitsCollector implements HitCollector {
   /**
    * Collects nothing yet.
    *
+   * @param after hits before this place and at it are left out
    * @param minCompetitiveScore of all parts of the index that are searched for the query
    */
-  TopHitsCollector(int k, ExternalIds externalIds, MinCompetitiveScore minCompetitiveScore) {
+  TopHitsCollector(int k, ExternalIds externalIds, Mark after, MinCompetitiveScore minCompetitiveScore) {
     this.k = k;
     this.externalIds = externalIds;
+    this.after = after;
     this.minCompetitiveScore = minCompetitiveScore;
     this.hits = new long[Math.min(k, 1024)];
   }
@@ -53,20 +64,40 @@ final class TopHitsCollector implements HitCollector {
 
   @Override
   public void collect(int doc, float score) {
+    if (score >= after.score) { // never without a mark
+      if (score > after.score) return;
+      tied = ArrayUtil.grow(tied, tiedCount + 1);
+      tied[tiedCount++] = doc;
+      return;
+    }
+    add(doc, score);
+  }
+
+  private void add(int doc, float score) {
     hits = ArrayUtil.grow(hits, size + 1);
     hits[size++] = (long) NumericUtils.floatToSortableInt(score) << 32 | doc;
   }
 
   @Override
   public void endWindow() throws IOException {
+    if (tiedCount > 0) addTied();
     if (size < k || size - selected <= selected / NEW_SHARE) return;
     select();
     if (size - k > Math.max(k, MOST_TIES)) breakTies();
     selected = size;
   }
 
-  /** Adds the hits of another part of the index. */
-  void addAll(TopHitsCollector other) {
+  /** Adds the documents with the score of the mark whose ids come behind its id. */
+  private void addTied() throws IOException {
+    BytesRef[] ids = externalIds.of(Arrays.copyOf(tied, tiedCount));
+    for (int i = 0; i < tiedCount; i++) {
+      if (ids[i].compareTo(after.id) > 0) add(tied[i], after.score);
+    }
+    tiedCount = 0;
+  }
+
+  @Override
+  public void addAll(TopHitsCollector other) {
     hits = ArrayUtil.grow(hits, size + other.size);
     System.arraycopy(other.hits, 0, hits, size, other.size);
     size += other.size;
@@ -75,8 +106,8 @@ final class TopHitsCollector implements HitCollector {
   /** Document ids and scores, best first. */
   record Ranking(BytesRef[] ids, float[] scores) {}
 
-  /** The hits so far. */
-  Ranking ranking() throws IOException {
+  @Override
+  public Ranking result() throws IOException {
     if (size > k) {
       select();
       breakTies();

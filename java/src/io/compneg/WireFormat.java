@@ -1,5 +1,6 @@
 package io.compneg;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -36,6 +37,12 @@ final class WireFormat {
       for (BytesRef id : ranking.ids()) packed.put(id.bytes, id.offset, id.length).put((byte) 0);
     }
     return packed.array();
+  }
+
+  /** Writes a zero (int32), then the results of {@link MatchCounter}, a JSON list in UTF-8. */
+  static byte[] matches(List<ObjectNode> results) {
+    byte[] json = results.toString().getBytes(StandardCharsets.UTF_8);
+    return allocate(4L + json.length).putInt(0).put(json).array();
   }
 
   /** Writes all scores (float32). */

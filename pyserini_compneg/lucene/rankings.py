@@ -1,0 +1,77 @@
+"""What a search is asked and what it finds, and the bytes in which ids and rankings cross to and from Java."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from array import array
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+from pyserini_compneg.expression import Filter
+from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.errors import ArgumentError
+
+INT_BYTES = 4
+EMPTY: Mapping[str, int] = MappingProxyType({})
+
+After: TypeAlias = tuple[str, float] | None
+"""The docid and the score of the hit behind which a ranking begins; None for a ranking from its first hit."""
+
+
+class Ranking(NamedTuple):
+    """The hits of one query, best first, as two parallel sequences, because there may be millions."""
+
+    docids: list[str]
+    scores: array[float]
+
+
+class MatchCount(NamedTuple):
+    """The number of documents that match a query, and of these with each value of some fields, largest first."""
+
+    documents: int
+    facets: Mapping[str, Mapping[str, int]]
+
+
+def checked_bounds(
+    queries: int,
+    filters: Sequence[Filter | None],
+    thresholds: Sequence[float] = (),
+    after: Sequence[After] = (),
+) -> tuple[list[Filter | None], list[float], list[After]]:
+    """A filter, a threshold and a hit to begin behind for each query of a search."""
+    filters = checked_list("filters", filters) or [None] * queries
+    thresholds = checked_list("thresholds", thresholds) or [-math.inf] * queries
+    after = checked_list("after", after) or [None] * queries
+    for name, given in (("filters", filters), ("thresholds", thresholds), ("after", after)):
+        if len(given) != queries:
+            raise ArgumentError(f"{name} must have one entry for each of {queries} queries, got {len(given)}")
+    return filters, thresholds, after
+
+
+def packed_ids(lists: Sequence[Sequence[str]]) -> bytes:
+    """Packs lists of ids for ``WireFormat.ids``: the number in each list, then all ids, each followed by a NUL.
+
+    Ids in an index are not empty and contain no NUL and no half of a surrogate pair.
+    """
+    joined = "".join("\0" if "\0" in docid else f"{docid}\0" for docid in itertools.chain.from_iterable(lists))
+    return array("i", map(len, lists)).tobytes() + joined.encode(errors="surrogatepass")
+
+
+def unpack_rankings(packed: bytes, queries: int) -> list[Ranking]:
+    """Unpacks rankings of ``WireFormat.rankings``: all counts, all scores, then all ids, each followed by a NUL.
+
+    Raises ValueError if the ids are not text or if their number is wrong.
+    """
+    counts = array("i", packed[: INT_BYTES * queries])
+    total = sum(counts)
+    scores = array("f", packed[INT_BYTES * queries : INT_BYTES * (queries + total)])
+    docids = packed[INT_BYTES * (queries + total) :].decode().split("\0")
+    if len(docids) != total + 1:
+        raise ValueError(f"expected {total} ids, got {len(docids) - 1}")
+    rankings, start = [], 0
+    for count in counts:
+        rankings.append(Ranking(docids[start : start + count], scores[start : start + count]))
+        start += count
+    return rankings
