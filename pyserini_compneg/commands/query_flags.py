@@ -37,7 +37,8 @@ them: `(French OR Italian) comedies` is `French comedies OR Italian comedies`. N
 removes none. NOT! removes what matches: `spy films NOT! comedies`, or by a filter field `spy films NOT! genre=Comedy`.
 AND! scores as AND and finds only what has every operand: `spy films AND! comedies`.
 Topics are TSV (id, tab, text) or JSON Lines with an `expression`, QUEST's `original_query`, a plain `query` or `text`,
-or a composed `vector` or `score`, with an optional `filter` {field: values}. --read parses all texts in the same way.
+or a composed `vector` or `score`, with an optional `filter` {field: values}. Titles of TREC's topics are plain text.
+--read parses all texts in the same way.
 """
 
 _KINDS = ("union", "intersection", "difference")
@@ -53,7 +54,8 @@ _logger = logging.getLogger(__name__)
 def add_query_options(parser: argparse.ArgumentParser) -> None:
     """Adds the usual flags: the queries, their encoder, operators, filter and reading."""
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--topics", metavar="FILE", help="topics, TSV or JSON Lines, or - for standard input")
+    text = "topics, TSV, JSON Lines or TREC's <top>, or - for standard input; or the name of Pyserini's topics"
+    source.add_argument("--topics", metavar="FILE", help=text)
     source.add_argument("--query", metavar="EXPRESSION", help="one query")
     text = f"bm25, a model ({flags.MODEL}), bm25+MODEL, or JSON Lines of encoded atoms (default: the index's encoder)"
     parser.add_argument("--encoder", metavar="NAME", help=text)
@@ -77,6 +79,8 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
 
 def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None:
     """Adds the other flags for queries; ``--on-error`` only if there are several queries."""
+    text = "field of TREC's or Pyserini's topics that is searched: title (default), desc, narr, or another"
+    group.add_argument("--topic-field", metavar="NAME", help=text)
     add_flags(group, Operators, _STRENGTHS)
     add_flags(group, SearchSettings)
     if batches:
@@ -235,9 +239,11 @@ def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topi
     skip = getattr(args, "on_error", "stop") == "skip"
     read = "plain" if by_model else args.read
     if args.query is not None:
+        if args.topic_field is not None:
+            raise ArgumentError("--topic-field has no use with --query", remedy="it is for --topics")
         topics = [read_text("1", args.query, read or "expression")]
     else:
-        topics = read_topics(args.topics, read, skip=skip)
+        topics = read_topics(args.topics, read, skip=skip, field=args.topic_field)
     if qid is not None:
         topics = [_only(topics, qid, args.topics)]
     if by_model:

@@ -1,12 +1,14 @@
-"""Topics: queries with ids, from TSV or JSON Lines, as expressions or as composed queries."""
+"""Topics: queries with ids, from TSV, JSON Lines or TREC's form, as expressions or as composed queries."""
 
 from __future__ import annotations
 
+import itertools
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,12 @@ from pyserini_compneg.support.errors import ArgumentError, InputError, QueryErro
 from pyserini_compneg.support.files import iter_lines, source_name
 from pyserini_compneg.support.json_objects import ID_FIELDS, checked_id, json_kind, parse_json_object, query_id
 from pyserini_compneg.support.terminal import shown
+from pyserini_compneg.topics.trec import is_trec, trec_text, trec_topics
 
 _logger = logging.getLogger(__name__)
+_NAMED = re.compile(r"(?!.*\.(?:tsv|txt|jsonl?|csv|xml|gz)$)[A-Za-z][\w.-]*", re.IGNORECASE)
+"""What may be the name of Pyserini's topics rather than of a file."""
+
 _MARK = re.compile(r"</?mark>")
 _FIELDS = "vector, score, expression, original_query with <mark>, query, text"
 _PLAIN_FIELDS = ("query", "text", "expression")
@@ -65,36 +71,42 @@ def read_text(qid: str, text: str, read: str, **details: Any) -> Topic:
     return Topic(qid, text, expression, plain=not parsed, parsed=parsed, **details)
 
 
-def read_topics(path: str | Path, read: str | None = None, *, skip: bool = False) -> list[Topic]:
+def read_topics(
+    path: str | Path, read: str | None = None, *, skip: bool = False, field: str | None = None
+) -> list[Topic]:
     """Reads a file of topics. The format is recognised by the content.
 
     A TSV line is ``qid<TAB>expression``. A JSON line has an id (``id``, ``qid`` or ``_id``; QUEST's lines have none)
     and a query. The query is the first of these fields that is present: ``vector`` or ``score``, a composed query;
     ``expression``, a text in the query language or a JSON tree; ``original_query`` with QUEST's ``<mark>``; ``query``
-    or ``text``, one atom that is not parsed. A ``filter`` {field: value or [values]} restricts the documents.
+    or ``text``, one atom that is not parsed. A ``filter`` {field: value or [values]} restricts the documents. The texts
+    of TREC's topics are not parsed.
 
     Args:
-        path: The file, plain or gzip, or ``-`` for standard input.
+        path: The file, plain or gzip, or ``-`` for standard input; or the name of topics that Pyserini knows, which are
+            downloaded on first use.
         read: How to read texts that are not composed queries. ``expression``: ``query`` and ``text`` are parsed, too.
             ``plain``: nothing is parsed, and the text is the first of ``query``, ``text`` and ``expression``. None: as
             described above for each field.
         skip: Leave out lines that are not topics, and expressions that cannot be parsed, with a warning for each.
+        field: The field of TREC's or Pyserini's topics that is the text; None for ``title``.
 
     Raises:
         InputError: The file has no topics, an id is given twice, or a line is not a topic. The message starts with
             ``path:line``.
         QueryError: An expression cannot be parsed. The message starts with ``path:line``.
+        DownloadError: Topics that Pyserini knows cannot be downloaded.
     """
     topics: list[Topic] = []
     first_line: dict[str, int] = {}
-    for line, topic in _iter_topics(path, read, skip):
+    for line, topic in _iter_topics(path, read, skip, field):
         if topic.qid in first_line:
             what = f"query id {shown(topic.qid)} was given on line {first_line[topic.qid]} already"
             raise InputError(what, where=f"{source_name(path)}:{line}")
         first_line[topic.qid] = line
         topics.append(topic)
     if not topics:
-        remedy = "expected lines of qid<TAB>expression, or JSON objects"
+        remedy = "expected lines of qid<TAB>expression, JSON objects, or TREC's <top>"
         raise InputError("no topics", where=source_name(path), remedy=remedy)
     return topics
 
@@ -108,17 +120,10 @@ def decompose_topics(topics: Sequence[Topic], read: Callable[[Sequence[str]], Se
     return decomposed
 
 
-def _iter_topics(path: str | Path, read: str | None, skip: bool) -> Iterator[tuple[int, Topic]]:
-    is_json: bool | None = None
-    for line, content in iter_lines(path):
-        source = f"{source_name(path)}:{line}"
-        if is_json is None:
-            is_json = content.lstrip().startswith("{")
+def _iter_topics(path: str | Path, read: str | None, skip: bool, field: str | None) -> Iterator[tuple[int, Topic]]:
+    for line, source, make in _sources(path, read, field):
         try:
-            if is_json:
-                topic = _from_record(parse_json_object(content, ""), line, read)
-            else:
-                topic = _from_tsv(content, source, read or "expression")
+            topic = make()
         except (InputError, QueryError) as error:
             if not skip:
                 raise error.at(source) from None
@@ -127,7 +132,40 @@ def _iter_topics(path: str | Path, read: str | None, skip: bool) -> Iterator[tup
             yield line, replace(topic, source=source)
 
 
-def _from_tsv(content: str, source: str, read: str) -> Topic:
+def _sources(path: str | Path, read: str | None, field: str | None) -> Iterator[tuple[int, str, Callable[[], Topic]]]:
+    """The line of each topic, its source for messages, and what makes the topic of it."""
+    name = source_name(path)
+    if isinstance(path, str) and _NAMED.fullmatch(path) and not Path(path).exists():
+        from pyserini_compneg.lucene.named_topics import named_topics
+
+        for number, (qid, fields) in enumerate(named_topics(path), 1):
+            yield number, f"{name}: topic {qid}", partial(_from_fields, {**fields, "num": qid}, read, field)
+        return
+    lines = iter_lines(path)
+    first = next(lines, (1, ""))
+    lines = itertools.chain([first] if first[1] else [], lines)
+    if is_trec(first[1]):
+        for line, fields in trec_topics(lines, name):
+            yield line, f"{name}:{line}", partial(_from_fields, fields, read, field)
+        return
+    if field is not None:
+        raise InputError("has no topics of TREC, so --topic-field has no use", where=name)
+    is_json = first[1].lstrip().startswith("{")
+    for line, content in lines:
+        source = f"{name}:{line}"
+        make = partial(_from_json, content, line, read) if is_json else partial(_from_tsv, content, source, read)
+        yield line, source, make
+
+
+def _from_fields(fields: Mapping[str, str], read: str | None, field: str | None) -> Topic:
+    return read_text(*trec_text(fields, field or "title"), read or "plain")
+
+
+def _from_json(content: str, line: int, read: str | None) -> Topic:
+    return _from_record(parse_json_object(content, ""), line, read)
+
+
+def _from_tsv(content: str, source: str, read: str | None) -> Topic:
     columns = content.split("\t")
     if len(columns) != 2:
         found = "a JSON list" if content.lstrip().startswith("[") else f"{len(columns) - 1 or 'no'} tabs"
@@ -135,7 +173,7 @@ def _from_tsv(content: str, source: str, read: str) -> Topic:
     qid = checked_id(columns[0], "query id", "", InputError)
     if qid.lower() in ID_FIELDS and columns[1].strip().lower() in _PLAIN_FIELDS:
         _logger.warning("%s: looks like a header, and is searched as a query; remove the line if it is one", source)
-    return read_text(qid, _text(columns[1], "expression"), read)
+    return read_text(qid, _text(columns[1], "expression"), read or "expression")
 
 
 def _from_record(record: Mapping[str, Any], line: int, read: str | None) -> Topic:

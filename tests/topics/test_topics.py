@@ -145,7 +145,7 @@ def test_precedence_of_fields(topics_of):
             "vector, score, expression, original_query with <mark>, query, text",
         ),
         ([{"id": 1, "query": "a"}, "2\tb"], ":2: not valid JSON: Extra data at column 3"),
-        ([], ": no topics; expected lines of qid<TAB>expression, or JSON objects"),
+        ([], ": no topics; expected lines of qid<TAB>expression, JSON objects, or TREC's <top>"),
     ],
 )
 def test_collection_errors(topics_of, lines, expected):

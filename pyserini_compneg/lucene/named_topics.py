@@ -1,0 +1,62 @@
+"""Topics that Pyserini knows by a name, downloaded into its cache on first use.
+
+This module is imported only if such a name is given.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import logging
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.lucene.gate import java_class, message_of
+from pyserini_compneg.support.errors import DownloadError, InputError
+
+
+def named_topics(name: str) -> list[tuple[str, Mapping[str, str]]]:
+    """The topics of a name such as ``msmarco-passage-dev-subset``: ids and fields, in the order of the ids."""
+    system = java_class("java.lang.System")
+    out = system.out
+    system.setOut(system.err)  # Anserini reports a download on standard output, which may be a run
+    try:
+        java_class("io.anserini.search.topicreader.TopicReader")
+    finally:
+        system.setOut(out)
+    known: Collection[str] = ()
+    try:
+        base = _pyserini_search_base()
+        known = getattr(base, "topics_mapping", ())
+        found = base.get_topics(name)
+    except Exception as cause:  # without a network, Pyserini raises various errors
+        if type(cause) is ValueError:
+            nearest = ", ".join(difflib.get_close_matches(name, known, cutoff=0.4))
+            remedy = f"nearest: {nearest}" if nearest else "give a file of topics"
+            raise InputError(
+                "no such file, and Pyserini has no topics of that name", where=name, remedy=remedy
+            ) from None
+        what = f"no such file, and Pyserini's topics of a name need a network: {message_of(cause)}"
+        raise DownloadError(what, where=name, remedy="give a file of topics") from None
+    return [(str(qid), fields) for qid, fields in sorted(found.items(), key=lambda one: _order(one[0]))]
+
+
+def _order(qid: int | str) -> tuple[bool, int, str]:
+    """Numbers by value, then texts. Pyserini loses the order of the file."""
+    return (False, qid, "") if isinstance(qid, int) else (True, 0, qid)
+
+
+def _pyserini_search_base() -> Any:
+    """Pyserini's module of topics without its package, which would import torch."""
+    package = importlib.util.find_spec("pyserini")
+    assert package is not None and package.origin is not None
+    spec = importlib.util.spec_from_file_location(
+        "pyserini_search_base", Path(package.origin).parent / "search/_base.py"
+    )
+    assert spec is not None and spec.loader is not None
+    base, handlers = importlib.util.module_from_spec(spec), list(logging.root.handlers)
+    logging.getLogger(spec.name).setLevel(logging.ERROR)  # Pyserini 1 warns of topics that its Anserini lacks
+    spec.loader.exec_module(base)
+    logging.root.handlers[:] = handlers  # Pyserini 1 configures logging
+    return base
