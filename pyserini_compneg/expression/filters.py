@@ -12,6 +12,7 @@ from operator import and_
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
+from pyserini_compneg.expression.dates import span
 from pyserini_compneg.support.arguments import checked_count, whole_number
 from pyserini_compneg.support.errors import ArgumentError, InputError
 from pyserini_compneg.support.files import iter_lines, source_name
@@ -28,6 +29,8 @@ FACET_VALUES = 10
 
 _FIELD = re.compile(r"[^\W\d][\w.-]*")
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+_BOUND = re.compile(r"([^=<>]*)(>=|<=)(.+)", re.DOTALL)
+_LIKE_DATE = re.compile(r"[0-9]{4}-")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _RANGE = re.compile(rf"(?!\.\.$)({_NUMBER})?\.\.({_NUMBER})?")
 
@@ -38,7 +41,9 @@ class Filter:
 
     Values are compared as whole texts, without blanks at their ends. A number is written without needless zeros, so
     1990.0 becomes ``"1990"``. A document with the text ``"1990.0"`` matches both this text and the number. A text such
-    as ``"1990..1999"``, ``"1990.."`` or ``"..1999"`` is a range of numbers that includes its ends.
+    as ``"1990..1999"``, ``"1990.."`` or ``"..1999"`` is a range of numbers that includes its ends. Four digits are a
+    year, too, so this is also a range of dates, like ``"1999-05-01..1999-06"``. Dates are those of ISO 8601. A year, a
+    month or a day at the end of a range belongs to it as a whole. A date in a document counts as its first moment.
 
     Attributes:
         fields: The values of each field. ``ID`` is the field of the documents' ids. If a field has no values, as with
@@ -120,18 +125,38 @@ def checked_fields(names: Iterable[str]) -> tuple[str, ...]:
 def read_conditions(conditions: Iterable[str]) -> dict[str, list[str]]:
     """Parses conditions ``FIELD=VALUE``. If a field is repeated, a document may have any of its values.
 
+    ``FIELD>=VALUE`` and ``FIELD<=VALUE`` are ranges of numbers or dates. Both together are one range.
+
+    >>> read_conditions(["released>=1999-05", "released<=2003"])
+    {'released': ['1999-05..2003']}
     >>> read_conditions(["genre=War", "year=1990..1999", "genre=Comedy"])
     {'genre': ['War', 'Comedy'], 'year': ['1990..1999']}
     """
     fields: dict[str, list[str]] = {}
+    bounds: dict[str, dict[str, str]] = {}
     for condition in conditions:
+        if (bound := _BOUND.fullmatch(condition)) and _FIELD.fullmatch(bound[1]):
+            _add_bound(bounds.setdefault(bound[1], {}), *bound.groups())
+            continue
         name, _, value = condition.partition("=")
         if not value or not _FIELD.fullmatch(name):
-            form = "a condition must be FIELD=VALUE, such as genre=Comedy or year=1990..1999"
+            form = "a condition must be FIELD=VALUE, such as genre=Comedy, year=1990..1999 or year>=1990"
             remedy = "NOT! genre=Comedy in an expression excludes"
             raise ArgumentError(f"{form}, got {shown(condition)}", remedy=remedy)
         fields.setdefault(name, []).append(value)
+    for name, ends in bounds.items():
+        fields.setdefault(name, []).append(f"{ends.get('>=', '')}..{ends.get('<=', '')}")
     return fields
+
+
+def _add_bound(ends: dict[str, str], name: str, sign: str, value: str) -> None:
+    value = value.strip()
+    if not re.fullmatch(_NUMBER, value) and span(value) is None:
+        what = f"{name}{sign} needs a number, or a date such as 1999-05-01, got {shown(value)}"
+        raise ArgumentError(what)
+    if sign in ends:
+        raise ArgumentError(f"{name}{sign} is given twice", remedy="one of them would have no effect")
+    ends[sign] = value
 
 
 def read_facets(text: str) -> dict[str, int]:
@@ -192,10 +217,8 @@ def _texts(name: str, values: Values) -> frozenset[str]:
         if not value:
             what = "a text such as Comedy or 1990..1999, a number, true or false"
             raise ArgumentError(f"a value of the filter field {name!r} must be {what}, got {shown(each)}")
-        least, most = _ends(value)
-        if least > most and name != ID:
-            what = f"the range {value} of {name!r} ends before it begins"
-            raise ArgumentError(what, remedy=f"write {most:g}..{least:g}")
+        if name != ID:
+            _check_range(name, value)
     return frozenset(texts)
 
 
@@ -209,6 +232,30 @@ def _text(value: object) -> str:
     return "" if _LONE_SURROGATE.search(text) else text
 
 
+def _check_range(name: str, value: str) -> None:
+    """Refuses a range that ends before it begins, and one with a date that no calendar has."""
+    least, most = _ends(value)
+    first, last = _date_ends(value) or (-math.inf, math.inf)
+    least_text, dots, most_text = value.partition("..")
+    if least > most or first > last:
+        raise ArgumentError(
+            f"the range {value} of {name!r} ends before it begins", remedy=f"write {most_text}..{least_text}"
+        )
+    for text in (least_text, most_text):
+        if dots and _LIKE_DATE.match(text) and span(text) is None:
+            what = f"the range {value} of {name!r} has no date of ISO 8601 at an end"
+            raise ArgumentError(what, remedy="write dates as 1999, 1999-05, 1999-05-01 or 1999-05-01T12:30:00Z")
+
+
+def _date_ends(value: str) -> tuple[float, float] | None:
+    """The ends of a range of dates, in microseconds, or None."""
+    least, dots, most = value.partition("..")
+    first, last = span(least), span(most)
+    if not dots or not (least or most) or (least and first is None) or (most and last is None):
+        return None
+    return first.first if first else -math.inf, last.last if last else math.inf
+
+
 def _ends(value: str) -> tuple[float, float]:
     """The ends of a range. A single number gives both ends, any other text gives infinity twice."""
     if re.fullmatch(_NUMBER, value):
@@ -218,6 +265,11 @@ def _ends(value: str) -> tuple[float, float]:
 
 
 def _is_within(value: Value, wanted: Iterable[str]) -> bool:
-    if isinstance(value, (str, bool)):
+    if isinstance(value, bool):
+        return False
+    dates = [ends for ends in map(_date_ends, wanted) if ends is not None]
+    if dates and (date := span(_text(value))) and any(first <= date.first <= last for first, last in dates):
+        return True
+    if isinstance(value, str):
         return False
     return any(least <= value <= most for least, most in map(_ends, wanted))

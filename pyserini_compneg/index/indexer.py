@@ -15,6 +15,7 @@ from typing import Any, Self
 from pyserini_compneg.index.index_folder import SKIPPED_LOG, keep_unfinished, new_index_folder
 from pyserini_compneg.lucene import ENGLISH, LEAST_REORDERED, ImpactWriter, IndexSettings, Manifest, java_class
 from pyserini_compneg.support.errors import EncodingError, InputError
+from pyserini_compneg.support.terminal import shown
 
 _PROCESSORS = os.cpu_count() or 1
 _BATCH = 512
@@ -198,6 +199,7 @@ class ImpactIndexer:
         self.drain()
         self._check_duplicates()
         self._check_content()
+        self._warn_of_numeric_texts()
         asked = self._options.reorder
         # Pairs are too many terms to order documents by.
         by_default = asked is None and not self._options.pair_terms and self._writer.counts[0] >= LEAST_REORDERED
@@ -216,6 +218,12 @@ class ImpactIndexer:
         self._log.flush()
         if not self.skipped:
             (self._folder / SKIPPED_LOG).unlink()
+
+    def _warn_of_numeric_texts(self) -> None:
+        if texts := self._writer.numeric_texts():
+            listed = ", ".join(f"{field} ({count:,}, such as {shown(text)})" for field, (count, text) in texts.items())
+            said = "%s: filter fields have numbers as texts, of which ranges find only years: %s; remove the quotes"
+            _logger.warning(said, self._target, listed)
 
     def _check_content(self) -> None:
         """Refuses an index if no search can find anything, or if no document has one of the filter fields."""

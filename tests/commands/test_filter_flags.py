@@ -178,3 +178,16 @@ def test_totals_and_facets(run, monkeypatch):
 def test_what_cannot_be_counted(run, flags, said):
     ran = run(f"search --index films --query spy {flags}", code=2)
     assert (ran.out, ran.err) == ("", f"error: {said}\n")
+
+
+def test_numbers_that_are_texts_are_told_once(run, tmp_path):
+    values = ["1999", "7.5", "-3", "007", "7a", 5, ["1", "x"], "2001-05-01"]
+    lines = [{"id": f"d{n}", "contents": "spy", "f": value, "g": n} for n, value in enumerate(values)]
+    films = write_jsonl(tmp_path / "films.jsonl", *lines)
+    (told,) = [
+        one
+        for one in run(f"index --collection {films} --filter-fields f,g --index {tmp_path}/i").told
+        if "docs" not in one
+    ]
+    said = "filter fields have numbers as texts, of which ranges find only years: f (4, such as '1999')"
+    assert told == f"{tmp_path}/i: {said}; remove the quotes"

@@ -156,7 +156,8 @@ def test_values_are_exact(tmp_path):
             ("1990.0", ["d4", "d6"]),
             ("0.1e0", ["d7"]),
             ("-0", ["1..2"]),
-            ("1990..1990", ["d4", "d6"]),
+            ("1990..1990", ["d4", "d5", "d6"]),  # a text of four digits is a year
+            ("1990.0..1990.5", ["d4", "d6"]),
             (0.1, ["d7"]),
             (True, ["d8"]),
             (2500, ["d9"]),
@@ -195,6 +196,8 @@ def test_values_that_are_none(tmp_path, value, fault):
         ({"g": 1, "h": 2}, {"f": 1}, "it has no filter field 'f', only g, h"),
         ({"g": 1}, {"contents": "a"}, "it has no filter field 'contents', only g"),
         ({"g": "x"}, {"g": "1..2"}, "the filter field 'g' has no numbers, so there is no range 1..2"),
+        ({"g": "x"}, {"g": "1999-05.."}, "the filter field 'g' has no dates, so there is no range 1999-05.."),
+        ({"g": "99"}, {"g": "..1999"}, "the filter field 'g' has no numbers and no dates, so there is no range ..1999"),
     ],
 )
 def test_fields_that_an_index_does_not_have(tmp_path, fields, asked, message):

@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.lucene.document.Document;
@@ -40,14 +41,15 @@ import org.apache.lucene.util.FixedBitSet;
 
 /**
  * The documents that have, in each of some fields, one of its values. The id of a document is such a field, too. Values
- * are exact terms, and {@code 1990..1999} is a range of numbers, whose ends belong to it and may be left out. {@code
- * 1990.0} is this text and that number.
+ * are exact terms, and {@code 1990..1999} is a range of numbers and of dates ({@link DateRange}), whose ends belong to
+ * it and may be left out. {@code 1990.0} is this text and that number.
  *
  * <p>The documents are looked up once an index, and kept as a bit set for each segment. Two filters are equal only if
  * they are one. Safe for use by several threads.
  */
 public final class DocumentFilter {
   private static final String NUMBER = "-?\\d+(?:\\.\\d+)?(?:[eE][+-]?\\d+)?";
+  private static final Pattern NUMERIC_TEXT = Pattern.compile("\\s*(?!-?0\\d)" + NUMBER + "\\s*"); // 007 is a name
   private static final Pattern ONE_NUMBER = Pattern.compile(NUMBER);
   private static final Pattern RANGE = Pattern.compile("(?!\\.\\.$)(" + NUMBER + ")?\\.\\.(" + NUMBER + ")?");
 
@@ -84,8 +86,20 @@ public final class DocumentFilter {
     return filter;
   }
 
-  /** Adds the values that a document has in some fields of its source, to be filtered by. */
-  static void addValues(Document document, List<String> fields, String source) throws IOException {
+  /** Numbers that are written as texts: how many, and one of them. */
+  record NumericTexts(long count, String example) {
+    NumericTexts and(NumericTexts others) {
+      return new NumericTexts(count + others.count, example);
+    }
+  }
+
+  /**
+   * Adds the values that a document has in some fields of its source, to be filtered by.
+   *
+   * @param numericTexts takes the numbers that are texts there, for each field; several threads may use it
+   */
+  static void addValues(Document document, List<String> fields, String source,
+      ConcurrentMap<String, NumericTexts> numericTexts) throws IOException {
     JsonNode record = ScoringTree.JSON.readTree(source);
     for (String field : fields) {
       JsonNode value = record.path(field);
@@ -94,6 +108,9 @@ public final class DocumentFilter {
         if (!text.isEmpty()) document.add(new StringField(field, text, Field.Store.NO));
       }
       for (JsonNode each : value.isArray() ? value : List.of(value)) {
+        if (each.isTextual() && NUMERIC_TEXT.matcher(each.textValue()).matches()) {
+          numericTexts.merge(field, new NumericTexts(1, each.textValue()), NumericTexts::and);
+        }
         if (each.isNumber()) document.add(new DoublePoint(field + POINTS, number(each.asText())));
       }
     }
@@ -135,19 +152,23 @@ public final class DocumentFilter {
     index = top;
   }
 
-  private Query query(IndexReader reader) {
+  private Query query(IndexReader reader) throws IOException {
     FieldInfos fields = FieldInfos.getMergedFieldInfos(reader);
     BooleanQuery.Builder all = new BooleanQuery.Builder();
     Set<String> declared = declared(reader);
-    values.forEach((field, texts) -> {
+    for (var asked : values.entrySet()) {
+      String field = asked.getKey();
       if (!declared.contains(field)) checkField(fields, declared, field, reader.maxDoc());
       BooleanQuery.Builder any = new BooleanQuery.Builder();
       List<BytesRef> terms = new ArrayList<>();
-      for (String text : texts) {
+      for (String text : asked.getValue()) {
         Matcher range = RANGE.matcher(text);
-        if (range.matches() && !field.equals(ExternalIds.FIELD)) {
-          checkNumbers(fields, declared, field, range);
-          any.add(range(field, range), BooleanClause.Occur.SHOULD);
+        boolean ofNumbers = range.matches();
+        DateRange dates = DateRange.of(field, text);
+        if (!field.equals(ExternalIds.FIELD) && (ofNumbers || dates != null)) {
+          checkRange(reader, fields, declared, field, text, ofNumbers, dates != null);
+          if (ofNumbers) any.add(range(field, range), BooleanClause.Occur.SHOULD);
+          if (dates != null) any.add(dates, BooleanClause.Occur.SHOULD);
         } else {
           terms.add(new BytesRef(text));
           if (ONE_NUMBER.matcher(text).matches() && fields.fieldInfo(field + POINTS) != null) {
@@ -157,7 +178,7 @@ public final class DocumentFilter {
       }
       any.add(new TermInSetQuery(field, terms), BooleanClause.Occur.SHOULD);
       all.add(any.build(), BooleanClause.Occur.FILTER);
-    });
+    }
     return all.build();
   }
 
@@ -202,9 +223,12 @@ public final class DocumentFilter {
     return Double.parseDouble(text) + 0.0;
   }
 
-  private void checkNumbers(FieldInfos fields, Set<String> declared, String field, Matcher range) {
-    if (fields.fieldInfo(field + POINTS) != null || fields.size() == 0) return;
-    String fault = "the filter field '" + field + "' has no numbers, so there is no range " + range.group();
+  private void checkRange(IndexReader reader, FieldInfos fields, Set<String> declared, String field, String range,
+      boolean ofNumbers, boolean ofDates) throws IOException {
+    if (fields.size() == 0 || ofNumbers && fields.fieldInfo(field + POINTS) != null) return;
+    if (ofDates && DateRange.hasDates(reader, field)) return;
+    String missing = !ofDates ? "numbers" : !ofNumbers ? "dates" : "numbers and no dates";
+    String fault = "the filter field '" + field + "' has no " + missing + ", so there is no range " + range;
     if (!declared.contains(field)) throw new IllegalArgumentException(fault);
     faults.putIfAbsent(field, fault);
   }

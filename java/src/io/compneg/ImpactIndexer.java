@@ -15,6 +15,8 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -79,6 +81,7 @@ public final class ImpactIndexer implements Closeable {
   private final ExecutorService pool;
   private final ThreadLocal<Vocabulary> vocabularies = ThreadLocal.withInitial(Vocabulary::new);
   private final Queue<Work<BlockResult>> pending = new ArrayDeque<>();
+  private final ConcurrentMap<String, DocumentFilter.NumericTexts> numericTexts = new ConcurrentHashMap<>();
   private long documents;
   private long empty;
   private final int mostQueued;
@@ -216,7 +219,9 @@ public final class ImpactIndexer implements Closeable {
     document.add(new BinaryDocValuesField(ExternalIds.FIELD, new BytesRef(reader.id()))); // breaks ties by docid
     if (settings.storeRaw) document.add(new StoredField("raw", raw.text()));
     try {
-      if (!settings.filterFields.isEmpty()) DocumentFilter.addValues(document, settings.filterFields, raw.text());
+      if (!settings.filterFields.isEmpty()) {
+        DocumentFilter.addValues(document, settings.filterFields, raw.text(), numericTexts);
+      }
     } catch (IllegalArgumentException e) {
       throw new DocumentReader.BadDocument(e.getMessage());
     }
@@ -307,6 +312,14 @@ public final class ImpactIndexer implements Closeable {
     } catch (IOException | AlreadyClosedException | OutOfMemoryError e) {
       throw failure(e);
     }
+  }
+
+  /**
+   * The numbers that documents have as texts in filter fields, as JSON: {@code {field: {"count": 2, "example": "7"}}}.
+   * Documents before a checkpoint from which the indexer goes on are not among them.
+   */
+  public byte[] numericTexts() throws IOException {
+    return ScoringTree.JSON.writeValueAsBytes(numericTexts);
   }
 
   /** The first of the filter fields that no document has; null when there is none. */
