@@ -14,6 +14,7 @@ COMMANDS = {
     "explain": "show the composed form of a query, and why documents have their ranks",
     "read": "show how plain words are read",
     "compose": "write composed queries to a file",
+    "doc": "show stored documents, and their terms and impacts",
     "index": "build an impact index",
     "encode": "encode a collection with a model, in shards",
     "eval": "evaluate and compare runs",

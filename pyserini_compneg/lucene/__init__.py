@@ -3,9 +3,16 @@
 from pyserini_compneg.lucene.analysis import ENGLISH, LANGUAGES, analysis_settings, analyze, checked_language
 from pyserini_compneg.lucene.gate import java_class, machine_runs
 from pyserini_compneg.lucene.index_settings import LEAST_REORDERED, IndexSettings
-from pyserini_compneg.lucene.manifest import LARGEST_IMPACT, MANIFEST_NAME, SHARDS_NAME, Manifest, is_index
+from pyserini_compneg.lucene.manifest import (
+    LARGEST_IMPACT,
+    MANIFEST_NAME,
+    SHARDS_NAME,
+    Manifest,
+    is_index,
+    resolve_index,
+)
 from pyserini_compneg.lucene.rankings import Ranking
-from pyserini_compneg.lucene.reader import CONTENTS, ImpactReader, resolve_index
+from pyserini_compneg.lucene.reader import CONTENTS, ImpactReader
 from pyserini_compneg.lucene.sharded_reader import ShardedReader, open_reader
 from pyserini_compneg.lucene.writer import LONGEST_TERM_BYTES, ImpactWriter
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.lucene.analysis import ENGLISH
-from pyserini_compneg.support.errors import IndexReadError
+from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
 from pyserini_compneg.support.schema import entry, read_schema
 from pyserini_compneg.support.staging import atomic_writer
 
@@ -97,3 +97,26 @@ def is_index(folder: Path) -> bool:
     if (folder / SHARDS_NAME).is_file():
         return True
     return any(_COMMIT.fullmatch(path.name) and path.is_file() for path in folder.glob("segments_*"))
+
+
+def resolve_index(index: str | Path) -> Path:
+    """The folder of an index.
+
+    Args:
+        index: The folder itself, or the name of a prebuilt index. A folder with this name takes precedence.
+
+    Raises:
+        IndexFormatError: There is no such folder and no such prebuilt index.
+        DownloadError: A prebuilt index cannot be downloaded.
+    """
+    folder = Path(index)
+    if folder.is_dir():
+        return folder
+    if isinstance(index, Path) or folder.name != index or folder.exists():
+        remedy = "build one with python -m pyserini_compneg.index"
+        raise IndexFormatError("no such index folder", where=index, remedy=remedy)
+    from pyserini_compneg.lucene.prebuilt import (
+        prebuilt_folder,
+    )  # its imports take time, and only prebuilt indexes need them
+
+    return prebuilt_folder(index)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
-from pyserini_compneg.lucene.manifest import MANIFEST_NAME, Manifest
+from pyserini_compneg.lucene.manifest import MANIFEST_NAME, Manifest, resolve_index
 from pyserini_compneg.lucene.rankings import (
     EMPTY,
     INT_BYTES,
@@ -371,6 +371,15 @@ class ImpactReader:
         """The stored sources of several documents, in the order of the ids; see :meth:`raw`."""
         return [self.raw(docid) for docid in checked_list("docids", docids)]
 
+    def vector(self, docid: str) -> dict[str, int] | None:
+        """The terms of a document and their impacts, as indexed; None if there is no such document.
+
+        Without stored vectors, the term vectors of Anserini, every term of the document's segment is looked up.
+        """
+        external_id = docid.encode(errors="surrogatepass")
+        packed = self._call(lambda java: java.vector(external_id))
+        return None if packed is None else json.loads(bytes(packed.tostring()))
+
     def _damaged(self, what: str) -> IndexReadError:
         remedy = "index --verify finds all damage"
         return IndexReadError(f"the documents' {what} are damaged: rebuild the index", where=self.folder, remedy=remedy)
@@ -378,26 +387,3 @@ class ImpactReader:
     def work_done(self) -> WorkDone:
         """Totals since the index was opened, for benchmarks."""
         return WorkDone(*self._call(lambda java: java.workDone()))
-
-
-def resolve_index(index: str | Path) -> Path:
-    """The folder of an index.
-
-    Args:
-        index: The folder itself, or the name of a prebuilt index. A folder with this name takes precedence.
-
-    Raises:
-        IndexFormatError: There is no such folder and no such prebuilt index.
-        DownloadError: A prebuilt index cannot be downloaded.
-    """
-    folder = Path(index)
-    if folder.is_dir():
-        return folder
-    if isinstance(index, Path) or folder.name != index or folder.exists():
-        remedy = "build one with python -m pyserini_compneg.index"
-        raise IndexFormatError("no such index folder", where=index, remedy=remedy)
-    from pyserini_compneg.lucene.prebuilt import (
-        prebuilt_folder,
-    )  # its imports take time, and only prebuilt indexes need them
-
-    return prebuilt_folder(index)

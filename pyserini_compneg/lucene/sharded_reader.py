@@ -19,9 +19,9 @@ from typing import Any, Concatenate
 
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID
-from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest
+from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest, resolve_index
 from pyserini_compneg.lucene.rankings import EMPTY, After, MatchCount, Ranking, checked_bounds
-from pyserini_compneg.lucene.reader import KEPT_FILTERS, Filtered, ImpactReader, WorkDone, resolve_index
+from pyserini_compneg.lucene.reader import KEPT_FILTERS, Filtered, ImpactReader, WorkDone
 from pyserini_compneg.lucene.shards import (
     Answer,
     Asked,
@@ -257,6 +257,9 @@ class ShardedReader(ImpactReader):
     def raws(self, docids: Sequence[str]) -> list[str | None]:
         answers = zip(*self._ask(ImpactReader.raws, docids), strict=True)
         return [next((source for source in sources if source is not None), None) for sources in answers]
+
+    def vector(self, docid: str) -> dict[str, int] | None:
+        return next((vector for vector in self._ask(ImpactReader.vector, docid) if vector is not None), None)
 
     def work_done(self) -> WorkDone:
         return WorkDone(*map(sum, zip(*self._ask(ImpactReader.work_done), strict=True)))

@@ -202,6 +202,13 @@ public final class SignedSearcher implements Closeable {
     return raw == null ? null : raw.getBytes(StandardCharsets.UTF_8);
   }
 
+  /** The terms and impacts of a document, as JSON; null when there is no such document. */
+  public byte[] vector(byte[] externalId) throws IOException {
+    int doc = find(externalId);
+    if (doc < 0) return null;
+    return DocumentVector.of(reader, field, doc).toString().getBytes(StandardCharsets.UTF_8);
+  }
+
   private int find(byte[] externalId) throws IOException {
     return ExternalIds.find(reader, new BytesRef[] {new BytesRef(externalId)})[0];
   }
