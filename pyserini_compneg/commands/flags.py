@@ -176,7 +176,7 @@ def add_index(flags: Flags, required: bool = True) -> None:
 
 
 def add_collection(flags: Flags, required: bool = True) -> None:
-    text = "file of JSON Lines, of a JSON list, or of CSV or TSV with a header; or folder of such files"
+    text = "file of JSON Lines, of a JSON list, or of CSV or TSV; or folder of such files"
     flags.add_argument("--collection", required=required, metavar="PATH", help=text)
     text = "its format: jsonl, json, csv or tsv (default: detected from its name and first bytes)"
     flags.add_argument("--format", choices=("jsonl", "json", "csv", "tsv"), dest="collection_format", help=text)

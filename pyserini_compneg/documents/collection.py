@@ -124,7 +124,8 @@ def say_formats(files: Sequence[CollectionFile]) -> None:
     first = {file.format: file for file in reversed(files)}
     for file in first.values():
         if file.format != "jsonl":
-            _logger.info("%s: %s with the fields %s", file.path, file.format, ", ".join(file.fields()))
+            header = " without a header," if file.is_bare else ""
+            _logger.info("%s: %s%s with the fields %s", file.path, file.format, header, ", ".join(file.fields()))
 
 
 def _paths(path: str | Path, collection_format: Format | None) -> list[Path]:

@@ -28,6 +28,8 @@ SUFFIXES: Mapping[Format, tuple[str, ...]] = {
 """The suffixes of files in a folder, for each format; also with ``.gz``."""
 
 _TEXT_FIELDS = ("contents", "title", "text")
+_BARE = ("id", "contents")
+_BARE_ID = re.compile(r"(?=\S*\d)[^\s\"']+")
 _BLOCK_BYTES = 1 << 20
 _LONGEST_CELL = 1 << 26
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")
@@ -55,6 +57,15 @@ class CollectionFile(NamedTuple):
     label: str = ""
 
     @property
+    def is_bare(self) -> bool:
+        """Whether it is TSV without a header, as MS MARCO has it: an id with a digit, a tab, and the text."""
+        if self.format != "tsv":
+            return False
+        first = next((line for line in _decoded(self.path) if line.strip()), "")
+        names = first.rstrip("\r\n").split("\t")
+        return len(names) == len(_BARE) and not _has_id(names) and bool(_BARE_ID.fullmatch(names[0]))
+
+    @property
     def document(self) -> str:
         """The place of a document in messages, without its number: "line", or "position" in a JSON list."""
         return f"{self.path}: document" if self.format == "json" else self.label or str(self.path)
@@ -65,10 +76,12 @@ class CollectionFile(NamedTuple):
             return ((first, lines, {}) for first, lines in iter_blocks(self.path))
         if self.format == "json":
             return _in_blocks((1, text, None) for text in _objects(self.path))
-        return _in_blocks(_rows(self))
+        return _in_blocks(_bare_rows(self) if self.is_bare else _rows(self))
 
     def fields(self) -> list[str]:
         """The names of the fields, from a header or from the first document."""
+        if self.is_bare:
+            return list(_BARE)
         if self.format in ("csv", "tsv"):
             return _header(self, csv.reader(_decoded(self.path), **_dialect(self.format)))
         for _, lines, _ in self.iter_lines():
@@ -150,6 +163,16 @@ def _rows(file: CollectionFile) -> Iterator[tuple[int, bytes, str | None]]:
         text = b"" if fault or not row else _json_of(row, header, file.numbers)
         place = f"{file.path}:{before + 1}: "
         yield rows.line_num - before, text, place + fault if fault else None
+
+
+def _bare_rows(file: CollectionFile) -> Iterator[tuple[int, bytes, str | None]]:
+    """The lines of a file without a header. Quotes and further tabs are text."""
+    for number, line in enumerate(_decoded(file.path), 1):
+        docid, tab, text = line.rstrip("\r\n").partition("\t")
+        row = [docid, text] if tab else []
+        fault = _fault(row, _BARE) if tab or line.isspace() else "no tab between an id and a text"
+        place = f"{file.path}:{number}: "
+        yield 1, b"" if fault or not row else _json_of(row, _BARE, ()), place + fault if fault else None
 
 
 def _header(file: CollectionFile, rows: Any) -> list[str]:

@@ -173,3 +173,41 @@ def test_an_index_counts_what_is_encoded(tmp_path, caplog, monkeypatch):
     build_index(write_jsonl(tmp_path / "c.jsonl", *documents), tmp_path / "index", threads=2)
     done = [record.progress["done"] for record in caplog.records if record.progress["work"] == "indexing"]
     assert done == [2, 4, 6, 6, 6]
+
+
+@pytest.mark.parametrize("name", ["collection.tsv", "collection.tsv.gz"])
+def test_tsv_without_a_header(tmp_path, caplog, name):
+    """As MS MARCO has it: a quote is text."""
+    caplog.set_level("INFO")
+    path = write(tmp_path / name, 'D0\t"a bird" flies\r\n\n7\ta "fish\tswims\n8\tan owl')
+    files = collection_files(path)
+    expected = [
+        {"id": "D0", "contents": '"a bird" flies'},
+        {"id": "7", "contents": 'a "fish\tswims'},
+        {"id": "8", "contents": "an owl"},
+    ]
+    assert records(files) == [(f"{path}:{line}", one) for line, one in zip((1, 3, 4), expected, strict=True)]
+    build_index(path, tmp_path / "index", store_raw=True)
+    assert caplog.messages[0] == f"{path}: tsv without a header, with the fields id, contents"
+    build_sharded_index(path, tmp_path / "sharded", 2)
+    for index in ("index", "sharded"):
+        with SignedImpactSearcher(tmp_path / index) as searcher:
+            assert {hit.docid for hit in searcher.search("fish OR birds")} == {"D0", "7"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1\tbirds\nbats\n", ":2: no tab between an id and a text"),
+        ("1\tbirds\n2\tb\udcffts\n", ":2: not UTF-8 text"),
+        ("1\tbirds\n\tbats\n", ":2: no document id; expected one of the fields id, _id, docid"),
+        ("pid\tbirds\n", ":1: the header (pid, birds) has no column for the id; expected one of id, _id, docid"),
+        (
+            "1\tbirds\tbats\n",
+            ":1: the header (1, birds, bats) has no column for the id; expected one of id, _id, docid",
+        ),
+    ],
+)
+def test_wrong_tsv_without_a_header(tmp_path, text, said):
+    path = write(tmp_path / "a.tsv", text)
+    assert refusal(build_index, path, tmp_path / "index") == f"{path}{said}"
