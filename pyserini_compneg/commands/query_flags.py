@@ -66,8 +66,8 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="FIELD=VALUE|FILE",
         help="find only documents that have this value in a field of index --filter-fields, a number in the range "
-        "1990..1999, a date in released=1999..2003 or 'released>=1999-05-01', or an id that is a line of FILE; repeat a "
-        "field to accept any of its values; different fields must all match",
+        "1990..1999, a date in released=1999..2003 or 'released>=1999-05-01', or an id that is a line of FILE; repeat "
+        "a field to accept any of its values; different fields must all match",
     )
     flags.add_read(
         parser,

@@ -50,7 +50,7 @@ class Method(Protocol):
 class SignedImpactSearcher:
     """Searches an impact index exactly for composed queries, including negative weights and conjunctions.
 
-    The interface follows Pyserini's ``LuceneImpactSearcher``. Close the searcher, or use it as a context manager.
+    It has the interface of Pyserini's ``LuceneImpactSearcher``. Close it, or use it as a context manager.
 
     Args:
         index_dir: An index of this package, whole or in shards, or of stock Anserini; the name of a prebuilt index,
@@ -116,12 +116,10 @@ class SignedImpactSearcher:
         self.reader.close()
 
     def reopen(self) -> bool:
-        """Opens the index that is now in the folder, if the open index was replaced; see :meth:`ImpactReader.reopen`.
+        """Opens the index that is now in the folder, if the open index was replaced, and returns whether it was.
 
         Until then, the searcher continues with the index that it opened. No other thread may search during this call.
-
-        Returns:
-            Whether another index was opened.
+        See :meth:`ImpactReader.reopen`.
 
         Raises:
             IndexFormatError: The folder no longer holds an index, or the new index lacks the pairs of ``materialised``.
@@ -208,7 +206,7 @@ class SignedImpactSearcher:
         method: Method | None = None,
         after: Sequence[Hit | None] = (),
     ) -> dict[str, list[Hit]]:
-        """Works like :meth:`search` for many queries, whose atoms are encoded together.
+        """Works like :meth:`search` for many queries, whose atoms are encoded together. Hits are in their order.
 
         Args:
             queries: The queries.
@@ -221,12 +219,8 @@ class SignedImpactSearcher:
             method: See :meth:`search`.
             after: See :meth:`search`; a hit or None for each query.
 
-        Returns:
-            The hits of each query, in the order of the queries.
-
         Raises:
-            ArgumentError: See :meth:`search`; also, the ids do not fit the queries, or threads is not a whole number
-                from 1.
+            ArgumentError: See :meth:`search`; also, the ids do not fit the queries, or threads is below 1.
         """
         queries, qids = checked_queries(queries), checked_list("qids", qids)
         if len(qids) != len(queries) or len(set(qids)) != len(qids):

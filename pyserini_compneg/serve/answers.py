@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import math
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, cast
 
 from starlette.exceptions import HTTPException
 
 from pyserini_compneg.compose import Operators, Query, ScoringNode, query_text
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
-from pyserini_compneg.encode.hybrid import PREFIX
+from pyserini_compneg.explaining.highlights import NO_TEXTS, marked_words, stored_source, words_of_terms
 from pyserini_compneg.explaining.query_explanation import explain_query, to_object
 from pyserini_compneg.expression import Atom, format_expression, parse, to_json
-from pyserini_compneg.lucene import analyze
 from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.reading.decomposition import to_object as decomposition_object
@@ -42,6 +38,7 @@ from pyserini_compneg.serve.replies import (
     Contribution,
     DocumentReply,
     ExplainReply,
+    HighlightReply,
     Reading,
     ReadingReply,
     SearchReply,
@@ -54,9 +51,7 @@ from pyserini_compneg.topics.unread import notes_on
 _MOST_CONTRIBUTIONS = 100
 """The number of largest contributions of a hit. ``explain`` of one document gives all."""
 
-_NO_TEXTS = ("id", "_id", "docid", "vector")
 _TEXTS = ("body", "content", "contents", "text")
-_WORD = re.compile(r"\w+")
 
 _logger = logging.getLogger(__name__)
 
@@ -91,9 +86,9 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
             candidate = Candidate(docid=hit.docid, score=hit.score, rank=rank, doc=document)
             if lacks:
                 candidate["lacks"] = list(lacks)
-            if asked.explain:
+            if asked.explain or asked.highlight:
                 with stage("explain"):
-                    _explain(candidate, searcher, node)
+                    _explain(candidate, searcher, node, asked)
             candidates.append(candidate)
         about = _about(query, asked, operators, searcher.unit(query))
         answer = {"api": API, "index": index.name, "query": about, **counted, "candidates": candidates, "hasMore": more}
@@ -188,32 +183,34 @@ def _document(searcher: SignedImpactSearcher, docid: str, asked: DocumentParamet
     raw = searcher.reader.raw(docid)
     if raw is None or not asked.parse:
         return raw
-    try:  # other programs may have stored NaN
-        source = json.loads(raw, parse_constant=str, parse_float=_number)
-    except (ValueError, RecursionError):
+    source = stored_source(raw)
+    if source is raw:  # no JSON
         return raw[: asked.max_doc_length]
     if not isinstance(source, dict):
         return source
-    fields = {name: _cut(name, value, asked.max_doc_length) for name, value in source.items() if name not in _NO_TEXTS}
+    fields = {name: _cut(name, value, asked.max_doc_length) for name, value in source.items() if name not in NO_TEXTS}
     return next(iter(fields.values())) if len(fields) == 1 else fields
-
-
-def _number(text: str) -> float | str:
-    """A JSON number. A number above the largest float stays a text, because JSON has no infinity."""
-    return number if math.isfinite(number := float(text)) else text
 
 
 def _cut(name: str, value: Any, length: int | None) -> Any:
     return value[:length] if isinstance(value, str) and name.lower() in _TEXTS else value
 
 
-def _explain(candidate: Candidate, searcher: SignedImpactSearcher, node: ScoringNode) -> None:
+def _explain(
+    candidate: Candidate, searcher: SignedImpactSearcher, node: ScoringNode, asked: SearchParameters | SearchBody
+) -> None:
     """Adds the contributions to the score, largest magnitude first, and the words of the document behind them."""
     contributions = searcher.explain(node, candidate["docid"]).contributions
-    largest = sorted(contributions, key=lambda part: -abs(part.amount))[:_MOST_CONTRIBUTIONS]
-    candidate["contributions"] = [Contribution(term=part.term, amount=part.amount) for part in largest]
-    text, terms = " ".join(_texts_of(candidate["doc"])), {part.term for part in largest}
-    candidate["words"] = _matched_words(text, terms, searcher.language)
+    if asked.highlight:
+        source = stored_source(searcher.reader.raw(candidate["docid"]))
+        marked = marked_words(source, contributions, searcher.language)
+        candidate["highlights"] = [cast("HighlightReply", one._asdict()) for one in marked]
+    if asked.explain:
+        largest = sorted(contributions, key=lambda part: -abs(part.amount))[:_MOST_CONTRIBUTIONS]
+        candidate["contributions"] = [Contribution(term=part.term, amount=part.amount) for part in largest]
+        singles = {single for part in largest for single in part.term.split(PAIR_SIGN)}
+        text = " ".join(_texts_of(candidate["doc"]))
+        candidate["words"] = words_of_terms(text, singles, searcher.language)
 
 
 def _texts_of(value: Any) -> Iterator[str]:
@@ -222,14 +219,3 @@ def _texts_of(value: Any) -> Iterator[str]:
     elif isinstance(value, (dict, list)):
         for part in value.values() if isinstance(value, dict) else value:
             yield from _texts_of(part)
-
-
-def _matched_words(text: str, terms: Iterable[str], language: str) -> dict[str, list[str]]:
-    """The words of a text, in lower case, each with its terms: only single terms, no pairs."""
-    singles = {single for term in terms for single in term.split(PAIR_SIGN)}
-    words = sorted({word.lower() for word in _WORD.findall(text)})
-    found: Mapping[str, list[str]] = {
-        word: sorted(singles.intersection((*analysed, word, f"{PREFIX}{word}")))
-        for word, analysed in zip(words, analyze(words, language), strict=True)
-    }
-    return {word: matched for word, matched in found.items() if matched}

@@ -215,6 +215,11 @@ class _HitParameters(DocumentParameters, FilterParameters):
     )
     explain: Truth = Field(default=False, description="say what each term adds to a score, and which words it is")
 
+    highlight: Truth = Field(
+        default=False,
+        description="say where the words that count for or against a document are in its stored texts, in code points",
+    )
+
     @model_validator(mode="after")
     def _ends_at_the_last_rank(self) -> Self:
         if self.offset + self.hits > LAST_RANK:

@@ -29,6 +29,16 @@ class Contribution(TypedDict):
     amount: float
 
 
+class HighlightReply(TypedDict):
+    """A word of the stored document that counts for or against it."""
+
+    field: Annotated[str, Field(description="where the text is in the document, as a JSON Pointer such as /text")]
+    start: Annotated[int, Field(ge=0, description="its first character in the text, in Unicode code points")]
+    end: Annotated[int, Field(description="the character behind it")]
+    terms: Annotated[list[str], Field(description="the terms of the query that it stands for")]
+    amount: Annotated[float, Field(description="what these terms add to the score; below 0: against the document")]
+
+
 class Candidate(TypedDict):
     """A hit."""
 
@@ -38,6 +48,9 @@ class Candidate(TypedDict):
     doc: Annotated[JsonValue, Field(description="the stored source: its fields, its only field, or as a text; or null")]
     lacks: NotRequired[
         Annotated[list[str], Field(description="the operands of AND that the document lacks; absent if it lacks none")]
+    ]
+    highlights: NotRequired[
+        Annotated[list[HighlightReply], Field(description="with highlight: in the order of the stored document")]
     ]
     contributions: NotRequired[Annotated[list[Contribution], Field(description="with explain: the largest")]]
     words: NotRequired[
