@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from impact_indexes import write_index
 from json_lines import write_jsonl
 from refusals import refusal
 
@@ -36,6 +37,11 @@ def folder(tmp_path_factory):
     build_index(folder / "documents.jsonl", folder / "plain", "letters", store_raw=True)
     build_index(folder / "documents.jsonl", folder / "pairs", "letters", pair_terms=4)
     return folder
+
+
+def test_the_language_of_an_index_of_stock_anserini(tmp_path, pyserini_host):
+    stock = write_index(tmp_path / "stock", {"d1": {"haus": 80}, "d2": {"gart": 80}})
+    assert {*pyserini_host.ComposedQueryEncoder(stock, "bm25", language="de").encode("Häuser")} == {"haus"}
 
 
 @pytest.fixture

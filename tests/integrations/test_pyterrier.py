@@ -7,6 +7,7 @@ import sys
 import pytest
 from film_index import FILMS, build
 from hosts import adapter
+from impact_indexes import write_index
 from refusals import refusal
 
 from pyserini_compneg import Operators, SignedImpactSearcher, compose_query, decompose
@@ -46,6 +47,15 @@ def ranked(frame):
 def as_in_runs(hits):
     """With equal scores set apart, for measures."""
     return list(zip([hit.docid for hit in hits], printed_scores(hits), strict=True))
+
+
+def test_the_language_of_texts(tmp_path):
+    """The index keeps it; an index of stock Anserini does not."""
+    texts = [{"docno": "d1", "text": "Die alten Häuser"}, {"docno": "d2", "text": "Ein Garten"}]
+    made = host.CompNegIndex(tmp_path / "made").indexer(bm25={"language": "de"}).index(texts)
+    stock = write_index(tmp_path / "stock", {"d1": {"haus": 80}, "d2": {"gart": 80}})
+    for index in (made, host.CompNegIndex(stock, "bm25", language="de")):
+        assert list(index.retriever().search("Haus")["docno"]) == ["d1"]
 
 
 @pytest.mark.parametrize("operators", [None, Operators(difference="ignore", union="maxpool")])

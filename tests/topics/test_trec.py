@@ -31,7 +31,7 @@ is <em>cited.
 <TOP><num>Number: MB01 </num>
 <title>
 spy films
-</title><desc></desc>
+</title>no part of it<desc></desc>
 </TOP>
 """
 WEB = """\
