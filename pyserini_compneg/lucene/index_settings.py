@@ -14,7 +14,7 @@ from pyserini_compneg.support.options import COUNT, Number, check_options, optio
 MOST_PAIR_TERMS = 256
 """A document with this many terms has 32,640 pairs."""
 
-LEAST_REORDERED = 20_000
+LEAST_REORDERED = 1_000
 """From so many documents on, an index is reordered if nothing else is said."""
 
 Existing = Literal["refuse", "resume", "overwrite", "replace", "resume or overwrite"]
