@@ -142,10 +142,18 @@ def check(index, used=True, filters=()):
     with ImpactReader(index) as reader, ImpactReader(plain) as other:
         filters = list(filters) * len(asked)
         whole = search(other, asked, COUNT, filters=filters)
+        counted = reader.matches(list(map(query_line, asked)), filters, threads=3)
+        assert [one.documents for one in counted] == [len(one.docids) for one in whole]
         for hits in HITS:
             for place in range(0, len(asked), 4):  # by several threads
                 [parted] = search(reader, [asked[place]], hits, 3, filters[:1])
                 assert pairs(parted) == pairs(whole[place])[:hits], asked[place]
+            for place in (0, len(whole[hits % 4].docids) // 3):  # pages behind a hit, one of them with ties
+                marks = [pairs(one)[min(place, len(one.docids) - 1)] if one.docids else None for one in whole]
+                behind = reader.search(list(map(query_line, asked)), hits, 1 + place % 2, filters, after=marks)
+                for mark, ranking, complete in zip(marks, behind, whole, strict=True):
+                    first = pairs(complete).index(mark) + 1 if mark else 0
+                    assert pairs(ranking) == pairs(complete)[first : first + hits]
             before = reader.work_done().postings_read, other.work_done().postings_read
             found.append(search(reader, asked, hits, filters=filters))
             assert found[-1] == search(other, asked, hits, filters=filters)

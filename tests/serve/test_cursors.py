@@ -42,6 +42,7 @@ def walked(ask, size):
     answers = [ask(hits=size)]
     while answers[-1]["hasMore"]:
         answers.append(ask(hits=size, cursor=answers[-1]["cursor"]))
+        assert len(answers) <= COUNT, "pages go in a circle"
     return answers
 
 
