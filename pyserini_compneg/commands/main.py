@@ -16,6 +16,7 @@ COMMANDS = {
     "compose": "write composed queries to a file",
     "doc": "show stored documents, and their terms and impacts",
     "index": "build an impact index",
+    "update": "insert, replace and delete documents of an index",
     "encode": "encode a collection with a model, in shards",
     "eval": "evaluate and compare runs",
     "datasets": "convert the official files of a dataset",

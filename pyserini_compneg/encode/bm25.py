@@ -38,6 +38,8 @@ class Bm25DocumentEncoder:
 
     Attributes:
         settings: The parameters, for the index's manifest.
+        terms: The number of terms in the texts encoded so far.
+        documents: The number of these texts that have a term.
 
     Raises:
         ArgumentError: The language is unknown.
@@ -59,13 +61,17 @@ class Bm25DocumentEncoder:
         self.language = checked_language(language)
         parameters: dict[str, float | int | str] = {"k1": k1, "b": b, "average_length": average_length}
         self.settings: Mapping[str, float | int | str] = parameters | analysis_settings(language)
+        self.terms = self.documents = 0
 
     def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
         return map(self.encode_batch, batches)
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """The weights, in (0, 1), of the terms of each text. A text without terms has an empty vector."""
-        return [self._weights(Counter(terms), len(terms)) for terms in analyze(texts, self.language)]
+        analysed = analyze(texts, self.language)
+        self.terms += sum(map(len, analysed))
+        self.documents += sum(map(bool, analysed))
+        return [self._weights(Counter(terms), len(terms)) for terms in analysed]
 
     def _weights(self, frequencies: Counter[str], length: int) -> dict[str, float]:
         norm = self.k1 * (1 - self.b + self.b * length / self.average_length)

@@ -3,7 +3,19 @@
 from pyserini_compneg.index.build import build_index
 from pyserini_compneg.index.indexer import ImpactIndexer
 from pyserini_compneg.index.sharded import build_sharded_index
+from pyserini_compneg.index.update import UpdateReport, update_index
+from pyserini_compneg.index.updater import ImpactUpdater, UpdateCounts
 from pyserini_compneg.index.verify import verify_index
 from pyserini_compneg.lucene import IndexSettings
 
-__all__ = ["ImpactIndexer", "IndexSettings", "build_index", "build_sharded_index", "verify_index"]
+__all__ = [
+    "ImpactIndexer",
+    "ImpactUpdater",
+    "IndexSettings",
+    "UpdateCounts",
+    "UpdateReport",
+    "build_index",
+    "build_sharded_index",
+    "update_index",
+    "verify_index",
+]

@@ -25,7 +25,33 @@ _PLANNED = ("store_raw", "store_docvectors", "shard")
 _logger = logging.getLogger(__name__)
 
 
-class ImpactIndexer:
+class VectorLines:
+    """Collects the vectors of a program's documents in blocks of lines."""
+
+    def __init__(self, name: str) -> None:
+        self._place = name
+        self._added: list[tuple[str, str]] = []
+        self._added_before = 0
+
+    def _collect(self, docid: str, vector: Mapping[str, float], raw: Mapping[str, Any] | None) -> None:
+        line = json.dumps({"id": docid, "vector": vector}, ensure_ascii=False, default=_number)
+        self._added.append((line, line if raw is None else json.dumps(raw, ensure_ascii=False)))
+        if len(self._added) == _BATCH:
+            self._flush()
+
+    def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> None:
+        raise NotImplementedError
+
+    def _flush(self) -> None:
+        """Passes the documents that were collected to the threads."""
+        if self._added:
+            lines, sources = ("\n".join(texts).encode(errors="replace") for texts in zip(*self._added, strict=True))
+            first, self._added_before = self._added_before + 1, self._added_before + len(self._added)
+            self._added.clear()
+            self.add_lines(lines, f"{self._place}: document", first, sources)
+
+
+class ImpactIndexer(VectorLines):
     """Builds an impact index, which stock Anserini and Pyserini can also read. Use it as a context manager.
 
     The index appears atomically under its name when the context ends without an exception. Until then an existing index
@@ -75,6 +101,7 @@ class ImpactIndexer:
         self._options = replace(options, impact_scale=scale, threads=threads)
         java_class("io.compneg.ImpactIndexer")  # without Java, fail before creating a file
         self._target = Path(os.path.realpath(index))
+        super().__init__(str(self._target))
         made = {
             name: getattr(self._options, name) for name in ("impact_scale", "signed", "pair_terms", "filter_fields")
         }
@@ -84,8 +111,6 @@ class ImpactIndexer:
         self._sources = sources
         self._name = str(self._target)
         self._skip = options.on_error == "skip"
-        self._added: list[tuple[str, str]] = []
-        self._added_before = 0
         self.skipped = 0
         self.position: Any = None
 
@@ -133,10 +158,7 @@ class ImpactIndexer:
             InputError: A document is bad: this one, or one of an earlier call. With ``on_error="skip"`` it is listed
                 instead.
         """
-        line = json.dumps({"id": docid, "vector": vector}, ensure_ascii=False, default=_number)
-        self._added.append((line, line if raw is None else json.dumps(raw, ensure_ascii=False)))
-        if len(self._added) == _BATCH:
-            self._flush()
+        self._collect(docid, vector, raw)
 
     def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> None:
         """Adds a block of JSON lines; see :meth:`ImpactWriter.add_lines`.
@@ -169,14 +191,6 @@ class ImpactIndexer:
         """
         self._flush()
         self._report(self._writer.drain())
-
-    def _flush(self) -> None:
-        """Passes the documents that :meth:`add` has collected to the threads."""
-        if self._added:
-            lines, sources = ("\n".join(texts).encode(errors="replace") for texts in zip(*self._added, strict=True))
-            first, self._added_before = self._added_before + 1, self._added_before + len(self._added)
-            self._added.clear()
-            self.add_lines(lines, f"{self._target}: document", first, sources)
 
     def _restore(self) -> int:
         """Restores the state of the last checkpoint. Returns the length of the log at that time."""

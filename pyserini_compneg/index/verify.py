@@ -18,7 +18,7 @@ from pyserini_compneg.lucene import (
     resolve_index,
 )
 from pyserini_compneg.lucene.gate import java_errors
-from pyserini_compneg.lucene.shards import common_content, read_shards
+from pyserini_compneg.lucene.shards import common_content, read_shards, shard_commit
 from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
 
 
@@ -44,7 +44,12 @@ def verify_index(index: str | Path, threads: int | None = None) -> int:
     whole = resolve_index(index)
     if (whole / SHARDS_NAME).is_file():
         return _verify_shards(whole, threads)
-    with ImpactReader(whole) as reader:
+    return _verify(whole, None, threads)
+
+
+def _verify(whole: Path, commit: str | None, threads: int | None) -> int:
+    """Reads a commit of one index, or its last commit."""
+    with ImpactReader(whole, commit) as reader:
         folder, manifest = reader.folder, reader.manifest
         try:
             for name in manifest.filter_fields if manifest else ():
@@ -54,7 +59,8 @@ def verify_index(index: str | Path, threads: int | None = None) -> int:
             raise IndexReadError(said, where=error.where, remedy="rebuild it") from None
     check = java_class("io.compneg.IndexCheck").check
     with java_errors(IndexReadError, "is damaged, rebuild it", folder):
-        documents, *found = check(os.path.abspath(folder), CONTENTS, threads or os.cpu_count() or 1)
+        paths = [os.path.abspath(place) for place in (folder, folder / (commit or ""))]
+        documents, *found = check(*paths, CONTENTS, threads or os.cpu_count() or 1)
     if manifest and (fault := _contradiction(manifest, documents, *found)):
         raise IndexReadError(f"is damaged, rebuild it: {fault}", where=folder)
     return int(documents)
@@ -63,9 +69,9 @@ def verify_index(index: str | Path, threads: int | None = None) -> int:
 def _verify_shards(index: Path, threads: int | None) -> int:
     """Reads all shards of an index, and checks that they belong together."""
     ShardedReader(index).close()
-    folders = [index / entry.path for entry in read_shards(index)]
-    documents = sum(verify_index(folder, threads) for folder in folders)
-    twice, _ = common_content(folders)
+    commits = [shard_commit(index / entry.path, entry) for entry in read_shards(index)]
+    documents = sum(_verify(commit.parent, commit.name, threads) for commit in commits)
+    twice, _ = common_content(commits)
     if twice is not None:
         raise IndexReadError(f"is damaged, rebuild it: two shards have the document {twice!r}", where=index)
     return documents

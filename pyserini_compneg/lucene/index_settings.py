@@ -19,7 +19,7 @@ LEAST_REORDERED = 1_000
 
 Existing = Literal["refuse", "resume", "overwrite", "replace", "resume or overwrite"]
 
-_RESERVED = {"id", "contents", "raw"}
+_RESERVED = {"id", "contents", "raw", "compneg.hash"}
 _SCALE = Number(f"a finite number above 0, at most {LARGEST_IMPACT}", finite_number, lambda x: 0 < x <= LARGEST_IMPACT)
 _PAIRS = Number(
     f"0, or a whole number from 2 to {MOST_PAIR_TERMS}", whole_number, lambda n: n == 0 or 2 <= n <= MOST_PAIR_TERMS

@@ -96,7 +96,13 @@ def is_index(folder: Path) -> bool:
     """Whether a folder holds a Lucene index, with or without a manifest, or an index of shards."""
     if (folder / SHARDS_NAME).is_file():
         return True
-    return any(_COMMIT.fullmatch(path.name) and path.is_file() for path in folder.glob("segments_*"))
+    return bool(commits(folder))
+
+
+def commits(folder: Path) -> list[Path]:
+    """The segments files of an index, the last commit first. A killed update of shards may leave a commit."""
+    found = [path for path in folder.glob("segments_*") if _COMMIT.fullmatch(path.name) and path.is_file()]
+    return sorted(found, key=lambda path: int(path.name.partition("_")[2], 36), reverse=True)
 
 
 def resolve_index(index: str | Path) -> Path:

@@ -8,6 +8,7 @@ import math
 import os
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -79,10 +80,12 @@ class ImpactReader:
 
     Args:
         index: The folder, or the name of a prebuilt index, which is downloaded on first use.
+        commit: The segments file of the commit to open; None for the last commit.
 
     Attributes:
         folder: The folder of the index.
-        manifest: How the index was made; None for an index of stock Anserini.
+        manifest: How the index was made, and how many documents it has now; None for an index of stock Anserini.
+        update: What the last update has noted, for the next; empty if there was none.
         lost: The paths of the shards that cannot be searched; see :class:`ShardedReader`.
 
     Raises:
@@ -91,10 +94,11 @@ class ImpactReader:
     """
 
     lost: Sequence[str] = ()
+    update: Mapping[str, Any]
     _commit_files = "segments_*"
 
-    def __init__(self, index: str | Path) -> None:
-        self.folder = resolve_index(index)
+    def __init__(self, index: str | Path, commit: str | None = None) -> None:
+        self.folder, self._named = resolve_index(index), commit
         try:
             self._open()
         except IndexFormatError:  # the index may just have been replaced
@@ -135,20 +139,29 @@ class ImpactReader:
             raise IndexFormatError("not a Lucene index (it has no segments file)", where=self.folder)
         java = java_class("io.compneg.SignedSearcher")
         with java_errors(IndexReadError, "cannot be opened", self.folder):
-            searcher = java(os.path.abspath(self.folder), CONTENTS)
+            searcher = java(os.path.abspath(self.folder / (self._named or "")), CONTENTS)
         documents = int(searcher.documentCount())
+        update = json.loads(searcher.update() or "{}")
         fault = remedy = ""
         if Manifest.read(self.folder) != manifest:
             fault, remedy = "was replaced while it was opened", "try again"
-        elif manifest and manifest.documents != documents:
+        elif manifest and not update and manifest.documents != documents:
             fault = f"has {documents} documents, and its {MANIFEST_NAME} counts {manifest.documents}"
             remedy = "rebuild the index"
         if fault:
             searcher.close()
             raise IndexReadError(fault, where=self.folder, remedy=remedy)
+        if manifest and update:  # the file has the counts of the build
+            empty = documents - int(searcher.fieldDocumentCount())
+            manifest = replace(manifest, documents=documents, empty_documents=empty)
         self._searcher, self.manifest, self._opened, self._closed = searcher, manifest, opened, False
-        self._document_count = documents
+        self._document_count, self.update = documents, update
         self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
+
+    @property
+    def updates(self) -> int:
+        """The number of updates since the index was built."""
+        return int(self.update.get("updates", 0))
 
     @property
     def is_partial(self) -> bool:
@@ -186,18 +199,18 @@ class ImpactReader:
 
     @property
     def field_document_count(self) -> int:
-        """The number of documents with a term, including deleted documents until they are merged away."""
+        """The number of documents with a term."""
         return int(self._call(lambda java: java.fieldDocumentCount()))
-
-    @property
-    def deleted_count(self) -> int:
-        """The number of deleted documents that are not merged away. Document frequencies count them."""
-        return int(self._call(lambda java: java.deletedCount()))
 
     @property
     def content_id(self) -> str:
         """Identifies the content of the open index: copies of an index have the same id, another commit has another."""
         return str(self._call(lambda java: java.commitId()))
+
+    def stored(self) -> tuple[bool, bool]:
+        """Whether the sources of documents are stored, and whether their vectors are."""
+        raw, vectors = self._call(lambda java: java.stored())
+        return raw, vectors
 
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
         """The number of documents that hold each term."""

@@ -13,6 +13,7 @@ import threading
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Concatenate
@@ -65,7 +66,13 @@ class ShardedReader(ImpactReader):
         self._open_shard, self._at_once, self._allow_partial = open_shard, at_once, allow_partial
         self._lock = threading.Lock()
         self.folder = resolve_index(index)
-        self._open()
+        before = self._commit()
+        try:
+            self._open()
+        except IndexReadError:
+            if self._commit() == before:
+                raise
+            self._open()  # the index was just updated
 
     def _open(self) -> None:
         opened, entries = self._commit(), {entry.path: entry for entry in read_shards(self.folder)}
@@ -86,6 +93,8 @@ class ShardedReader(ImpactReader):
             self._field_counts = self._answers(
                 shards, _field_document_count
             )  # this also checks that each shard answers
+            # An update writes the numbers of the whole index into the shards that it changes.
+            self.update = max(self._ask(_update), key=lambda one: int(one.get("updates", 0)))
         except BaseException:
             for shard in shards.values():
                 shard.close()
@@ -95,7 +104,11 @@ class ShardedReader(ImpactReader):
 
     def _count_documents(self) -> None:
         """Counts the documents of the available shards."""
-        there = {path: self._manifests[path] for path in self._shards}
+        there = {
+            path: replace(manifest, empty_documents=manifest.documents - self._field_counts.get(path, 0))
+            for path, manifest in self._manifests.items()
+            if path in self._shards
+        }
         self.manifest = whole_manifest(self.folder, there)
 
     def _lose(self, path: str, error: IndexReadError, count: int) -> None:
@@ -165,13 +178,13 @@ class ShardedReader(ImpactReader):
         return sum(count for path, count in self._field_counts.items() if path in self._shards)
 
     @property
-    def deleted_count(self) -> int:
-        return sum(self._ask(_deleted_count))
-
-    @property
     def content_id(self) -> str:
         listed = "".join(checksum for path, checksum in self._checksums.items() if path in self._shards)
         return hashlib.sha256(listed.encode()).hexdigest()
+
+    def stored(self) -> tuple[bool, bool]:
+        raw, vectors = map(any, zip(*self._ask(ImpactReader.stored), strict=True))
+        return raw, vectors
 
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
         return [sum(counts) for counts in zip(*self._ask(ImpactReader.document_frequencies, terms), strict=True)]
@@ -286,8 +299,8 @@ def _field_document_count(reader: ImpactReader) -> int:
     return reader.field_document_count
 
 
-def _deleted_count(reader: ImpactReader) -> int:
-    return reader.deleted_count
+def _update(reader: ImpactReader) -> Mapping[str, Any]:
+    return reader.update
 
 
 def _most_frequent(counts: Iterable[Mapping[str, int]], most: int) -> dict[str, int]:

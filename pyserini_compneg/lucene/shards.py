@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from pyserini_compneg.lucene.gate import java_class, java_errors
-from pyserini_compneg.lucene.manifest import FORMAT_VERSION, MANIFEST_NAME, SHARDS_NAME, Manifest, write_json
+from pyserini_compneg.lucene.manifest import FORMAT_VERSION, MANIFEST_NAME, SHARDS_NAME, Manifest, commits, write_json
 from pyserini_compneg.lucene.reader import ImpactReader
 from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
 from pyserini_compneg.support.files import reason_of
@@ -35,7 +35,7 @@ class ShardEntry:
     """A shard in the list: its folder (relative or absolute), number of documents, and :func:`shard_checksum`."""
 
     path: str = entry(lambda path: path.isprintable() and bool(path))
-    documents: int = entry(lambda count: count >= 1)
+    documents: int = entry(lambda count: count >= 0)
     checksum: str = entry(bool)
 
 
@@ -53,11 +53,14 @@ class Shard:
 
     def __init__(self, folder: Path, entry: ShardEntry) -> None:
         self.folder = folder
-        checked_shard(folder, entry)
         try:
-            self.reader = ImpactReader(folder)
+            self.reader = ImpactReader(folder, shard_commit(folder, entry).name)
         except IndexFormatError as error:
             raise IndexReadError(error.what, where=error.where, remedy=error.remedy) from None
+        if self.reader.manifest is None or self.reader.document_count != entry.documents:
+            self.reader.close()
+            said = f"the shard has not the {entry.documents} documents of {SHARDS_NAME}"
+            raise IndexReadError(said, where=folder, remedy=_REMEDY)
 
     def ask(
         self, question: Callable[Concatenate[ImpactReader, Asked], Answer], *args: Asked.args, **kwargs: Asked.kwargs
@@ -82,14 +85,14 @@ def shard_name(number: int, count: int) -> str:
     return f"shard-{number:05d}-of-{count:05d}"
 
 
-def shard_checksum(folder: Path) -> str:
-    """A checksum of an index, computed from its manifest and its commit.
+def shard_checksum(folder: Path, commit: Path | None = None) -> str:
+    """A checksum of an index, computed from its manifest and a commit; None for its last commit.
 
     Lucene's commit names each file of the index with a unique id, and each file has its own checksum, which ``index
     --verify`` reads. So this checksum is quick to compute and unique to the index.
     """
     try:
-        files = [folder / MANIFEST_NAME, *sorted(folder.glob("segments_*"))]
+        files = [folder / MANIFEST_NAME, *([commit] if commit else commits(folder)[:1])]
         digest = hashlib.sha256(b"".join(file.read_bytes() for file in files))
     except OSError as cause:
         raise IndexReadError(f"the shard cannot be read: {reason_of(cause)}", where=folder) from None
@@ -125,16 +128,23 @@ def read_shards(index: Path) -> list[ShardEntry]:
     return entries
 
 
+def shard_commit(folder: Path, entry: ShardEntry) -> Path:
+    """The segments file of the listed commit of a shard. Refuses an index that is not the listed shard."""
+    for commit in commits(folder):
+        if shard_checksum(folder, commit) == entry.checksum:
+            return commit
+    shard_checksum(folder)  # raises if there is no index
+    said = f"the shard is not the one that {SHARDS_NAME} names"
+    raise IndexReadError(said, where=folder, remedy=_REMEDY)
+
+
 def checked_shard(folder: Path, entry: ShardEntry) -> Manifest:
-    """The manifest of a shard. Refuses an index that is not the listed shard."""
-    if shard_checksum(folder) != entry.checksum:
-        said = f"the shard is not the one that {SHARDS_NAME} names"
-        raise IndexReadError(said, where=folder, remedy=_REMEDY)
+    """The manifest of a listed shard, with the number of documents in the list."""
+    shard_commit(folder, entry)
     manifest = Manifest.read(folder)
-    if manifest is None or manifest.documents != entry.documents:
-        said = f"the shard has not the {entry.documents} documents of {SHARDS_NAME}"
-        raise IndexReadError(said, where=folder, remedy=_REMEDY)
-    return manifest
+    if manifest is None:
+        raise IndexReadError(f"the shard has no {MANIFEST_NAME}", where=folder, remedy=_REMEDY)
+    return replace(manifest, documents=entry.documents, empty_documents=min(manifest.empty_documents, entry.documents))
 
 
 def whole_manifest(index: Path, manifests: Mapping[str, Manifest]) -> Manifest:
@@ -153,9 +163,12 @@ def whole_manifest(index: Path, manifests: Mapping[str, Manifest]) -> Manifest:
     )
 
 
-def common_content(folders: Sequence[str | Path], fields: Sequence[str] = ()) -> tuple[str | None, set[str]]:
-    """The first id that two documents share, in any shards, and the filter fields that at least one document has."""
-    paths = "\n".join(map(os.path.abspath, folders)).encode()
+def common_content(places: Sequence[str | Path], fields: Sequence[str] = ()) -> tuple[str | None, set[str]]:
+    """The first id that two documents share, in any shards, and the filter fields that at least one document has.
+
+    A shard is given by its folder, or by the segments file of its commit.
+    """
+    paths = "\n".join(map(os.path.abspath, places)).encode()
     union = java_class("io.compneg.ShardUnion")
     with java_errors(IndexReadError, "the shards cannot be read together"):
         java = union(paths)

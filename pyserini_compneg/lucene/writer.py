@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,16 @@ class _Exchange:
                 os.unlink(self.path)
 
 
+class Found(IntEnum):
+    """What a line of an update holds, compared with the index: no document, a new one, and so on."""
+
+    NOTHING = 0
+    NEW = 1
+    CHANGED = 2
+    UNCHANGED = 3
+    GIVEN = 4  # before in this update
+
+
 class ImpactWriter:
     """Writes an index from blocks of JSON lines. Use it as a context manager. Uncommitted documents are lost.
 
@@ -62,6 +73,9 @@ class ImpactWriter:
         folder: An empty folder, or a folder with a commit from which to continue.
         settings: The settings of the index. None means 1 for the impact scale and 1 for the threads.
         name: The name of the index in messages; the default is the folder.
+        update: Update the index in the folder: a document replaces the document with its id.
+        commit: In an update of a shard, the segments file from which to start. Its commit stays until :meth:`release`.
+        writers: The number of writers that share the memory for documents.
         **changes: Fields of the settings. They replace ``settings``, or change it.
 
     Raises:
@@ -74,6 +88,9 @@ class ImpactWriter:
         settings: IndexSettings | None = None,
         *,
         name: str | None = None,
+        update: bool = False,
+        commit: str | None = None,
+        writers: int = 1,
         **changes: Any,
     ) -> None:
         settings = replace(settings or IndexSettings(), **changes)
@@ -88,8 +105,10 @@ class ImpactWriter:
             "filterFields": settings.filter_fields,
             "shard": settings.shard,
             "threads": settings.threads or 1,
-            "memoryBufferMb": _MEMORY_BUFFER_MB,
+            "memoryBufferMb": _MEMORY_BUFFER_MB / writers,
             "resume": settings.may_resume,
+            "update": update,
+            "commit": commit,
         }
         indexer = java_class("io.compneg.ImpactIndexer")
         self._exchange = _Exchange()
@@ -112,7 +131,7 @@ class ImpactWriter:
 
     @property
     def state(self) -> str | None:
-        """The state that the continued commit stored; None for a new index."""
+        """The state that the continued commit or the last update stored; None for a new index."""
         state: str | None = self._call(lambda java: java.state())
         return state
 
@@ -148,6 +167,32 @@ class ImpactWriter:
             state: The :attr:`state` for a later process that continues from this commit; None for a complete index.
         """
         self._call(lambda java: java.commit(state))
+
+    def compare(self, lines: bytes, sources: bytes = b"", *, remembers: bool = True) -> bytes:
+        """What each line of a block holds for an update: a :class:`Found`.
+
+        Args:
+            lines: JSON lines, as for :meth:`add_lines`. The vectors are not compared and may be empty.
+            sources: The sources to compare with the sources of the indexed documents; empty for the lines themselves.
+            remembers: Remember new ids, so that an id that comes again is found to be ``GIVEN``.
+        """
+        check_heap(2 * len(lines) + len(sources))
+        return bytes(self._call(lambda java: java.compare(lines, sources, remembers)).tostring())
+
+    def remove(self, ids: Sequence[str]) -> bytes:
+        """Deletes documents in an update. Returns what each id is: a :class:`Found`."""
+        joined = "\n".join(ids).encode(errors="surrogatepass")
+        check_heap(len(joined))
+        return bytes(self._call(lambda java: java.remove(joined)).tostring())
+
+    def settle(self) -> None:
+        """Writes all documents, and does the merges that are due."""
+        self._call(lambda java: java.settle())
+        self._until(lambda java: java.optimized(_MILLISECONDS))
+
+    def release(self) -> None:
+        """Removes the commit from which the update started."""
+        self._call(lambda java: java.release())
 
     def missing_field(self) -> str | None:
         """The first filter field that no document has, or None."""

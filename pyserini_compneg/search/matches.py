@@ -106,7 +106,7 @@ def _bound(reader: ImpactReader, node: ScoringNode, filter: Filter | None) -> in
     if sum(frequencies.values()) <= _FEW_POSTINGS:
         return None
     enough = () if filter is not None else (frequencies[term] for term in _enough(node))
-    return max(0, max(enough, default=0) - reader.deleted_count)
+    return max(enough, default=0)
 
 
 def _enough(node: ScoringNode) -> Iterator[str]:

@@ -210,7 +210,10 @@ def put_away(index):
         (lambda list_: list_["shards"].append(7), "{list}: bad value for 'shards': ["),
         (lambda list_: list_.update(more=1), "{list}: unknown key 'more'; it was written by another release"),
         (lambda list_: list_["shards"][1].pop("path"), "{list}: shard 1: the key 'path' is missing; build the index "),
-        (lambda list_: list_["shards"][1].update(documents=0), "{list}: shard 1: bad value for 'documents': 0; build "),
+        (
+            lambda list_: list_["shards"][1].update(documents=-1),
+            "{list}: shard 1: bad value for 'documents': -1; build",
+        ),
         (
             lambda list_: list_["shards"].append(list_["shards"][0]),
             "{list}: names the shard of path 'shard-00000-of-00003' twice; keep one of them",

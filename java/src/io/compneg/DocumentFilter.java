@@ -56,6 +56,9 @@ public final class DocumentFilter {
   /** In the data of a shard's commit: the filter fields of the whole index, of which the shard may lack some. */
   static final String DECLARED = "filterFields";
 
+  /** In the data of an update's commit: the filter fields of the index. The last document with one may be deleted. */
+  static final String KNOWN = "knownFilterFields";
+
   /** After the name of a field: the field with its numbers, as points. */
   private static final String POINTS = "=number";
 
@@ -155,10 +158,11 @@ public final class DocumentFilter {
   private Query query(IndexReader reader) throws IOException {
     FieldInfos fields = FieldInfos.getMergedFieldInfos(reader);
     BooleanQuery.Builder all = new BooleanQuery.Builder();
-    Set<String> declared = declared(reader);
+    Set<String> declared = declared(reader, DECLARED);
+    Set<String> known = known(reader);
     for (var asked : values.entrySet()) {
       String field = asked.getKey();
-      if (!declared.contains(field)) checkField(fields, declared, field, reader.maxDoc());
+      checkField(fields, known, field, reader.maxDoc());
       BooleanQuery.Builder any = new BooleanQuery.Builder();
       List<BytesRef> terms = new ArrayList<>();
       for (String text : asked.getValue()) {
@@ -183,10 +187,15 @@ public final class DocumentFilter {
   }
 
   /** The filter fields that are fine to ask for, whatever the documents here have. */
-  private static Set<String> declared(IndexReader reader) {
+  private static Set<String> known(IndexReader reader) {
+    Set<String> known = new TreeSet<>(declared(reader, DECLARED));
+    known.addAll(declared(reader, KNOWN));
+    return known;
+  }
+
+  private static Set<String> declared(IndexReader reader, String key) {
     try {
-      String names =
-          reader instanceof DirectoryReader index ? index.getIndexCommit().getUserData().get(DECLARED) : null;
+      String names = reader instanceof DirectoryReader index ? index.getIndexCommit().getUserData().get(key) : null;
       return names == null || names.isEmpty() ? Set.of() : Set.of(names.split("\n"));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
@@ -196,14 +205,12 @@ public final class DocumentFilter {
   /** Refuses names of which one is no filter field here. */
   static void checkFields(IndexReader reader, List<String> names) {
     FieldInfos fields = FieldInfos.getMergedFieldInfos(reader);
-    Set<String> declared = declared(reader);
-    for (String name : names) {
-      if (!declared.contains(name)) checkField(fields, declared, name, reader.maxDoc());
-    }
+    Set<String> known = known(reader);
+    for (String name : names) checkField(fields, known, name, reader.maxDoc());
   }
 
   private static void checkField(FieldInfos fields, Set<String> declared, String field, int documents) {
-    if (isFilterField(fields.fieldInfo(field)) || documents == 0) return;
+    if (declared.contains(field) || isFilterField(fields.fieldInfo(field)) || documents == 0) return;
     Set<String> known = new TreeSet<>(declared);
     for (FieldInfo info : fields) {
       if (isFilterField(info) && !info.name.equals(ExternalIds.FIELD)) known.add(info.name);

@@ -8,6 +8,7 @@ import java.util.Set;
 import org.apache.lucene.index.BinaryDocValues;
 import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.index.MultiBits;
 import org.apache.lucene.index.MultiTerms;
 import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.ReaderUtil;
@@ -59,11 +60,12 @@ final class ExternalIds {
     List<String> duplicates = new ArrayList<>();
     Terms terms = MultiTerms.getTerms(reader, FIELD);
     PostingsEnum postings = null;
+    Bits live = MultiBits.getLiveDocs(reader);
     TermsEnum ids = terms == null ? TermsEnum.EMPTY : terms.iterator();
     for (BytesRef id = ids.next(); id != null && duplicates.size() < most; id = ids.next()) {
       postings = ids.postings(postings, PostingsEnum.NONE);
-      postings.nextDoc();
-      if (postings.nextDoc() != DocIdSetIterator.NO_MORE_DOCS) duplicates.add(id.utf8ToString());
+      if (nextLive(postings, live) == DocIdSetIterator.NO_MORE_DOCS) continue;
+      if (nextLive(postings, live) != DocIdSetIterator.NO_MORE_DOCS) duplicates.add(id.utf8ToString());
     }
     return duplicates;
   }
@@ -81,11 +83,16 @@ final class ExternalIds {
       for (int i = 0; i < ids.length; i++) {
         if (docs[i] >= 0 || !indexed.seekExact(ids[i])) continue;
         postings = indexed.postings(postings, PostingsEnum.NONE);
-        int doc = postings.nextDoc();
-        while (doc != DocIdSetIterator.NO_MORE_DOCS && live != null && !live.get(doc)) doc = postings.nextDoc();
+        int doc = nextLive(postings, live);
         if (doc != DocIdSetIterator.NO_MORE_DOCS) docs[i] = leaf.docBase + doc;
       }
     }
     return docs;
+  }
+
+  private static int nextLive(PostingsEnum postings, Bits live) throws IOException {
+    int doc = postings.nextDoc();
+    while (doc != DocIdSetIterator.NO_MORE_DOCS && live != null && !live.get(doc)) doc = postings.nextDoc();
+    return doc;
   }
 }

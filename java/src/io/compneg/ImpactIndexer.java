@@ -8,8 +8,10 @@ import java.io.RandomAccessFile;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.MessageDigest;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
@@ -27,6 +29,7 @@ import org.apache.lucene.document.BinaryDocValuesField;
 import org.apache.lucene.document.Document;
 import org.apache.lucene.document.Field;
 import org.apache.lucene.document.FieldType;
+import org.apache.lucene.document.NumericDocValuesField;
 import org.apache.lucene.document.StoredField;
 import org.apache.lucene.document.StringField;
 import org.apache.lucene.index.CodecReader;
@@ -52,6 +55,9 @@ import org.apache.lucene.util.BytesRef;
  * the threads did.
  */
 public final class ImpactIndexer implements Closeable {
+  /** In the data of a commit: what {@link #commit} gets in an update. */
+  static final String UPDATE = "update";
+
   private static final String STATE = "state";
 
   /** What Lucene may hold beside the vectors that wait, as a share of the heap, and what blocks that wait may hold. */
@@ -70,11 +76,14 @@ public final class ImpactIndexer implements Closeable {
   /** How an index is written; a JSON object in the constructor. */
   record Settings(String field, double impactScale, boolean signed, int pairTerms, boolean storeRaw,
       boolean storeDocvectors, List<String> filterFields, boolean shard, int threads, double memoryBufferMb,
-      boolean resume) {}
+      boolean resume, boolean update, String commit) {}
 
   private record BlockResult(int documents, int empty, List<String> problems) {}
 
   private final Settings settings;
+  private final UpdateBase base; // null for a new index
+  private final Commits.KeepOne commits;
+  private final QuietMerges merging = new QuietMerges();
   private final FieldType impacts = new FieldType();
   private final ImpactInverter inverter; // null where Lucene must see each term of a document
   private final IndexWriter writer;
@@ -101,7 +110,7 @@ public final class ImpactIndexer implements Closeable {
   private long closingEnds;
 
   /**
-   * Starts an index in a folder, whose old index is replaced, or goes on from its last checkpoint.
+   * Starts an index in a folder, whose old index is replaced, or goes on from its last checkpoint; or updates an index.
    *
    * @param exchange the file in which blocks of documents are passed: pyjnius would end the process where the heap has
    *     no room for one, and here that is an error
@@ -117,20 +126,27 @@ public final class ImpactIndexer implements Closeable {
     double bufferMb = Math.min(this.settings.memoryBufferMb, heap() / BUFFER_SHARE / (1 << 20));
     inverter = byDocument ? null : new ImpactInverter(this.settings.field, bufferMb);
     FSDirectory directory = FSDirectory.open(Path.of(folder));
+    commits = new Commits.KeepOne(this.settings.commit);
     TieredMergePolicy merges = new TieredMergePolicy();
     merges.setForceMergeDeletesPctAllowed(0);
-    boolean resumed = this.settings.resume && DirectoryReader.indexExists(directory);
+    boolean updates = this.settings.update;
+    boolean resumed = updates || this.settings.resume && DirectoryReader.indexExists(directory);
     IndexWriterConfig config = new IndexWriterConfig(new WhitespaceAnalyzer());
     config.setSimilarity(new ImpactSimilarity());
     if (inverter != null) config.setCodec(inverter.codec());
     config.setOpenMode(resumed ? IndexWriterConfig.OpenMode.APPEND : IndexWriterConfig.OpenMode.CREATE);
     config.setRAMBufferSizeMB(bufferMb);
-    config.setMergeScheduler(new QuietMerges());
+    config.setMergeScheduler(merging);
     config.setUseCompoundFile(false);
     config.setCommitOnClose(false);
     config.setMergePolicy(merges);
+    config.setIndexDeletionPolicy(commits);
+    if (this.settings.commit != null) config.setIndexCommit(Commits.find(directory, this.settings.commit));
     writer = new IndexWriter(directory, config); // if another one has the index, its files stay
-    for (String file : List.of(BlockMaxima.FILE, BlockMaxima.UNFINISHED)) Files.deleteIfExists(Path.of(folder, file));
+    base = updates ? new UpdateBase(DirectoryReader.open(writer)) : null;
+    for (String file : List.of(BlockMaxima.FILE, BlockMaxima.UNFINISHED)) {
+      if (!updates) Files.deleteIfExists(Path.of(folder, file));
+    }
     if (resumed) recount();
     this.exchange = new RandomAccessFile(exchange, "r");
     pool = Executors.newFixedThreadPool(this.settings.threads, this::worker);
@@ -145,11 +161,11 @@ public final class ImpactIndexer implements Closeable {
     }
   }
 
-  /** The state of the checkpoint from which the index was resumed, see {@link #commit}; otherwise null. */
+  /** The state of the checkpoint from which the index was resumed, or of the last update; null if there is none. */
   public String state() {
     if (writer.getLiveCommitData() == null) return null;
     for (Map.Entry<String, String> entry : writer.getLiveCommitData()) {
-      if (entry.getKey().equals(STATE)) return entry.getValue();
+      if (entry.getKey().equals(base == null ? STATE : UPDATE)) return entry.getValue();
     }
     return null;
   }
@@ -192,6 +208,7 @@ public final class ImpactIndexer implements Closeable {
   private BlockResult index(DocumentReader reader, byte[] lines, byte[] sources, String file, long firstLine)
       throws IOException {
     LineScanner raw = new LineScanner(sources == null ? lines : sources);
+    MessageDigest hasher = UpdateBase.hasher();
     List<String> problems = new ArrayList<>();
     int count = 0;
     int withoutTerm = 0;
@@ -201,7 +218,12 @@ public final class ImpactIndexer implements Closeable {
       if (pool.isShutdown()) throw new IOException("the indexer is closed");
       try {
         reader.read();
-        writer.addDocument(document(reader, raw));
+        Document document = document(reader, raw, hasher);
+        if (base == null) {
+          writer.addDocument(document);
+        } else {
+          writer.updateDocument(new Term(ExternalIds.FIELD, reader.id()), document);
+        }
       } catch (DocumentReader.BadDocument bad) {
         problems.add(file + number + ": " + bad.getMessage());
         continue;
@@ -213,10 +235,12 @@ public final class ImpactIndexer implements Closeable {
     return new BlockResult(count, withoutTerm, problems);
   }
 
-  private Document document(DocumentReader reader, LineScanner raw) throws IOException, DocumentReader.BadDocument {
+  private Document document(DocumentReader reader, LineScanner raw, MessageDigest hasher)
+      throws IOException, DocumentReader.BadDocument {
     Document document = new Document();
     document.add(new StringField(ExternalIds.FIELD, reader.id(), Field.Store.YES));
     document.add(new BinaryDocValuesField(ExternalIds.FIELD, new BytesRef(reader.id()))); // breaks ties by docid
+    document.add(new NumericDocValuesField(UpdateBase.HASH, raw.hash(hasher)));
     if (settings.storeRaw) document.add(new StoredField("raw", raw.text()));
     try {
       if (!settings.filterFields.isEmpty()) {
@@ -300,13 +324,15 @@ public final class ImpactIndexer implements Closeable {
    * Makes a checkpoint: what was added until now is durable, and a later indexer can resume from here. Call {@link
    * #collect} first.
    *
-   * @param state a text that {@link #state} gives back to the later indexer, or null
+   * @param state a text that {@link #state} gives back to the later indexer or update, or null
    */
   public void commit(String state) throws IOException {
     try {
       Map<String, String> data = new TreeMap<>();
-      if (state != null) data.put(STATE, state);
-      if (settings.shard) data.put(DocumentFilter.DECLARED, String.join("\n", settings.filterFields));
+      if (state != null) data.put(base == null ? STATE : UPDATE, state);
+      String fields = String.join("\n", settings.filterFields);
+      if (settings.shard) data.put(DocumentFilter.DECLARED, fields);
+      if (base != null) data.put(DocumentFilter.KNOWN, fields);
       writer.setLiveCommitData(data.entrySet());
       writer.commit();
     } catch (IOException | AlreadyClosedException | OutOfMemoryError e) {
@@ -320,6 +346,38 @@ public final class ImpactIndexer implements Closeable {
    */
   public byte[] numericTexts() throws IOException {
     return ScoringTree.JSON.writeValueAsBytes(numericTexts);
+  }
+
+  /**
+   * Compares the documents of a block with those of the index that is updated, see {@link UpdateBase#compare}.
+   *
+   * @param sources what would be stored for each line; empty to store the lines themselves
+   */
+  public byte[] compare(byte[] lines, byte[] sources, boolean remembers) throws IOException {
+    return base.compare(reader(lines), sources.length == 0 ? lines : sources, remembers);
+  }
+
+  /** Removes the documents of ids (UTF-8, separated by line feeds) in an update; returns what each id is here. */
+  public byte[] remove(byte[] ids) throws IOException {
+    delete(ids, false);
+    return base.take(Arrays.stream(texts(ids)).map(BytesRef::new).toList());
+  }
+
+  /** Begins to write all documents and to do the merges that are due; call {@link #optimized} until it is done. */
+  public void settle() {
+    optimizing = new Work<>(() -> {
+      writer.flush();
+      writer.maybeMerge();
+      merging.sync();
+      return null;
+    });
+    pool.execute(optimizing);
+  }
+
+  /** Removes the commit that the update began with; until then it can be opened beside the new one. */
+  public void release() throws IOException {
+    commits.release();
+    writer.deleteUnusedFiles();
   }
 
   /** The first of the filter fields that no document has; null when there is none. */
@@ -455,7 +513,7 @@ public final class ImpactIndexer implements Closeable {
   private void recount() throws IOException {
     try (DirectoryReader reader = DirectoryReader.open(writer)) {
       documents = reader.numDocs();
-      empty = documents - reader.getDocCount(settings.field);
+      empty = documents - new LiveCounts(reader, settings.field).documentsWithTerms();
     }
   }
 
@@ -464,7 +522,7 @@ public final class ImpactIndexer implements Closeable {
   public void close() {
     long seconds = broken || writer.getTragicException() != null ? CLOSE_SECONDS_IF_BROKEN : CLOSE_SECONDS;
     closing = daemon(() -> {
-      try (exchange) {
+      try (exchange; base) {
         stop(seconds);
         writer.rollback();
       } catch (IOException | RuntimeException | Error e) {

@@ -28,10 +28,11 @@ public final class IndexCheck {
   /**
    * Runs Lucene's own check of its files, looks each document up by its id, and reads all impacts and block maxima.
    *
+   * @param commit of the folder, see {@link Commits#open}
    * @return the number of documents, and of those that have a term; then what {@link #readImpacts} found
    * @throws IOException or a RuntimeException: the first damage
    */
-  public static long[] check(String folder, String field, int threads) throws IOException {
+  public static long[] check(String folder, String commit, String field, int threads) throws IOException {
     try (FSDirectory files = FSDirectory.open(Path.of(folder), NoLockFactory.INSTANCE)) { // the folder stays as it is
       try (CheckIndex check = new CheckIndex(files, files.obtainLock(IndexWriter.WRITE_LOCK_NAME))) {
         check.setInfoStream(new PrintStream(OutputStream.nullOutputStream()));
@@ -39,11 +40,11 @@ public final class IndexCheck {
         check.setThreadCount(threads);
         if (!check.checkIndex().clean) throw new IOException("Lucene's check found damage");
       }
-      try (DirectoryReader reader = DirectoryReader.open(files)) {
+      try (DirectoryReader reader = Commits.open(commit)) {
         checkIds(reader);
         BlockMaxima maxima = BlockMaxima.open(reader, field);
         if (maxima != null) maxima.check(field);
-        long[] found = {reader.numDocs(), reader.getDocCount(field), 0, 0, 0, 0};
+        long[] found = {reader.numDocs(), new LiveCounts(reader, field).documentsWithTerms(), 0, 0, 0, 0};
         for (LeafReaderContext leaf : reader.leaves()) readImpacts(leaf.reader(), field, found);
         return found;
       }

@@ -1,6 +1,7 @@
 package io.compneg;
 
 import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
 
 /** Walks through the lines of a block of text. */
 final class LineScanner {
@@ -55,8 +56,16 @@ final class LineScanner {
 
   /** The line without its end. */
   String text() {
-    int length = end - start;
-    if (length > 0 && block[end - 1] == '\r') length--;
-    return new String(block, start, length, StandardCharsets.UTF_8);
+    return new String(block, start, length(), StandardCharsets.UTF_8);
+  }
+
+  /** A hash of the line without its end. */
+  long hash(MessageDigest hasher) {
+    hasher.update(block, start, length());
+    return UpdateBase.hash(hasher);
+  }
+
+  private int length() {
+    return end > start && block[end - 1] == '\r' ? end - 1 - start : end - start;
   }
 }

@@ -3,23 +3,20 @@ package io.compneg;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
-import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.MultiReader;
-import org.apache.lucene.store.FSDirectory;
 import org.apache.lucene.util.IOUtils;
 
 /** What only all shards of an index together tell, for Python. */
 public final class ShardUnion implements Closeable {
   private final MultiReader shards;
 
-  /** Opens the shards in some folders (UTF-8, separated by line feeds). */
+  /** Opens shards by their folders or commits (UTF-8, separated by line feeds), see {@link Commits#open}. */
   public ShardUnion(byte[] folders) throws IOException {
     String[] names = new String(folders, StandardCharsets.UTF_8).split("\n");
     IndexReader[] readers = new IndexReader[names.length];
     try {
-      for (int i = 0; i < names.length; i++) readers[i] = DirectoryReader.open(FSDirectory.open(Path.of(names[i])));
+      for (int i = 0; i < names.length; i++) readers[i] = Commits.open(names[i]);
     } catch (Throwable failure) {
       IOUtils.closeWhileHandlingException(readers);
       throw failure;

@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
@@ -12,9 +11,12 @@ import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.FieldInfo;
 import org.apache.lucene.index.FieldInfos;
 import org.apache.lucene.index.IndexOptions;
+import org.apache.lucene.index.LeafReader;
+import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.StandardDirectoryReader;
-import org.apache.lucene.index.Term;
-import org.apache.lucene.store.FSDirectory;
+import org.apache.lucene.index.Terms;
+import org.apache.lucene.index.TermsEnum;
 import org.apache.lucene.util.BytesRef;
 import org.apache.lucene.util.StringHelper;
 
@@ -29,15 +31,17 @@ public final class SignedSearcher implements Closeable {
   private final DirectoryReader reader;
   private final String field;
   private final ExternalIds externalIds;
+  private final LiveCounts counts;
   private final BlockMaxima maxima; // of one segment; null for none
   private final WindowScorer.Statistics statistics = new WindowScorer.Statistics();
 
-  /** Opens the index in a folder; impacts are the term frequencies of {@code field}. */
-  public SignedSearcher(String folder, String field) throws IOException {
-    this.reader = DirectoryReader.open(FSDirectory.open(Path.of(folder)));
+  /** Opens an index, see {@link Commits#open}; impacts are the term frequencies of {@code field}. */
+  public SignedSearcher(String path, String field) throws IOException {
+    this.reader = Commits.open(path);
     this.field = field;
     checkField();
     this.externalIds = new ExternalIds(reader);
+    this.counts = new LiveCounts(reader, field);
     try {
       this.maxima = BlockMaxima.open(reader, field);
     } catch (IOException e) {
@@ -59,26 +63,40 @@ public final class SignedSearcher implements Closeable {
     return reader.numDocs();
   }
 
-  /** Documents that are deleted and not yet merged away. */
-  public int deletedCount() {
-    return reader.numDeletedDocs();
-  }
-
   /** Identifies the commit that is open, whatever folder it is in. */
   public String commitId() {
     return StringHelper.idToString(((StandardDirectoryReader) reader).getSegmentInfos().getId());
   }
 
-  /** Documents that have a term. As in document frequencies, deleted ones count until they are merged away. */
+  /** What the last update has noted, see {@link ImpactIndexer#commit}; null if there was none. */
+  public String update() throws IOException {
+    return reader.getIndexCommit().getUserData().get(ImpactIndexer.UPDATE);
+  }
+
+  /** Whether the sources of documents are stored, and whether their vectors are. */
+  public boolean[] stored() throws IOException {
+    boolean vectors = false;
+    for (LeafReaderContext leaf : reader.leaves()) {
+      LeafReader segment = leaf.reader();
+      Terms terms = segment.terms(field);
+      TermsEnum each = terms == null ? TermsEnum.EMPTY : terms.iterator();
+      if (each.next() == null) continue;
+      PostingsEnum postings = each.postings(null, PostingsEnum.NONE);
+      vectors |= segment.termVectors().get(postings.nextDoc(), field) != null;
+    }
+    return new boolean[] {FieldInfos.getMergedFieldInfos(reader).fieldInfo(RAW) != null, vectors};
+  }
+
+  /** Documents that have a term. */
   public int fieldDocumentCount() throws IOException {
-    return reader.getDocCount(field);
+    return counts.documentsWithTerms();
   }
 
   /** How many documents have each of the terms (UTF-8, separated by line feeds). */
   public int[] documentFrequencies(byte[] terms) throws IOException {
     String[] texts = lines(terms);
     int[] frequencies = new int[texts.length];
-    for (int i = 0; i < texts.length; i++) frequencies[i] = reader.docFreq(new Term(field, texts[i]));
+    for (int i = 0; i < texts.length; i++) frequencies[i] = counts.documentsWith(texts[i]);
     return frequencies;
   }
 

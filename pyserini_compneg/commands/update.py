@@ -1,0 +1,69 @@
+"""``python -m pyserini_compneg.update``: inserts, replaces and deletes documents of an index."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+
+from pyserini_compneg.commands import flags
+from pyserini_compneg.commands.running import command, say
+from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.lucene import IndexSettings
+from pyserini_compneg.support.options import add_flags
+
+_EPILOG = """\
+The documents have the form that the command index takes. A document replaces the document with its id. Documents that
+have not changed are skipped, so the collection may be the whole collection as it is now. All settings are those of the
+index. Searches find the old index until the update is complete; a killed update can be given again.
+
+examples:
+  python -m pyserini_compneg.update --index indexes/films --collection changes.jsonl.gz
+  python -m pyserini_compneg.update --index indexes/films --delete ids.txt
+"""
+_logger = logging.getLogger(__name__)
+
+
+def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    from pyserini_compneg.index import update_index
+    from pyserini_compneg.index.update import REBUILD_FROM
+
+    if args.collection is None and args.delete is None:
+        parser.error("--collection or --delete is needed, or both")
+    report = update_index(
+        args.index,
+        args.collection,
+        args.delete,
+        encoder=args.encoder,
+        collection_format=args.collection_format,
+        model_options=flags.chosen_model_options(args),
+        threads=args.threads,
+    )
+    if report.not_found:
+        ids = "1 id to delete was" if report.not_found == 1 else f"{report.not_found} ids to delete were"
+        _logger.warning("%s: %s not in the index", args.index, ids)
+    if report.changes and report.drift and abs(report.drift) >= 0.01:
+        advice = "a rebuild pays" if abs(report.drift) >= REBUILD_FROM else f"a rebuild pays from {REBUILD_FROM:.0%} on"
+        say(f"{args.index}: the average document length has changed by {report.drift:+.0%} since the build; {advice}")
+    done = f"{report.inserted} inserted, {report.replaced} replaced, {report.unchanged} unchanged"
+    say(f"{args.index}: {done}, {report.deleted} deleted, {report.manifest.documents} documents now")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = flags.command_parser(
+        "update",
+        "--index DIR (--collection PATH | --delete FILE)",
+        "Inserts, replaces and deletes documents of an index. Searches find the old index or the new one.",
+        _EPILOG,
+    )
+    parser.add_argument("--index", required=True, metavar="DIR", help="folder of the index, which this package built")
+    flags.add_collection(parser, required=False)
+    parser.add_argument("--delete", metavar="FILE", help="ids to delete, one on a line")
+    add_flags(parser, IndexSettings, ("threads",))
+    group = flags.advanced(parser)
+    group.add_argument("--encoder", metavar="NAME", help="where the model of the index is now, if it was moved")
+    add_flags(group, ModelOptions, ("backend", "device"))
+    flags.add_log_format(group)
+    return parser
+
+
+main = command(_parser, _run)

@@ -1,0 +1,198 @@
+"""Updates an index from the files of a collection: encodes the documents that have changed, and no others."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.documents.collection import (
+    Block,
+    Part,
+    collection_files,
+    has_vectors,
+    iter_collection_blocks,
+    say_formats,
+)
+from pyserini_compneg.documents.formats import CollectionFile, Format
+from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
+from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder
+from pyserini_compneg.encode.hybrid import HybridDocumentEncoder, split_name
+from pyserini_compneg.encode.models import Head, ModelOptions, load_checkpoint
+from pyserini_compneg.encode.registry import made_by
+from pyserini_compneg.index.sources import Source, TextSource, VectorSource
+from pyserini_compneg.index.updater import NOWHERE, ImpactUpdater, UpdateCounts
+from pyserini_compneg.lucene import ENGLISH, Manifest
+from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
+from pyserini_compneg.support.files import iter_lines
+from pyserini_compneg.support.progress import progress
+from pyserini_compneg.support.staging import changed_settings
+
+REBUILD_FROM = 0.1
+"""The relative change of BM25's average length from which a rebuild pays: weights then change by some per cent."""
+
+_BM25_SETTINGS = ("k1", "b", "average_length")
+
+
+class UpdateReport(UpdateCounts):
+    """What an update did, and the index after it.
+
+    Attributes:
+        manifest: The manifest, with the present number of documents.
+        drift: The relative change of the average document length since the build, whose average BM25 keeps. It is
+            estimated from the documents that were updated. None without BM25.
+    """
+
+    manifest: Manifest
+    drift: float | None = None
+
+
+def update_index(
+    index: str | Path,
+    collection: str | Path | None = None,
+    delete: str | Path | None = None,
+    *,
+    encoder: str | None = None,
+    collection_format: Format | None = None,
+    model_options: ModelOptions | None = None,
+    threads: int | None = None,
+) -> UpdateReport:
+    """Inserts, replaces and deletes documents of an index. The update becomes visible all at once.
+
+    Documents with the same content as in the index are skipped, and not encoded.
+
+    Args:
+        index: The folder of the index, which this package built.
+        collection: The documents to insert, or to replace if the index has their ids; see :func:`build_index`.
+        delete: A file with the ids to delete, one on a line.
+        encoder: The place of the index's model, if the model was moved. It must be the same model.
+        collection_format: See :func:`build_index`.
+        model_options: The ``backend`` and the ``device`` on which the model runs. All else is as in the index.
+        threads: The number of threads; None for the number of processors.
+
+    Raises:
+        ArgumentError: There is neither a collection nor a file of ids.
+        IndexFormatError: There is no such index, or stock Anserini built it.
+        InputError: A document is bad, an id is given twice, or the vectors were made by another encoder.
+        EncodingError: The model is not the one of the index, or cannot be used.
+        OutputError: Another process updates or builds the index, or the index cannot be written.
+    """
+    if collection is None and delete is None:
+        raise ArgumentError("nothing to do", remedy="give a collection, a file of ids to delete, or both")
+    with ImpactUpdater(index, threads) as updater:
+        files = []
+        if collection is not None:
+            files = collection_files(collection, collection_format, updater.manifest.filter_fields)
+            if inside := next((path for path, *_ in files if path.resolve().is_relative_to(updater.folder)), None):
+                raise InputError(f"is in the folder of the index, {index}", where=inside)
+            say_formats(files)
+        if delete is not None:
+            updater.delete(line.strip() for _, line in iter_lines(delete))
+        bm25 = _bm25(updater.manifest)
+        if files:
+            _add(updater, files, _source(files, updater.manifest, bm25, encoder, model_options))
+        if bm25:
+            updater.state["terms"] = updater.state.get("terms", 0) + bm25.terms
+            updater.state["lengths"] = updater.state.get("lengths", 0) + bm25.documents
+    return _report(updater)
+
+
+def _add(updater: ImpactUpdater, files: Sequence[CollectionFile], source: Source) -> None:
+    places: deque[list[int]] = deque()
+
+    def changed() -> Iterator[Block]:
+        for block in iter_collection_blocks(Part(files), most_lines=source.most_lines):
+            found = updater.compare(source.identified(block), block.name, block.first_line, block.lines)
+            lines = block.lines.split(b"\n")
+            kept = [line if place != NOWHERE else b"" for line, place in zip(lines, [*found, 0], strict=False)]
+            if block.faults or any(map(bytes.strip, kept)):
+                places.append(found)
+                yield block._replace(lines=b"\n".join(kept))
+            bar.update(sum(map(bool, map(bytes.strip, lines))))
+
+    with progress(None, None, " docs", "updating", summary=True) as bar:
+        for block, lines, problems in source.encoded(changed()):
+            if problems:
+                raise InputError(problems[0])
+            updater.write(lines, places.popleft(), block.name, block.first_line, block.lines)
+
+
+def _bm25(manifest: Manifest) -> Bm25DocumentEncoder | None:
+    """BM25 with the parameters and the average length of the build."""
+    if not all(name in manifest.settings for name in _BM25_SETTINGS):
+        return None
+    parameters = {name: float(manifest.settings[name]) for name in _BM25_SETTINGS}
+    return Bm25DocumentEncoder(**parameters, language=manifest.language)
+
+
+def _source(
+    files: Sequence[CollectionFile],
+    manifest: Manifest,
+    bm25: Bm25DocumentEncoder | None,
+    encoder: str | None,
+    options: ModelOptions | None,
+) -> Source:
+    """The encoder of the index's documents, with its settings."""
+    name = encoder or manifest.encoder
+    if encoder and not made_by(manifest.encoder, manifest.settings, encoder):
+        said = f"the index was encoded with {manifest.encoder!r}"
+        raise EncodingError(said, where=encoder, remedy="build another index with this encoder")
+    if manifest.encoder != BM25 and has_vectors(files) is not False:
+        _check_vectors(files, manifest)
+        return VectorSource(files, name)
+    made: DocumentEncoder | None = bm25
+    if manifest.encoder != BM25:
+        made = _model(name, manifest, options)
+        made = HybridDocumentEncoder(bm25, made) if bm25 else made
+    assert made
+    settings = _encoding(manifest)
+    if changed := changed_settings(settings, made.settings):
+        was, now = settings.get(changed[0]), made.settings.get(changed[0])
+        said = f"{changed[0]} was {was!r} when the index was built, and is {now!r}"
+        raise EncodingError(said, where=name, remedy="use the encoder of the index, or build it again")
+    return TextSource(made, manifest.filter_fields)
+
+
+def _encoding(manifest: Manifest) -> dict[str, float | int | str]:
+    """The settings of an encoder, with the language, as an encoder has them."""
+    return {**manifest.settings, **({"language": manifest.language} if manifest.language != ENGLISH else {})}
+
+
+def _check_vectors(files: Sequence[CollectionFile], manifest: Manifest) -> None:
+    """Refuses vectors that the same encoder has made with other settings."""
+    folder = files[0].path.parent
+    about = read_about(folder / VECTORS_FILE)
+    settings = _encoding(manifest)
+    if about and settings and (changed := changed_settings(settings, about["settings"])):
+        was, now = settings.get(changed[0]), about["settings"].get(changed[0])
+        said = f"{changed[0]} of the vectors is {now!r}, and {was!r} in the index"
+        raise InputError(said, where=folder, remedy="encode them with the settings of the index")
+
+
+def _model(name: str, manifest: Manifest, options: ModelOptions | None) -> DocumentEncoder:
+    """The model of an index, with the settings of the index."""
+    from pyserini_compneg.encode.neural import ModelDocumentEncoder
+
+    settings: Mapping[str, Any] = manifest.settings
+    if "model" not in settings:
+        said = f"the index was built from vectors of {manifest.encoder!r}, and these documents have texts"
+        raise InputError(said, remedy="encode them, and give documents with vectors")
+    kept = {one: settings[one] for one in ("precision", "max_length", "top_terms", "threshold") if one in settings}
+    head = Head.parse(str(settings["head"])) if "head" in settings else None
+    options = replace(options or ModelOptions(), head=head, **kept)
+    return ModelDocumentEncoder(load_checkpoint(split_name(name)[1], options), options)
+
+
+def _report(updater: ImpactUpdater) -> UpdateReport:
+    counts, manifest, state = updater.counts, updater.manifest, updater.state
+    names = ("inserted", "replaced", "unchanged", "deleted", "not_found")
+    report = UpdateReport(*(getattr(counts, name) for name in names))
+    report.manifest = manifest
+    if average := float(manifest.settings.get("average_length", 0)):
+        # Documents that were replaced several times count several times.
+        share = min(1.0, state.get("lengths", 0) / max(1, manifest.documents - manifest.empty_documents))
+        mean = state["terms"] / state["lengths"] if state.get("lengths") else average
+        report.drift = share * (mean / average - 1)
+    return report

@@ -1,0 +1,279 @@
+"""Updates an index in place: inserts, replaces and deletes documents.
+
+Lucene's commit is the step that makes an update visible, all at once. It also records how many updates there were;
+``compneg.json`` stays as the build wrote it. In an index of shards each shard commits first, and keeps its former
+commit. Then the list of shards, which names their commits, is replaced. Work of a killed update is never seen, and the
+next update removes it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pyserini_compneg.index.indexer import VectorLines
+from pyserini_compneg.lucene import (
+    SHARDS_NAME,
+    ImpactReader,
+    ImpactWriter,
+    IndexSettings,
+    Manifest,
+    open_reader,
+    resolve_index,
+)
+from pyserini_compneg.lucene.manifest import commits
+from pyserini_compneg.lucene.shards import ShardEntry, read_shards, shard_checksum, shard_commit, write_shards
+from pyserini_compneg.lucene.writer import Found
+from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.errors import IndexFormatError, InputError
+from pyserini_compneg.support.staging import locked, output_errors
+
+_PROCESSORS = os.cpu_count() or 1
+NOWHERE = -1
+"""In place of a shard, for a line that need not be written."""
+
+
+@dataclass(slots=True)
+class UpdateCounts:
+    """What an update did.
+
+    Attributes:
+        inserted: Documents whose id was new.
+        replaced: Documents whose id was in the index, with other content.
+        unchanged: Documents that were in the index as they are. They were skipped.
+        deleted: Documents that were deleted.
+        not_found: Ids to delete that the index did not have.
+    """
+
+    inserted: int = 0
+    replaced: int = 0
+    unchanged: int = 0
+    deleted: int = 0
+    not_found: int = 0
+
+    @property
+    def changes(self) -> int:
+        return self.inserted + self.replaced + self.deleted
+
+
+@dataclass(slots=True)
+class _Shard:
+    """A shard that is updated, or the whole index."""
+
+    folder: Path
+    entry: ShardEntry | None
+    writer: ImpactWriter
+    documents: int  # at the end
+    changed: bool = False
+
+
+class ImpactUpdater(VectorLines):
+    """Updates an impact index. Use it as a context manager.
+
+    The update becomes visible when the context ends without an exception. Until then, and after an exception or a kill,
+    searches find the old index. All settings, such as the impact scale, the filter fields and the pairs, are those with
+    which the index was built. An id may be given once in an update, to add or to delete.
+
+    Args:
+        index: The folder of the index.
+        threads: Threads that parse and index; None for the number of processors.
+
+    Attributes:
+        manifest: The manifest of the index. After the update it counts the documents that are there then.
+        counts: What the update has done so far, as :class:`UpdateCounts`.
+        state: What the last update has noted; this update notes it, too.
+
+    Raises:
+        IndexFormatError: There is no such index, stock Anserini built it, or it is a shard of an index (on entry).
+        InputError: A document is bad, an id is given twice, or the index would have no document with a term.
+        OutputError: Another process updates or builds the index, or the index cannot be written.
+
+    Example:
+        >>> with ImpactUpdater("indexes/mine") as updater:  # doctest: +SKIP
+        ...     updater.add("d1", {"bird": 1.5, "fly": 0.25})
+        ...     updater.delete(["d2"])
+    """
+
+    manifest: Manifest
+
+    def __init__(self, index: str | Path, threads: int | None = None) -> None:
+        self.folder = Path(os.path.realpath(resolve_index(Path(index))))
+        super().__init__(str(index))
+        self._threads = min(threads or _PROCESSORS, 4 * _PROCESSORS)
+        self.counts = UpdateCounts()
+        self.state: dict[str, Any] = {}
+        self._optimizes = self._reorders = False
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            with output_errors(self.folder):
+                stack.enter_context(locked(self.folder, "another process is updating or building it"))
+            with open_reader(self.folder) as reader:
+                settings = self._checked(reader)
+            self._open(settings, stack)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._stack.__exit__(kind, error, traceback)
+            return
+        with self._stack:
+            self._finish()
+
+    def _checked(self, reader: ImpactReader) -> IndexSettings:
+        """The settings of the index. Refuses an index that cannot be updated."""
+        if reader.manifest is None:
+            said = "has no compneg.json (stock Anserini built it), so its encoder and settings are unknown"
+            raise IndexFormatError(said, where=self._place, remedy="build an index of its documents with index")
+        above = self.folder.parent
+        if (above / SHARDS_NAME).is_file() and self.folder.name in {entry.path for entry in read_shards(above)}:
+            raise IndexFormatError("is a shard", where=self._place, remedy=f"update the whole index, {above}")
+        self.manifest, (raw, vectors) = reader.manifest, reader.stored()
+        self.state = {"updates": 0, **reader.update}
+        made = {
+            name: getattr(self.manifest, name) for name in ("impact_scale", "signed", "pair_terms", "filter_fields")
+        }
+        sharded = (self.folder / SHARDS_NAME).is_file()
+        return IndexSettings(store_raw=raw, store_docvectors=vectors, shard=sharded, **made)
+
+    def _open(self, settings: IndexSettings, stack: ExitStack) -> None:
+        entries: list[ShardEntry | None] = [*read_shards(self.folder)] if settings.shard else [None]
+        settings = replace(settings, threads=max(1, self._threads // len(entries)))
+        self._shards: list[_Shard] = []
+        for entry in entries:
+            folder = self.folder / entry.path if entry else self.folder
+            commit = shard_commit(folder, entry).name if entry else None
+            writer = ImpactWriter(folder, settings, name=self._place, update=True, commit=commit, writers=len(entries))
+            stack.enter_context(writer)
+            self._shards.append(_Shard(folder, entry, writer, writer.counts[0]))
+
+    def add(self, docid: str, vector: Mapping[str, float], raw: Mapping[str, Any] | None = None) -> None:
+        """Inserts a document, or replaces the document with its id; see :meth:`ImpactIndexer.add`.
+
+        Raises:
+            InputError: A document is bad, or its id was given before: this one, or one of an earlier call.
+        """
+        self._collect(docid, vector, raw)
+
+    def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> None:
+        """Adds a block of JSON lines; see :meth:`ImpactWriter.add_lines`.
+
+        Raises:
+            InputError: See :meth:`add`.
+        """
+        self.write(lines, self.compare(lines, file, first_line, sources), file, first_line, sources)
+
+    def compare(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> list[int]:
+        """Compares the documents of a block with the index, by their ids and sources, and counts them.
+
+        Returns:
+            For each line, the number of the shard that takes it, or ``NOWHERE`` for an unchanged document.
+
+        Raises:
+            InputError: An id was given before.
+        """
+        found = [
+            shard.writer.compare(lines, sources or b"", remembers=not number)
+            for number, shard in enumerate(self._shards)
+        ]
+        return [
+            self._place_of(states, f"{file}:{number}")
+            for number, states in enumerate(zip(*found, strict=True), first_line)
+        ]
+
+    def _place_of(self, states: Sequence[int], line: str) -> int:
+        if Found.GIVEN in states:
+            raise InputError("the id of this document was given before in this update", where=line)
+        if Found.UNCHANGED in states:
+            self.counts.unchanged += 1
+            return NOWHERE
+        if Found.CHANGED in states:
+            self.counts.replaced += 1
+            return states.index(Found.CHANGED)
+        if Found.NEW not in states:
+            return 0  # a blank line, or a bad one, which is reported when it is written
+        self.counts.inserted += 1
+        shard = min(self._shards, key=lambda one: one.documents)
+        shard.documents += 1
+        return self._shards.index(shard)
+
+    def write(
+        self, lines: bytes, places: Sequence[int], file: str, first_line: int = 1, sources: bytes | None = None
+    ) -> None:
+        """Writes a block of JSON lines whose places :meth:`compare` has found; other arguments are the same."""
+        separate = lines.split(b"\n")
+        for number in sorted(set(places) - {NOWHERE}):
+            ours = [line if place == number else b"" for line, place in zip(separate, places, strict=False)]
+            if any(map(bytes.strip, ours)):
+                shard = self._shards[number]
+                shard.changed = True
+                self._report(
+                    shard.writer.add_lines(b"\n".join(ours), file, first_line, lines if sources is None else sources)
+                )
+
+    def delete(self, ids: Iterable[str]) -> None:
+        """Deletes documents. Ids that the index does not have are counted.
+
+        Raises:
+            InputError: An id was given before.
+        """
+        self._flush()
+        given = list(dict.fromkeys(checked_list("ids", ids)))
+        known = [docid for docid in given if docid and "\n" not in docid]
+        self.counts.not_found += len(given) - len(known)
+        if not known:
+            return
+        found = [shard.writer.remove(known) for shard in self._shards]
+        for docid, *states in zip(known, *found, strict=True):
+            if Found.GIVEN in states:
+                raise InputError(f"document id {docid!r} was given before in this update", where=self._place)
+            if Found.CHANGED not in states:
+                self.counts.not_found += 1
+                continue
+            self.counts.deleted += 1
+            shard = self._shards[states.index(Found.CHANGED)]
+            shard.documents, shard.changed = shard.documents - 1, True
+
+    def _report(self, problems: Sequence[str]) -> None:
+        if problems:
+            raise InputError(problems[0])
+
+    def _finish(self) -> None:
+        self._flush()
+        for shard in self._shards:
+            self._report(shard.writer.drain())
+        changed = [shard for shard in self._shards if shard.changed]
+        if not changed:
+            return
+        for shard in changed:
+            shard.writer.settle()
+        documents, empty = (
+            sum(counts) for counts in zip(*(shard.writer.counts for shard in self._shards), strict=True)
+        )
+        if documents == empty:
+            raise InputError("the update would leave no document with a term", where=self._place)
+        self.state["updates"] += 1
+        for shard in changed:
+            shard.writer.commit(json.dumps(self.state))
+        if self._shards[0].entry:
+            write_shards(self.folder, [self._entry(shard) for shard in self._shards])
+        for shard in changed:
+            shard.writer.release()
+        self.manifest = replace(self.manifest, documents=documents, empty_documents=empty)
+
+    def _entry(self, shard: _Shard) -> ShardEntry:
+        """The entry of a shard in the new list."""
+        assert shard.entry
+        if not shard.changed:
+            return shard.entry
+        checksum = shard_checksum(shard.folder, commits(shard.folder)[0])
+        return ShardEntry(shard.entry.path, shard.writer.counts[0], checksum)
