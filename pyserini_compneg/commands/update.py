@@ -19,6 +19,7 @@ index. Searches find the old index until the update is complete; a killed update
 examples:
   python -m pyserini_compneg.update --index indexes/films --collection changes.jsonl.gz
   python -m pyserini_compneg.update --index indexes/films --delete ids.txt
+  python -m pyserini_compneg.update --index indexes/films --optimize
 """
 _logger = logging.getLogger(__name__)
 
@@ -27,12 +28,13 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from pyserini_compneg.index import update_index
     from pyserini_compneg.index.update import REBUILD_FROM
 
-    if args.collection is None and args.delete is None:
-        parser.error("--collection or --delete is needed, or both")
+    if args.collection is None and args.delete is None and not args.optimize:
+        parser.error("--collection or --delete is needed, or both, or --optimize")
     report = update_index(
         args.index,
         args.collection,
         args.delete,
+        optimize=args.optimize,
         encoder=args.encoder,
         collection_format=args.collection_format,
         model_options=flags.chosen_model_options(args),
@@ -51,13 +53,15 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = flags.command_parser(
         "update",
-        "--index DIR (--collection PATH | --delete FILE)",
+        "--index DIR [--collection PATH] [--delete FILE] [--optimize]",
         "Inserts, replaces and deletes documents of an index. Searches find the old index or the new one.",
         _EPILOG,
     )
     parser.add_argument("--index", required=True, metavar="DIR", help="folder of the index, which this package built")
     flags.add_collection(parser, required=False)
     parser.add_argument("--delete", metavar="FILE", help="ids to delete, one on a line")
+    text = "merge the index, and order its documents again if they were ordered; useful after many updates"
+    parser.add_argument("--optimize", action="store_true", help=text)
     add_flags(parser, IndexSettings, ("threads",))
     group = flags.advanced(parser)
     group.add_argument("--encoder", metavar="NAME", help="where the model of the index is now, if it was moved")

@@ -41,11 +41,12 @@ _LUCENE_FILES = r"(pending_)?segments_[0-9a-z]+|_[0-9a-z]+(_[\w-]+)?\.\w+|write\
 _ARTIFACT = "pt_meta.json"
 """PyTerrier recognises an index by this file."""
 
-_BLOCK_MAXIMA = "compneg.maxima"
+BLOCK_MAXIMA = "compneg.maxima"
 """The file that the Java companion writes for a reordered index."""
 
-_OUR_FILES = (MANIFEST_NAME, SHARDS_NAME, SKIPPED_LOG, _BLOCK_MAXIMA, _PLAN, _ARTIFACT)
-_INDEX_FILES = re.compile("|".join([_LUCENE_FILES, *map(re.escape, _OUR_FILES)]))
+_OUR_FILES = (MANIFEST_NAME, SHARDS_NAME, SKIPPED_LOG, BLOCK_MAXIMA, f"{BLOCK_MAXIMA}.tmp", _PLAN, _ARTIFACT)
+_KILLED_UPDATE = rf"\.{re.escape(SHARDS_NAME)}\.[0-9a-f]{{8}}\.tmp"
+_INDEX_FILES = re.compile("|".join([_LUCENE_FILES, _KILLED_UPDATE, *map(re.escape, _OUR_FILES)]))
 _RESUME, _OVERWRITE, _REPLACE = (f"--{mode} (existing={mode!r})" for mode in ("resume", "overwrite", "replace"))
 _SHARD = re.compile(r"shard-\d{5}-of-\d{5}")
 _logger = logging.getLogger(__name__)

@@ -24,6 +24,8 @@ _PLANNED = ("store_raw", "store_docvectors", "shard")
 
 _logger = logging.getLogger(__name__)
 
+NOT_REORDERED = "%s: is not reordered: Java's heap is too small; JAVA_TOOL_OPTIONS=-Xmx8g makes it 8 GB"
+
 
 class VectorLines:
     """Collects the vectors of a program's documents in blocks of lines."""
@@ -221,8 +223,7 @@ class ImpactIndexer(VectorLines):
         if self._options.optimize or reorder:
             reordered = self._writer.optimize(reorder, required=not by_default)
             if reorder and not reordered:
-                said = "%s: is not reordered: Java's heap is too small; JAVA_TOOL_OPTIONS=-Xmx8g makes it 8 GB"
-                _logger.warning(said, self._target)
+                _logger.warning(NOT_REORDERED, self._target)
             self._check_content()  # documents with repeated ids have now been removed
         if self.position is None:
             self._writer.commit()

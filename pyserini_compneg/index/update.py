@@ -54,6 +54,7 @@ def update_index(
     collection: str | Path | None = None,
     delete: str | Path | None = None,
     *,
+    optimize: bool = False,
     encoder: str | None = None,
     collection_format: Format | None = None,
     model_options: ModelOptions | None = None,
@@ -67,6 +68,7 @@ def update_index(
         index: The folder of the index, which this package built.
         collection: The documents to insert, or to replace if the index has their ids; see :func:`build_index`.
         delete: A file with the ids to delete, one on a line.
+        optimize: Merge the index at the end; see :meth:`ImpactUpdater.optimize`.
         encoder: The place of the index's model, if the model was moved. It must be the same model.
         collection_format: See :func:`build_index`.
         model_options: The ``backend`` and the ``device`` on which the model runs. All else is as in the index.
@@ -79,7 +81,7 @@ def update_index(
         EncodingError: The model is not the one of the index, or cannot be used.
         OutputError: Another process updates or builds the index, or the index cannot be written.
     """
-    if collection is None and delete is None:
+    if collection is None and delete is None and not optimize:
         raise ArgumentError("nothing to do", remedy="give a collection, a file of ids to delete, or both")
     with ImpactUpdater(index, threads) as updater:
         files = []
@@ -90,6 +92,8 @@ def update_index(
             say_formats(files)
         if delete is not None:
             updater.delete(line.strip() for _, line in iter_lines(delete))
+        if optimize:
+            updater.optimize()
         bm25 = _bm25(updater.manifest)
         if files:
             _add(updater, files, _source(files, updater.manifest, bm25, encoder, model_options))

@@ -9,6 +9,7 @@ next update removes it.
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -17,8 +18,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from pyserini_compneg.index.indexer import VectorLines
+from pyserini_compneg.index.index_folder import BLOCK_MAXIMA
+from pyserini_compneg.index.indexer import NOT_REORDERED, VectorLines
 from pyserini_compneg.lucene import (
+    LEAST_REORDERED,
     SHARDS_NAME,
     ImpactReader,
     ImpactWriter,
@@ -35,6 +38,8 @@ from pyserini_compneg.support.errors import IndexFormatError, InputError
 from pyserini_compneg.support.staging import locked, output_errors
 
 _PROCESSORS = os.cpu_count() or 1
+_logger = logging.getLogger(__name__)
+
 NOWHERE = -1
 """In place of a shard, for a line that need not be written."""
 
@@ -108,7 +113,7 @@ class ImpactUpdater(VectorLines):
         self._threads = min(threads or _PROCESSORS, 4 * _PROCESSORS)
         self.counts = UpdateCounts()
         self.state: dict[str, Any] = {}
-        self._optimizes = self._reorders = False
+        self._optimizes = False
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -243,6 +248,22 @@ class ImpactUpdater(VectorLines):
             shard = self._shards[states.index(Found.CHANGED)]
             shard.documents, shard.changed = shard.documents - 1, True
 
+    def optimize(self) -> None:
+        """At the end, merges the index into one segment, without deleted documents.
+
+        Its documents are put into a new order, with block maxima, if the index has such an order, or if it has
+        ``LEAST_REORDERED`` documents and no pairs.
+        """
+        self._optimizes = True
+        for shard in self._shards:
+            shard.changed = True
+
+    def _optimize(self, shard: _Shard) -> None:
+        large = shard.writer.counts[0] >= LEAST_REORDERED and not self.manifest.pair_terms
+        reorders = large or (shard.folder / BLOCK_MAXIMA).exists()
+        if shard.writer.optimize(reorders, required=False) != reorders:
+            _logger.warning(NOT_REORDERED, self._place)
+
     def _report(self, problems: Sequence[str]) -> None:
         if problems:
             raise InputError(problems[0])
@@ -255,7 +276,10 @@ class ImpactUpdater(VectorLines):
         if not changed:
             return
         for shard in changed:
-            shard.writer.settle()
+            if self._optimizes:
+                self._optimize(shard)
+            else:
+                shard.writer.settle()
         documents, empty = (
             sum(counts) for counts in zip(*(shard.writer.counts for shard in self._shards), strict=True)
         )

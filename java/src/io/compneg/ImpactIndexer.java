@@ -144,9 +144,8 @@ public final class ImpactIndexer implements Closeable {
     if (this.settings.commit != null) config.setIndexCommit(Commits.find(directory, this.settings.commit));
     writer = new IndexWriter(directory, config); // if another one has the index, its files stay
     base = updates ? new UpdateBase(DirectoryReader.open(writer)) : null;
-    for (String file : List.of(BlockMaxima.FILE, BlockMaxima.UNFINISHED)) {
-      if (!updates) Files.deleteIfExists(Path.of(folder, file));
-    }
+    Files.deleteIfExists(Path.of(folder, BlockMaxima.UNFINISHED));
+    if (!updates) Files.deleteIfExists(Path.of(folder, BlockMaxima.FILE));
     if (resumed) recount();
     this.exchange = new RandomAccessFile(exchange, "r");
     pool = Executors.newFixedThreadPool(this.settings.threads, this::worker);
