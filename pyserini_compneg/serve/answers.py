@@ -44,6 +44,7 @@ from pyserini_compneg.serve.replies import (
     SearchReply,
 )
 from pyserini_compneg.serve.search_pool import stage
+from pyserini_compneg.serve.served_index import ServedIndex, generation
 from pyserini_compneg.support.vectors import PAIR_SIGN
 from pyserini_compneg.topics.topics import Topic
 from pyserini_compneg.topics.unread import notes_on
@@ -91,10 +92,15 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
                     _explain(candidate, searcher, node, asked)
             candidates.append(candidate)
         about = _about(query, asked, operators, searcher.unit(query))
-        answer = {"api": API, "index": index.name, "query": about, **counted, "candidates": candidates, "hasMore": more}
+        answer = {**_named(index, searcher), "query": about, **counted, "candidates": candidates, "hasMore": more}
         if more:
             answer["cursor"] = ranking.cursor(before + len(hits), hits[-1])
         return cast("SearchReply", answer)
+
+
+def _named(index: ServedIndex, searcher: SignedImpactSearcher) -> dict[str, Any]:
+    """The fields with which every answer of an index begins."""
+    return {"api": API, "index": index.name, "generation": generation(searcher)}
 
 
 def _note_unread_operators(query: Query, asked: SearchParameters | SearchBody) -> None:
@@ -113,7 +119,9 @@ def document_answer(backend: Backend, name: str | None, docid: str, asked: Docum
     index = backend.index(name)
     with index.searcher() as searcher, stage("documents"):
         _require(searcher, docid)
-        return {"api": API, "index": index.name, "docid": docid, "doc": _document(searcher, docid, asked)}
+        return cast(
+            "DocumentReply", _named(index, searcher) | {"docid": docid, "doc": _document(searcher, docid, asked)}
+        )
 
 
 def explain_answer(
@@ -131,7 +139,7 @@ def explain_answer(
             explained = to_object(explain_query(searcher, query, docids, asked.query, allowed, operators))
         if allowed is not None:
             explained["composed"]["filter"] = allowed.to_json()
-        answer = {"api": API, "index": index.name, "unit": searcher.unit(query), **explained}
+        answer = {**_named(index, searcher), "unit": searcher.unit(query), **explained}
         if isinstance(query, Decomposition):
             answer["decomposition"] = _reading(query)
         return cast("ExplainReply", answer)

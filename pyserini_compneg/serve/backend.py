@@ -22,7 +22,7 @@ from pyserini_compneg.support.settings_files import first_fault
 
 CLIENT_GONE = 499  # only for the log, as in other servers
 
-_RELOAD_SECONDS = 1.0
+_RELOAD_SECONDS = 0.5
 
 _logger = logging.getLogger(__name__)
 _note: ContextVar[Callable[[str], bool] | None] = ContextVar("note", default=None)
@@ -57,6 +57,7 @@ class Backend:
             "status": "degraded" if degraded else "ok",
             "indexes": {name: index.documents for name, index in self.indexes.items()},
             "filter_fields": {name: index.filter_fields for name, index in self.indexes.items()},
+            "generations": {name: index.generation for name, index in self.indexes.items()},
             "degraded": degraded,
         }
 

@@ -8,6 +8,7 @@ from typing import (
     Final,
     Literal,
     NotRequired,  # pydantic refuses the NotRequired of Python 3.11
+    TypeAlias,
 )
 
 from pydantic import Field, JsonValue
@@ -92,6 +93,9 @@ class AskedQuery(TypedDict):
     decomposition: NotRequired[Reading]
 
 
+Generation: TypeAlias = Annotated[str, Field(description="identifies the content of the index")]
+
+
 class TotalReply(TypedDict):
     """The number of documents that match."""
 
@@ -111,6 +115,7 @@ class SearchReply(TypedDict):
 
     api: Literal["v1"]
     index: str
+    generation: Generation
     query: AskedQuery
     total: TotalReply
     candidates: list[Candidate]
@@ -125,6 +130,7 @@ class DocumentReply(TypedDict):
 
     api: Literal["v1"]
     index: str
+    generation: Generation
     docid: str
     doc: JsonValue
 
@@ -134,6 +140,7 @@ class ExplainReply(TypedDict):
 
     api: Literal["v1"]
     index: str
+    generation: Generation
     unit: float
     query: str
     expression: str | None

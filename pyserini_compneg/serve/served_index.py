@@ -18,6 +18,10 @@ OpenIndex: TypeAlias = Callable[..., SignedImpactSearcher]
 """Opens an index, by its folder or prebuilt name, with an encoder, None for its own, and perhaps a ``language``."""
 
 
+_GENERATION = 12
+"""The length of a generation."""
+
+
 @dataclass
 class _Opened:
     """A searcher and the number of threads that use it."""
@@ -27,8 +31,13 @@ class _Opened:
     closing: bool = False
 
 
+def generation(searcher: SignedImpactSearcher) -> str:
+    """Identifies the content of an open index. Each update and each build has another one."""
+    return searcher.reader.content_id[-_GENERATION:]  # Lucene counts its ids up from a random one
+
+
 class ServedIndex:
-    """An open index. If another index replaces it in the folder, :meth:`reload` opens the new index.
+    """An open index. If it is updated or replaced in the folder, :meth:`reload` opens the new index.
 
     The encoder is loaded immediately. A search continues with the index in which it started. The last search of a
     replaced index closes it.
@@ -97,6 +106,11 @@ class ServedIndex:
     def documents(self) -> int:
         with self._used() as searcher:
             return searcher.num_docs
+
+    @property
+    def generation(self) -> str:
+        with self._used() as searcher:
+            return generation(searcher)
 
     @property
     def filter_fields(self) -> tuple[str, ...]:

@@ -143,6 +143,8 @@ def test_updates_equal_a_new_index(form, seeds, tmp_path):
             last = update == (3 if seeds == 1 else 11)
             report = update_index(folder / "updated", changes, deletes, optimize=last, threads=random.choice([1, 3]))
             assert (report.inserted, report.replaced, report.unchanged, report.deleted, report.not_found) == counts
+            merged = len(list((folder / "updated").rglob("*.si"))) == max(1, shards)
+            assert merged or not last
             assert reader.reopen()
             assert reader.updates == update
             assert reader.manifest == report.manifest

@@ -34,7 +34,7 @@ def get(client):
 
 def test_search_answers_in_the_form_of_pyserini(get, searcher):
     answer = get("/v1/films/search", query="spy comedy", hits=1)
-    assert answer.keys() == {"api", "index", "query", "total", "candidates", "hasMore", "cursor"}
+    assert answer.keys() == {"api", "index", "generation", "query", "total", "candidates", "hasMore", "cursor"}
     assert (answer["api"], answer["index"], answer["query"]["text"]) == ("v1", "films", "spy comedy")
     ((docid, score),) = searcher.search("spy comedy", 1)
     document = {"title": "Spy Comedy", "text": "A spy comedy about a clumsy spy."}
@@ -48,6 +48,7 @@ def test_search_answers_in_the_form_of_pyserini(get, searcher):
 def test_forms_of_documents(get, parameters, document):
     (candidate,) = get("/v1/films/search", query="horses", hits=1, **parameters)["candidates"]
     answer = get("/v1/films/doc/d4", **parameters)
+    assert len(answer.pop("generation")) == 12
     assert answer == {"api": "v1", "index": "films", "docid": "d4", "doc": candidate["doc"]}
     assert candidate["doc"] == document or json.loads(candidate["doc"]) == json.loads(document)
 
@@ -259,7 +260,11 @@ def test_warnings_are_notes_of_the_answer(client):
 
 def test_health_and_metrics(client):
     health = {"status": "ok", "indexes": {"films": 6}, "filter_fields": {"films": []}, "degraded": {}}
-    assert client.get("/health").json() == health
+    found = client.get("/health").json()
+    assert len(generation := found.pop("generations")["films"]) == 12
+    assert found == health
+    for path in ("search?query=spy", "doc/d1", "explain/d1?query=spy"):
+        assert client.get(f"/v1/films/{path}").json()["generation"] == generation
     text = client.get("/metrics").text
     assert 'compneg_index_documents{index="films"} 6.0' in text
     assert 'compneg_requests_total{route="/health",status="200"} 1.0' in text

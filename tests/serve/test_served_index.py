@@ -8,10 +8,10 @@ from json_lines import write_jsonl
 from served import make_client
 
 from pyserini_compneg import SignedImpactSearcher
-from pyserini_compneg.index import build_index, build_sharded_index
+from pyserini_compneg.index import build_index, build_sharded_index, update_index
 from pyserini_compneg.lucene.sharded_reader import open_reader
 from pyserini_compneg.lucene.shards import read_shards
-from pyserini_compneg.serve.served_index import ServedIndex
+from pyserini_compneg.serve.served_index import ServedIndex, generation
 from pyserini_compneg.serve.settings import IndexSettings
 from pyserini_compneg.support.errors import ArgumentError, CompNegError, IndexReadError
 
@@ -177,3 +177,31 @@ def test_no_search_fails_while_indexes_come_and_go(folder, index):
         thread.join()
     assert failures == []
     assert counts <= {1, 2, 3}
+
+
+def test_updates_during_searches(folder, index):
+    """Each answer is that of the index before or after an update. An update is seen without a restart."""
+    done, seen = threading.Event(), set()
+    states = {index.generation: {"d1", "d2", "d3"}}
+
+    def search():
+        while not done.is_set():
+            with index.searcher() as searcher:
+                found = generation(searcher), frozenset(docids(searcher))
+                seen.add(found)
+
+    threads = [threading.Thread(target=search) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for number in range(1, 8):
+        changes = write_jsonl(folder.parent / "changes.jsonl", {"id": f"n{number}", "contents": "a spy"})
+        (folder.parent / "ids.txt").write_text(f"n{number - 1}\n")
+        update_index(folder, changes, folder.parent / "ids.txt")
+        assert index.reload()
+        states[index.generation] = {"d1", "d2", "d3", f"n{number}"}
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert [found for found in seen if states[found[0]] != found[1]] == []
+    assert len(states) == 8
+    assert len(seen) > 1

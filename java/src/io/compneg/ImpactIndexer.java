@@ -373,8 +373,9 @@ public final class ImpactIndexer implements Closeable {
     pool.execute(optimizing);
   }
 
-  /** Removes the commit that the update began with; until then it can be opened beside the new one. */
+  /** Removes the files of the commit that an update began with. Until then it can be opened beside the new one. */
   public void release() throws IOException {
+    base.close(); // while the writer is open, which removes them
     commits.release();
     writer.deleteUnusedFiles();
   }
