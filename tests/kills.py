@@ -1,6 +1,6 @@
-"""Kills index, encode, search and train at random moments, and looks at what is left.
+"""Kills index, update, encode, search and train at random moments, and looks at what is left.
 
-    python tests/kills.py --kills 100 [--seed 1] [index encode search train]
+    python tests/kills.py --kills 100 [--seed 1] [index update encode search train]
 
 After each kill the result is the old one, or the new one, whole. After the last one each command is run to its end:
 the result is that of a command that nobody killed, and nothing is left beside it. Needs POSIX and the extra `train`.
@@ -9,6 +9,7 @@ the result is that of a command that nobody killed, and nothing is left beside i
 from __future__ import annotations
 
 import argparse
+import gzip
 import hashlib
 import json
 import os
@@ -29,7 +30,7 @@ from checkpoints import write_masked_lm  # noqa: E402
 from tiny_training import write_dataset  # noqa: E402
 
 from pyserini_compneg.commands.demo import QUERIES, SAMPLE  # noqa: E402
-from pyserini_compneg.index import verify_index  # noqa: E402
+from pyserini_compneg.index import build_sharded_index, verify_index  # noqa: E402
 from pyserini_compneg.search import SignedImpactSearcher  # noqa: E402
 
 RECIPE = """
@@ -43,17 +44,18 @@ training: {{steps: 4, batch_size: 8, evaluate_every: 1, learning_rate: 1.0e-3, q
 
 @dataclass
 class Work:
-    """A command, what it makes, and how to tell whether that is whole."""
+    """A command, what it makes, and how to tell whether that is whole. Several commands take turns."""
 
-    arguments: list[str]
+    commands: list[list[str]]
     result: Path
     state: Callable[[Path], object]
     share: int
+    turn: int = 0
 
     def start(self) -> subprocess.Popen[str]:
         """Starts the command."""
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        command = [sys.executable, "-m", "pyserini_compneg", *self.arguments]
+        command = [sys.executable, "-m", "pyserini_compneg", *self.commands[self.turn % len(self.commands)]]
         pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
         return subprocess.Popen(command, text=True, env=environment, **pipes)
 
@@ -90,7 +92,7 @@ def model_state(folder: Path) -> object:
 
 def works(home: Path) -> dict[str, Work]:
     """The commands, in folders of their own."""
-    for name in ("index", "encode", "search", "train"):
+    for name in ("index", "update", "encode", "search", "train"):
         (home / name).mkdir()
     base = str(write_masked_lm(home / "base"))
     documents = write_dataset(home / "many", 400) / "documents.jsonl"
@@ -114,17 +116,32 @@ def works(home: Path) -> dict[str, Work]:
     search = ["search", "--index", str(sample), "--topics", str(QUERIES), "--output", str(run)]
     train = ["train", str(home / "c.yaml"), "--data", str(home / "data"), "--output", str(model)]
     return {
-        "index": Work(index, sample, index_state, 32),
-        "encode": Work(encode, vectors / "vectors-0-of-1.jsonl.gz", file_state, 30),
-        "search": Work(search, run, file_state, 30),
-        "train": Work([*train, "--resume", "--overwrite"], model, model_state, 8),
+        "index": Work([index], sample, index_state, 32),
+        "update": Work(updates(home / "update"), home / "update" / "index", index_state, 32),
+        "encode": Work([encode], vectors / "vectors-0-of-1.jsonl.gz", file_state, 30),
+        "search": Work([search], run, file_state, 30),
+        "train": Work([[*train, "--resume", "--overwrite"]], model, model_state, 8),
     }
+
+
+def updates(home: Path) -> list[list[str]]:
+    """Updates of an index in shards from one state to the other and back; each also merges the index."""
+    lines = gzip.decompress((SAMPLE / "documents.jsonl.gz").read_bytes()).decode().splitlines()
+    changed = [line.replace(" film ", " spy film ") for line in lines[20:]]
+    commands = []
+    for name, kept, gone in (("a", lines[:-20], lines[-20:]), ("b", changed, lines[:20])):
+        (home / f"{name}.jsonl").write_text("\n".join(kept))
+        (home / f"{name}.txt").write_text("\n".join(json.loads(line)["docid"] for line in gone))
+        told = ["--collection", str(home / f"{name}.jsonl"), "--delete", str(home / f"{name}.txt"), "--optimize"]
+        commands.append(["update", "--index", str(home / "index"), *told])
+    build_sharded_index(home / "a.jsonl", home / "index", 2)
+    return commands
 
 
 def main() -> int:
     """Kills; returns 1 if anything was lost or left."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("works", nargs="*", help="index, encode, search, train (default: all)")
+    parser.add_argument("works", nargs="*", help="index, update, encode, search, train (default: all)")
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -136,10 +153,15 @@ def main() -> int:
                 work.run()  # what it searches
             if name not in (options.works or [name]):
                 continue
-            seconds = work.run()
-            expected, beside = work.now(), sorted(work.result.parent.iterdir())
+            expected = []
+            for turn in range(len(work.commands)):
+                work.turn = turn
+                seconds = work.run()
+                expected.append(work.now())
+            beside = sorted(work.result.parent.iterdir())
             wanted, killed, ended = max(1, round(options.kills * work.share / 100)), 0, 0
             while killed < wanted:
+                work.turn = expected.index(work.now()) + 1
                 process, start = work.start(), time.monotonic()
                 try:
                     ended += process.wait(timeout=choice.uniform(0.1, 1.1 * seconds)) == 0
@@ -147,10 +169,11 @@ def main() -> int:
                 except subprocess.TimeoutExpired:
                     process.send_signal(signal.SIGKILL)
                     killed += process.wait() == -signal.SIGKILL
-                faults += work.now() != expected
+                faults += work.now() not in expected
+            work.turn = 0
             work.run()
             left = sorted(set(work.result.parent.iterdir()) - set(beside))
-            faults += bool(left) + (work.now() != expected)
+            faults += bool(left) + (work.now() != expected[0])
             print(f"{name}: {killed} kills, {ended} ended before, faults {faults}, left {left}", flush=True)
     return min(faults, 1)
 
