@@ -34,8 +34,9 @@ from pyserini_compneg.lucene.manifest import commits
 from pyserini_compneg.lucene.shards import ShardEntry, read_shards, shard_checksum, shard_commit, write_shards
 from pyserini_compneg.lucene.writer import Found
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import IndexFormatError, InputError
-from pyserini_compneg.support.staging import locked, output_errors
+from pyserini_compneg.support.errors import IndexFormatError, InputError, OutputError
+from pyserini_compneg.support.files import reason_of
+from pyserini_compneg.support.staging import DISK_FULL, locked, output_errors
 
 _PROCESSORS = os.cpu_count() or 1
 _logger = logging.getLogger(__name__)
@@ -128,11 +129,13 @@ class ImpactUpdater(VectorLines):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if error is not None:
-            self._stack.__exit__(kind, error, traceback)
+        if error is None:
+            with self._stack:
+                self._finish()
             return
-        with self._stack:
-            self._finish()
+        self._stack.__exit__(kind, error, traceback)
+        if isinstance(error, OSError) and error.errno in DISK_FULL and error.filename is None:
+            raise OutputError(f"the index cannot be written: {reason_of(error)}", where=self._place) from None
 
     def _checked(self, reader: ImpactReader) -> IndexSettings:
         """The settings of the index. Refuses an index that cannot be updated."""

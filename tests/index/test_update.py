@@ -1,10 +1,12 @@
 """Updates: after any sequence of them, an index finds, scores and tells what a new index of its documents does."""
 
 import json
+import resource
 import shutil
 from random import Random
 
 import pytest
+from film_index import start
 from impact_indexes import pairs, search, write_stock_index
 from index_folders import hidden, postings
 from json_lines import write_jsonl
@@ -321,6 +323,21 @@ def test_filters_know_the_fields_of_the_index(index, tmp_path):
     with open_reader(index) as reader:
         assert reader.filtered(Filter({"year": ("3",)})).allowed == 5
         assert [shard.documents for shard in read_shards(index)] == [3, 3]
+
+
+def test_a_full_disk(index, tmp_path):
+    """One line, and the old index; what was written stays unseen, and the update can be given again."""
+    new = write_jsonl(tmp_path / "new.jsonl", *({"id": f"n{i}", "vector": {f"t{i}": 7, "t": 1}} for i in range(500)))
+    no_file_may_grow_further = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))  # noqa: E731
+    told = ["--index", index, "--collection", new]
+    with start(*told, module="pyserini_compneg.update", preexec_fn=no_file_may_grow_further) as process:
+        said = process.communicate()[1]
+    assert process.returncode == 1
+    assert said.startswith(f"error: {index}: the index cannot be written: ")
+    assert said.count("\n") == 1
+    assert verify_index(index) == 6
+    assert update_index(index, new).inserted == 500
+    assert verify_index(index) == 506
 
 
 @pytest.mark.parametrize(("shards", "every"), [(0, 2), (2, 5), pytest.param(2, 1, marks=pytest.mark.slow)])
