@@ -152,7 +152,7 @@ def test_updates_equal_a_new_index(form, seeds, tmp_path):
             assert reader.manifest == report.manifest
             assert reader.manifest.documents == len(there)
             assert verify_index(folder / "updated") == len(there)
-            if form == "reordered":
+            if form == "reordered" and (seeds == 1 or last):  # many updates may merge the ordered segment
                 assert has_block_maxima(folder / "updated")
             build(folder / f"new{update}", there.values(), 0, {**options, "reorder": False})
             with open_reader(folder / f"new{update}") as fresh:
