@@ -106,7 +106,7 @@ def test_what_cannot_be_asked_is_said_of_the_whole(readers):
     """Also of fields that are in one shard only."""
     wrong = {
         "actor": "it has no filter field 'actor', only genre, year",
-        "genre": "the filter field 'genre' has no numbers, so there is no range 1990..",
+        "genre": "the filter field 'genre' has no numbers and no dates, so there is no range 1990..",
     }
     for reader in readers:
         for field, message in wrong.items():
