@@ -184,7 +184,7 @@ def _with_filter(topics: list[Topic], args: argparse.Namespace) -> list[Topic]:
         given = narrowed(None, read_conditions(conditions))
     for path in (one for one in args.filter if not _is_condition(one)):
         if path != "-" and not Path(path).exists():
-            what, remedy = "no such file of ids", "a condition is FIELD=VALUE"
+            what, remedy = "no such file of ids", "a condition is FIELD=VALUE, FIELD>=VALUE or FIELD<=VALUE"
             raise ArgumentError(what, where=f"--filter {shown(path)}", remedy=remedy)
         given = narrowed(given, {ID: read_ids(path)})
     if given is None:

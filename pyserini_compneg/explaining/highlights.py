@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -18,7 +19,9 @@ from pyserini_compneg.support.vectors import PAIR_SIGN
 NO_TEXTS = ("id", "_id", "docid", "vector")
 """Fields of a stored document that are no text of it."""
 
-_WORD = re.compile(r"\w+")
+_MARKS = "".join(mark for mark in map(chr, range(0x300, 0xFE30)) if unicodedata.category(mark).startswith("M"))
+_WORD = re.compile(rf"\w[\w{_MARKS}]*")
+"""Letters and digits with their marks, such as the vowels of Hindi. The page has the same pattern."""
 
 
 class Highlight(NamedTuple):
@@ -86,12 +89,12 @@ def marked_words(source: Any, contributions: Sequence[Contribution], language: s
 
 def words_of_terms(text: str, terms: Iterable[str], language: str) -> dict[str, list[str]]:
     """The words of a text, in lower case, that stand for some single terms, each with these terms."""
-    distinct, known = sorted({word.lower() for word in _WORD.findall(text)}), set(terms)
-    found = {
-        word: sorted(known.intersection((*analysed, word, f"{PREFIX}{word}")))
-        for word, analysed in zip(distinct, analyze(distinct, language), strict=True)
-    }
-    return {word: matched for word, matched in found.items() if matched}
+    distinct, known = sorted(set(_WORD.findall(text))), set(terms)
+    found: dict[str, set[str]] = defaultdict(set)
+    for word, analysed in zip(distinct, analyze(distinct, language), strict=True):  # of Turkish, case matters
+        lower = word.lower()
+        found[lower] |= known.intersection((*analysed, lower, f"{PREFIX}{lower}"))
+    return {word: sorted(matched) for word, matched in found.items() if matched}
 
 
 def _texts_of(value: Any, field: str = "") -> Iterator[tuple[str, str]]:

@@ -151,6 +151,10 @@ def read_conditions(conditions: Iterable[str]) -> dict[str, list[str]]:
 
 def _add_bound(ends: dict[str, str], name: str, sign: str, value: str) -> None:
     value = value.strip()
+    if name == ID:
+        raise ArgumentError(
+            f"ids have no ranges, so there is no {name}{sign}", remedy="write id=ID for each, or a file of ids"
+        )
     if not re.fullmatch(_NUMBER, value) and span(value) is None:
         what = f"{name}{sign} needs a number, or a date such as 1999-05-01, got {shown(value)}"
         raise ArgumentError(what)
@@ -241,10 +245,9 @@ def _check_range(name: str, value: str) -> None:
         raise ArgumentError(
             f"the range {value} of {name!r} ends before it begins", remedy=f"write {most_text}..{least_text}"
         )
-    for text in (least_text, most_text):
-        if dots and _LIKE_DATE.match(text) and span(text) is None:
-            what = f"the range {value} of {name!r} has no date of ISO 8601 at an end"
-            raise ArgumentError(what, remedy="write dates as 1999, 1999-05, 1999-05-01 or 1999-05-01T12:30:00Z")
+    if dots and any(map(_LIKE_DATE.match, (least_text, most_text))) and _date_ends(value) is None:
+        what = f"the range {value} of {name!r} has no date of ISO 8601 at an end"
+        raise ArgumentError(what, remedy="write dates as 1999, 1999-05, 1999-05-01 or 1999-05-01T12:30:00Z")
 
 
 def _date_ends(value: str) -> tuple[float, float] | None:

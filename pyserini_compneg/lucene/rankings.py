@@ -14,6 +14,9 @@ from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError
 
 INT_BYTES = 4
+MOST_VALUES = (1 << 31) - 1
+"""The most values of a facet: Java counts in int."""
+
 EMPTY: Mapping[str, int] = MappingProxyType({})
 
 After: TypeAlias = tuple[str, float] | None

@@ -20,6 +20,7 @@ from pyserini_compneg.lucene.manifest import MANIFEST_NAME, Manifest, resolve_in
 from pyserini_compneg.lucene.rankings import (
     EMPTY,
     INT_BYTES,
+    MOST_VALUES,
     After,
     MatchCount,
     Ranking,
@@ -302,7 +303,7 @@ class ImpactReader:
         filters = checked_bounds(len(queries), filters)[0]
         if not queries:
             return []
-        names, most = "\n".join(facets).encode(), list(facets.values())
+        names, most = "\n".join(facets).encode(), [min(count, MOST_VALUES) for count in facets.values()]
         threads = min(threads, _MOST_THREADS)
         packed = self._batch(
             queries, filters, lambda java, *asked: java.matches(*asked, names, most, threads, _SMALLEST_PART)

@@ -21,7 +21,7 @@ from typing import Any, Concatenate
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest, resolve_index
-from pyserini_compneg.lucene.rankings import EMPTY, After, MatchCount, Ranking, checked_bounds
+from pyserini_compneg.lucene.rankings import EMPTY, MOST_VALUES, After, MatchCount, Ranking, checked_bounds
 from pyserini_compneg.lucene.reader import KEPT_FILTERS, Filtered, ImpactReader, WorkDone
 from pyserini_compneg.lucene.shards import (
     Answer,
@@ -34,8 +34,6 @@ from pyserini_compneg.lucene.shards import (
 )
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
-
-_EVERY_VALUE = (1 << 31) - 1
 
 _logger = logging.getLogger(__name__)
 
@@ -236,7 +234,7 @@ class ShardedReader(ImpactReader):
         facets: Mapping[str, int] = EMPTY,
         threads: int = 1,
     ) -> list[MatchCount]:
-        every = dict.fromkeys(facets, _EVERY_VALUE)  # a value may be frequent in the whole index alone
+        every = dict.fromkeys(facets, MOST_VALUES)  # a value may be frequent in the whole index alone
         counted = zip(*self._ask(ImpactReader.matches, queries, filters, every, threads), strict=True)
         return [
             MatchCount(

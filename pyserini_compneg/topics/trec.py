@@ -55,12 +55,14 @@ def trec_topics(lines: Iterable[tuple[int, str]], name: str) -> Iterator[tuple[i
 def trec_text(fields: Mapping[str, str], field: str) -> tuple[str, str]:
     """The id and the text of a topic, from one of its fields. Numbers lose zeros before them, as in Anserini."""
     field = _NAMES.get(field, field)
+    if not fields.get("num"):
+        raise InputError("the topic has no number", remedy='expected <num>, or <topic number="1">')
     if not fields.get(field):
         others = ", ".join(name for name, text in fields.items() if text and name != "num")
         remedy = f"name one of its fields as --topic-field: {others}" if others else ""
         raise InputError(f"the topic has no {field}", remedy=remedy)
-    qid = checked_id(fields.get("num", ""), "query id", "", InputError)
-    return str(int(qid)) if qid.isdecimal() else qid, fields[field]
+    qid = checked_id(fields["num"], "query id", "", InputError)
+    return (qid.lstrip("0") or "0") if qid.isdecimal() else qid, fields[field]
 
 
 def _cleaned(fields: Mapping[str, str]) -> dict[str, str]:

@@ -153,6 +153,7 @@ def test_totals_and_facets(run, monkeypatch):
     found = json.loads(run(f"{line} --filter year=1970.. --facets genre:1").out)
     assert found["total"] == {"value": 2, "relation": "eq"}
     assert found["facets"] == {"genre": [{"value": "War", "count": 1}]}
+    assert run(f"{films} --facets genre:9").out == run(f"{films} --facets genre:99999999999").out
     monkeypatch.setattr("pyserini_compneg.search.matches._FEW_POSTINGS", 0)
     assert run(f"{films} --hits 1").out.endswith("\n  1 of at least 3 documents\n")
 

@@ -85,5 +85,23 @@ def test_the_server_gives_the_same(index, searcher):
         assert "highlights" not in client.get("/v1/films/search", params={"query": QUERY}).json()["candidates"][0]
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "marked"),
+    [
+        ("en", "cafe\u0301 CAFE\u0301 cafe", ["cafe\u0301", "CAFE\u0301"]),
+        ("hi", "यह किताब है।", ["किताब"]),
+        ("sw", "Habari ya dunia", ["Habari"]),
+        ("tr", "Irak ile IRAK", ["Irak", "IRAK"]),
+    ],
+)
+def test_words_of_other_languages(tmp_path, language, text, marked):
+    """Marks belong to the letter before them, and an analyzer sees upper case."""
+    source = write_jsonl(tmp_path / "c.jsonl", {"id": "d", "contents": text})
+    build_index(source, tmp_path / "index", encoder="bm25", bm25={"language": language}, store_raw=True)
+    with SignedImpactSearcher(tmp_path / "index") as searcher:
+        found = highlights(searcher, marked[0], "d")
+    assert [text[one.start : one.end] for one in found] == marked
+
+
 def test_no_such_document(index, searcher):
     assert refusal(highlights, searcher, "spy", "x", error=InputError) == f"{index} has no document 'x'"

@@ -163,6 +163,7 @@ def test_bounds_are_ranges(conditions, fields):
     ("conditions", "message"),
     [
         (["f>=May"], "f>= needs a number, or a date such as 1999-05-01, got 'May'"),
+        (["id>=1"], "ids have no ranges, so there is no id>=; write id=ID for each, or a file of ids"),
         (["f>=1", "f>=2"], "f>= is given twice; one of them would have no effect"),
     ],
 )
@@ -174,6 +175,11 @@ def test_bounds_that_are_none(conditions, message):
     ("text", "message"),
     [
         ("2003..1999-05", "the range 2003..1999-05 of 'f' ends before it begins; write 1999-05..2003"),
+        (
+            "5..1999-05",
+            "the range 5..1999-05 of 'f' has no date of ISO 8601 at an end; write dates as 1999, 1999-05, 1999-05-01 "
+            "or 1999-05-01T12:30:00Z",
+        ),
         (
             "1999-13..",
             "the range 1999-13.. of 'f' has no date of ISO 8601 at an end; write dates as 1999, 1999-05, 1999-05-01 or "

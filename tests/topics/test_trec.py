@@ -82,7 +82,7 @@ def test_other_fields(write, caplog):
     [
         (AD_HOC, {"field": "narr"}, ":13: the topic has no narrative; name one of its fields as --topic-field: title"),
         (WEB, {}, ":3: the topic has no title; name one of its fields as --topic-field: query, description"),
-        ("<top><title>spy</top>", {}, ":1: the query id is blank"),
+        ("<top><title>spy</top>", {}, """:1: the topic has no number; expected <num>, or <topic number="1">"""),
         ("<top><num>1<title>spy</top>\n<top><num>01<title>b</top>", {}, ":2: query id '1' was given on line 1 already"),
         ("<top>\n<num>1\n<title>spy\n", {}, ":1: a topic that does not end; expected </top>"),
         ("<top>\n<num>1<title>spy\n<top>", {}, ":3: <top> where none is expected"),
@@ -94,6 +94,13 @@ def test_other_fields(write, caplog):
 def test_wrong_topics(write, text, options, said):
     path = write(text)
     assert refusal(read_topics, path, **options) == f"{path}{said}"
+
+
+def test_a_number_of_any_length(write):
+    assert texts(write(f"<top><num>0{'9' * 5000}<title>spy</top>\n<top><num>00<title>b</top>")) == [
+        ("9" * 5000, "spy"),
+        ("0", "b"),
+    ]
 
 
 def test_a_title_that_is_no_expression(write):

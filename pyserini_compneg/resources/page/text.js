@@ -34,7 +34,7 @@ function firstLine(text, docid) {
   return rest.length && line.length <= 200 ? [plain(line), plain(rest.join(" "))] : [docid, plain(text)];
 }
 
-const WORD = /[\p{L}\p{N}_]+/gu;
+const WORD = /[\p{L}\p{N}_][\p{L}\p{N}\p{M}_]*/gu;
 const LONGEST = 45; // words
 
 /** What each single term adds, its pairs included. */
