@@ -7,7 +7,7 @@ import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 from pyserini_compneg.encode.cached import VectorCache
@@ -23,6 +23,7 @@ from pyserini_compneg.support.terminal import shown
 IMPACT_SCALE = 256 / 5
 """Pyserini's and Anserini's scale for SPLADE: impact = round(weight / 5 * 256)."""
 
+_MOST_TEXTS = 512
 _logger = logging.getLogger(__name__)
 
 
@@ -123,7 +124,7 @@ class ModelDocumentEncoder:
     """Encodes documents. A blank text has an empty vector. ``most_lines`` documents are sorted by length together."""
 
     impact_scale = IMPACT_SCALE
-    most_lines: int | None = 512
+    most_lines: int | None = _MOST_TEXTS
 
     def __init__(self, checkpoint: Checkpoint, options: ModelOptions | None = None) -> None:
         side = checkpoint.document
@@ -139,25 +140,41 @@ class ModelDocumentEncoder:
     def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
         """The vectors of batches of texts, in the order of the texts. While a batch is encoded, the next is tokenised.
 
-        Batches of some hundreds are best: the texts of a batch are sorted by length, so little padding is computed.
+        Small batches, such as those of small files, are encoded together: texts are sorted by length, so little
+        padding is computed.
         """
         cut = 0
-        waiting: deque[Future[TokenIds]] = deque()
+        waiting: deque[tuple[list[int], Future[TokenIds]]] = deque()
         with ThreadPoolExecutor(1, "tokenizer") as pool:
-            for texts in chain(batches, [None]):
-                if texts is not None:
-                    waiting.append(pool.submit(self._tokenize, texts))
-                while len(waiting) > (texts is not None):
-                    tokens = waiting.popleft().result()
+            for group in chain(_groups(batches), [None]):
+                if group is not None:
+                    sizes, texts = list(map(len, group)), list(chain.from_iterable(group))
+                    waiting.append((sizes, pool.submit(self._tokenize, texts)))
+                while len(waiting) > (group is not None):
+                    sizes, future = waiting.popleft()
+                    tokens = future.result()
                     cut += sum(tokens.cut)
-                    yield [self._options.pruned(vector) for vector in self._encoder.encode_tokens(tokens.ids)]
+                    vectors = map(self._options.pruned, self._encoder.encode_tokens(tokens.ids))
+                    yield from (list(islice(vectors, size)) for size in sizes)
         if cut:
             length = self.settings["max_length"]
             _logger.warning("%d documents have more than %s tokens, and are cut off there", cut, length)
 
     def _tokenize(self, texts: Sequence[str]) -> TokenIds:
         """The tokens of texts; a blank text has no tokens."""
-        texts = checked_list("texts", texts)
         tokens = self._encoder.tokenize(texts)
         ids = [ids if text and not text.isspace() else [] for text, ids in zip(texts, tokens.ids, strict=True)]
         return TokenIds(ids, tokens.cut)
+
+
+def _groups(batches: Iterable[Sequence[str]]) -> Iterator[list[list[str]]]:
+    """Batches in a row with up to _MOST_TEXTS texts together, or a larger batch alone."""
+    group: list[list[str]] = []
+    for batch in batches:
+        texts = checked_list("texts", batch)
+        if group and sum(map(len, group)) + len(texts) > _MOST_TEXTS:
+            yield group
+            group = []
+        group.append(texts)
+    if group:
+        yield group

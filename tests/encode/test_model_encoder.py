@@ -76,6 +76,18 @@ def test_a_stream_keeps_the_order(checkpoints, cache):
     assert all(alike(*pair, 2e-5) for pair in zip(found[0] + found[2][1:] + found[3], whole, strict=True))
 
 
+def test_small_batches_of_a_stream_are_encoded_together(checkpoints, cache, monkeypatch):
+    encoder, together = documents(checkpoints.bert), []
+    encode = encoder._encoder.encode_tokens
+    monkeypatch.setattr(encoder._encoder, "encode_tokens", lambda ids: together.append(len(ids)) or encode(ids))
+    batches = [["film"], [], ["a spy", "of the film"], ["spy"] * 511, ["film"] * 600]
+    found = list(encoder.stream(iter(batches)))
+    assert together == [3, 511, 600]
+    assert list(map(len, found)) == [1, 0, 2, 511, 600]
+    for text, vector in zip(["film", "a spy", "of the film"], [*found[0], *found[2]], strict=True):
+        assert alike(vector, encoder.encode_batch([text])[0])
+
+
 def test_a_query_is_encoded_once(checkpoints, cache, monkeypatch):
     encoded, encode_tokens = [], sides.SideEncoder.encode_tokens
     monkeypatch.setattr(
