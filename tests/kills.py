@@ -1,6 +1,8 @@
 """Kills index, update, encode, search and train at random moments, and looks at what is left.
 
-    python tests/kills.py --kills 100 [--seed 1] [index update encode search train]
+    python tests/kills.py --kills 100 [--seed 1] [index update shards encode search train]
+
+`shards` is `update` of an index in shards.
 
 After each kill the result is the old one, or the new one, whole. After the last one each command is run to its end:
 the result is that of a command that nobody killed, and nothing is left beside it. Needs POSIX and the extra `train`.
@@ -30,7 +32,7 @@ from checkpoints import write_masked_lm  # noqa: E402
 from tiny_training import write_dataset  # noqa: E402
 
 from pyserini_compneg.commands.demo import QUERIES, SAMPLE  # noqa: E402
-from pyserini_compneg.index import build_sharded_index, verify_index  # noqa: E402
+from pyserini_compneg.index import build_index, build_sharded_index, verify_index  # noqa: E402
 from pyserini_compneg.search import SignedImpactSearcher  # noqa: E402
 
 RECIPE = """
@@ -92,7 +94,7 @@ def model_state(folder: Path) -> object:
 
 def works(home: Path) -> dict[str, Work]:
     """The commands, in folders of their own."""
-    for name in ("index", "update", "encode", "search", "train"):
+    for name in ("index", "update", "shards", "encode", "search", "train"):
         (home / name).mkdir()
     base = str(write_masked_lm(home / "base"))
     documents = write_dataset(home / "many", 400) / "documents.jsonl"
@@ -118,30 +120,34 @@ def works(home: Path) -> dict[str, Work]:
     return {
         "index": Work([index], sample, index_state, 32),
         "update": Work(updates(home / "update"), home / "update" / "index", index_state, 32),
+        "shards": Work(updates(home / "shards", 2), home / "shards" / "index", index_state, 32),
         "encode": Work([encode], vectors / "vectors-0-of-1.jsonl.gz", file_state, 30),
         "search": Work([search], run, file_state, 30),
         "train": Work([[*train, "--resume", "--overwrite"]], model, model_state, 8),
     }
 
 
-def updates(home: Path) -> list[list[str]]:
-    """Updates of an index in shards from one state to the other and back; each also merges the index."""
+def updates(home: Path, shards: int = 0) -> list[list[str]]:
+    """Updates of an index from one state to the other and back; the first also merges the index."""
     lines = gzip.decompress((SAMPLE / "documents.jsonl.gz").read_bytes()).decode().splitlines()
     changed = [line.replace(" film ", " spy film ") for line in lines[20:]]
     commands = []
     for name, kept, gone in (("a", lines[:-20], lines[-20:]), ("b", changed, lines[:20])):
         (home / f"{name}.jsonl").write_text("\n".join(kept))
         (home / f"{name}.txt").write_text("\n".join(json.loads(line)["docid"] for line in gone))
-        told = ["--collection", str(home / f"{name}.jsonl"), "--delete", str(home / f"{name}.txt"), "--optimize"]
-        commands.append(["update", "--index", str(home / "index"), *told])
-    build_sharded_index(home / "a.jsonl", home / "index", 2)
+        told = ["--collection", str(home / f"{name}.jsonl"), "--delete", str(home / f"{name}.txt")]
+        commands.append(["update", "--index", str(home / "index"), *told, *["--optimize"] * (name == "a")])
+    if shards:
+        build_sharded_index(home / "a.jsonl", home / "index", shards)
+    else:
+        build_index(home / "a.jsonl", home / "index")
     return commands
 
 
 def main() -> int:
     """Kills; returns 1 if anything was lost or left."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("works", nargs="*", help="index, update, encode, search, train (default: all)")
+    parser.add_argument("works", nargs="*", help="index, update, shards, encode, search, train (default: all)")
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
