@@ -22,6 +22,7 @@ examples:
     --precision int8 --shard-id 0 --shard-num 4
   python -m pyserini_compneg.encode --collection documents.jsonl.gz --output vectors --encoder naver/splade-v3 \\
     --shards 64 --ray head:6379 --device cuda
+  python -m pyserini_compneg.encode --collection documents.jsonl.gz --output vectors --encoder naver/splade-v3 --update
   python -m pyserini_compneg.index --collection vectors --index indexes/splade --encoder naver/splade-v3
 """
 
@@ -31,11 +32,15 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("--ray needs --shards N, the parts that its machines encode")
     if args.shards is not None and (args.shard_num or 1) > 1:
         parser.error("--shards encodes all shards, but --shard-id and --shard-num encode one; give either")
+    if args.update and (args.resume or args.overwrite):
+        parser.error("--update replaces the file and continues what it began; leave out --resume and --overwrite")
+    if args.update and (args.shards is not None or (args.shard_num or 1) > 1):
+        parser.error("--update takes one file of vectors; new lines would move others between shards")
     from pyserini_compneg.encode.corpus import encode_collection
     from pyserini_compneg.encode.sharded import encode_in_shards
 
     model_options = flags.chosen_model_options(args, batch_size=args.batch_size)
-    existing: Any = " or ".join(name for name in ("resume", "overwrite") if getattr(args, name)) or "refuse"
+    existing: Any = " or ".join(name for name in ("resume", "overwrite", "update") if getattr(args, name)) or "refuse"
     settings = EncodeSettings(**given_options(EncodeSettings, args), existing=existing, model_options=model_options)
     if args.shards is None:
         print(encode_collection(args.collection, args.output, args.encoder, settings))
@@ -60,6 +65,8 @@ def _parser() -> argparse.ArgumentParser:
     clusters.add_ray(parser, "encode the shards")
     parser.add_argument("--resume", action="store_true", help="continue a run that was killed")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
+    text = "replace an existing file, and take from it the vectors of documents whose texts have not changed"
+    parser.add_argument("--update", action="store_true", help=text)
     group = flags.advanced(parser)
     text = "fields that make up the text (default contents, or title and text)"
     group.add_argument("--fields", nargs="+", metavar="NAME", help=text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pyserini_compneg.documents.collection import Block
@@ -32,6 +33,7 @@ class SourceDocument(NamedTuple):
         vector: The document's vector, unchecked.
         source: ``path:line``, for messages.
         unread: Other fields with words that are not in ``text``.
+        record: All fields of the document.
     """
 
     docid: str
@@ -39,6 +41,7 @@ class SourceDocument(NamedTuple):
     vector: Mapping[str, Any] | None
     source: str
     unread: tuple[str, ...] = ()
+    record: Mapping[str, Any] = MappingProxyType({})
 
 
 def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[dict[int, SourceDocument], list[str]]:
@@ -86,7 +89,7 @@ def source_document(line: str, source: str, fields: Sequence[str] | None = None)
         named = ", ".join(f"`{field}`" for field in fields or ())
         raise InputError(f"no text; expected {named or _EXPECTED}", where=source)
     unread = unread_fields(record, text) if text is not None and not fields else ()
-    return SourceDocument(_docid(record, source), text, vector, source, unread)
+    return SourceDocument(_docid(record, source), text, vector, source, unread, record)
 
 
 def _docid(record: Mapping[str, Any], source: str) -> str:
@@ -104,12 +107,27 @@ def _docid(record: Mapping[str, Any], source: str) -> str:
 
 def text_of(record: Mapping[str, Any], source: str, fields: Sequence[str] | None = None) -> str | None:
     """The text of a document's JSON object; None if the object has none of the fields."""
-    fields = fields or (("contents",) if "contents" in record else ("title", "text"))
-    parts = {field: record[field] for field in fields if record.get(field) is not None}
+    parts = {field: record[field] for field in _text_fields(record, fields) if record.get(field) is not None}
     for field, part in parts.items():
         if not isinstance(part, str):
             raise InputError(f"`{field}` must be a text, got {json_kind(part)}", where=source)
     return "\n".join(parts.values()) if parts else None
+
+
+def _text_fields(record: Mapping[str, Any], fields: Sequence[str] | None) -> Sequence[str]:
+    return fields or (("contents",) if "contents" in record else ("title", "text"))
+
+
+def fields_beside(record: Mapping[str, Any], fields: Sequence[str] | None = None) -> dict[str, Any]:
+    """The fields of a document to keep beside its id, text and vector: all but those that the text is made of.
+
+    A title is kept, because it is shown with a hit.
+
+    >>> fields_beside({"docid": "d1", "title": "Soup", "text": "broth", "year": 1999})
+    {'title': 'Soup', 'year': 1999}
+    """
+    known = {*DOCUMENT_ID_FIELDS, "contents", "vector", "encoder", *_text_fields(record, fields)} - {"title"}
+    return {name: value for name, value in record.items() if name not in known}
 
 
 def unread_fields(record: Mapping[str, Any], text: str) -> tuple[str, ...]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import logging
 import os
 import re
+import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -35,6 +39,9 @@ MOST_SHARDS = 10_000
 
 _ABOUT_KEYS = {"encoder", "settings", "signed", "impact_scale"}
 _LEVEL = 6
+_GZIP = 31
+"""The window bits by which zlib reads gzip."""
+_MEMBERS_KEPT = 8
 _REMEDY = "make room, or give another --output"
 _logger = logging.getLogger(__name__)
 
@@ -61,15 +68,18 @@ def check_same_division(path: Path) -> None:
 
 
 @contextmanager
-def shard_file(path: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool) -> Iterator[ShardFile]:
+def shard_file(
+    path: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool, restart: bool = False
+) -> Iterator[ShardFile]:
     """Opens the file of a shard for writing. On a clean exit it takes its final name.
 
     On an exception, complete blocks are kept. ``resume`` continues them if ``plan`` is equal: the source and the
-    settings of the vectors, in JSON. ``overwrite`` replaces an existing file and discards unfinished work.
+    settings of the vectors, in JSON. If it is not, ``restart`` discards them. ``overwrite`` replaces an existing file
+    and discards unfinished work.
     """
     with output_errors(path, _REMEDY), parent_folders(path), locked(path, "another process is writing it"):
         check_output(path, overwrite)
-        file = ShardFile(path, plan, overwrite, resume)
+        file = ShardFile(path, plan, overwrite, resume, restart)
         try:
             yield file
             file.finish()
@@ -85,13 +95,13 @@ class ShardFile:
     counts the complete blocks. Both files are hidden.
     """
 
-    def __init__(self, path: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool) -> None:
+    def __init__(self, path: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool, restart: bool) -> None:
         self._path = path
         self._plan = plan
         self._partial, self._state = _partial_of(path), _state_of(path)
         self.position = (0, 1)
         self.documents = 0
-        self._open(overwrite, resume)
+        self._open(overwrite, resume, restart)
 
     def finish(self) -> None:
         self._data.close()
@@ -122,9 +132,11 @@ class ShardFile:
         with atomic_writer(self._state, _REMEDY) as handle:
             json.dump(state, handle)
 
-    def _open(self, overwrite: bool, resume: bool) -> None:
+    def _open(self, overwrite: bool, resume: bool, restart: bool) -> None:
         remove_left(self._state)
         state = self._unfinished()
+        if state is not None and restart and changed_settings(state["plan"], self._plan):
+            state = None
         if state is not None and not resume and not overwrite:
             raise _unfinished_work(self._path)
         if state is None or not resume:
@@ -151,6 +163,80 @@ class ShardFile:
                     if min(size, count, file) >= 0 and line >= 1 and self._partial.stat().st_size >= size:
                         return state
         return None
+
+
+class KnownVectors:
+    """The vectors of a finished file, by the ids and texts of their documents, for an update of the file.
+
+    In memory are the ids and hashes of the texts. The vectors stay in the file, which is open until :meth:`close`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._documents: dict[str, tuple[bytes, int, int]] = {}  # hash of the text, start of the gzip member, line
+        self._given: set[str] = set()
+        self._counts: Counter[str] = Counter()
+        self._lines = lru_cache(_MEMBERS_KEPT)(lambda start: self._member(start)[0])  # mostly, the order is the same
+        try:
+            self._file = path.open("rb")
+        except FileNotFoundError:
+            raise OutputError("there is no file to update", where=path, remedy="encode without --update") from None
+        try:
+            self._read()
+        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zlib.error):
+            self._file.close()
+            said = "is damaged, so it cannot be updated"
+            raise InputError(said, where=path, remedy="encode all again with --overwrite") from None
+
+    def close(self) -> None:
+        self._file.close()
+
+    def count(self, docid: str, text: str) -> None:
+        """Counts a document of the collection as inserted, replaced or unchanged."""
+        known = self._documents.get(docid)
+        self._counts["inserted" if known is None else "unchanged" if known[0] == _digest(text) else "replaced"] += 1
+        if known is not None:
+            self._given.add(docid)
+
+    @property
+    def summary(self) -> str:
+        """What has been counted, and how many documents of the file have not been."""
+        done = ", ".join(f"{self._counts[name]} {name}" for name in ("inserted", "replaced", "unchanged"))
+        deleted = len(self._documents) - len(self._given)
+        return f"{done}, {deleted} deleted, {self._counts.total()} documents now"
+
+    def find(self, docid: str, text: str) -> dict[str, float] | None:
+        """The vector of a document with this text; None if there is none."""
+        digest, start, line = self._documents.get(docid, (b"", 0, 0))
+        if digest != _digest(text):
+            return None
+        vector: dict[str, float] = json.loads(self._lines(start)[line])["vector"]
+        return vector
+
+    def _read(self) -> None:
+        start, size = 0, self._path.stat().st_size
+        while start < size:
+            lines, end = self._member(start)
+            for number, line in enumerate(lines):
+                record = json.loads(line)
+                record["vector"].items()
+                self._documents[record["id"]] = _digest(record["contents"]), start, number
+            start = end
+
+    def _member(self, start: int) -> tuple[list[bytes], int]:
+        """The lines of a gzip member, and where the member ends."""
+        self._file.seek(start)
+        member, data = zlib.decompressobj(_GZIP), bytearray()
+        while not member.eof:
+            packed = self._file.read(io.DEFAULT_BUFFER_SIZE)
+            if not packed:
+                raise EOFError
+            data += member.decompress(packed)
+        return bytes(data).splitlines(), self._file.tell() - len(member.unused_data)
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest()
 
 
 def check_unfinished(path: Path) -> None:

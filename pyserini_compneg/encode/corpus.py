@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -20,9 +22,10 @@ from pyserini_compneg.documents.collection import (
     say_formats,
 )
 from pyserini_compneg.documents.formats import Format
-from pyserini_compneg.documents.source_documents import SourceDocument, UnreadFields, text_documents
+from pyserini_compneg.documents.source_documents import SourceDocument, UnreadFields, fields_beside, text_documents
 from pyserini_compneg.documents.vector_files import (
     VECTORS_FILE,
+    KnownVectors,
     ShardFile,
     check_output,
     check_same_division,
@@ -41,7 +44,9 @@ from pyserini_compneg.support.progress import DOCUMENTS, progress
 from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 from pyserini_compneg.support.terminal import shown
 
-Existing = Literal["refuse", "resume", "overwrite", "resume or overwrite"]
+Existing = Literal["refuse", "resume", "overwrite", "resume or overwrite", "update"]
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,8 @@ class EncodeSettings:
         existing: How to treat an existing file or unfinished work. ``refuse`` raises an OutputError. ``resume``
             continues unfinished work, and raises an OutputError if something has changed since. ``overwrite`` replaces
             the file and discards unfinished work. ``resume or overwrite`` replaces the file and continues unfinished
-            work.
+            work. ``update`` replaces the file, and takes the vectors of documents whose texts have not changed from
+            it; unfinished work is continued unless something has changed since.
         fields: The fields that make up a document's text; None for ``contents``, or ``title`` and ``text``.
         collection_format: ``jsonl``, ``json``, ``csv`` or ``tsv``; None to detect the format from the names and first
             bytes of the files.
@@ -62,7 +68,8 @@ class EncodeSettings:
         language: The language in which ``bm25+MODEL`` analyses the texts; None for English.
 
     Raises:
-        ArgumentError: A number is out of its range, or ``fields`` is a single text instead of a list.
+        ArgumentError: A number is out of its range, ``fields`` is a single text instead of a list, or a shard is to be
+            updated.
     """
 
     shard_id: int = option(0, "which shard, from 0 (default 0)", WHOLE, metavar="I")
@@ -85,17 +92,23 @@ class EncodeSettings:
         if not 0 <= self.shard_id < self.shard_num:
             last = self.shard_num - 1
             raise ArgumentError(f"--shard-id goes from 0 to --shard-num - 1, so to {last}, got {self.shard_id}")
+        if self.updates and self.shard_num > 1:
+            raise ArgumentError("only one file of vectors can be updated, because new lines move others between shards")
         if self.fields is not None:
             object.__setattr__(self, "fields", checked_list("fields", self.fields))
 
     @property
     def may_overwrite(self) -> bool:
         """Whether an existing file may be replaced, and unfinished work discarded."""
-        return self.existing in ("overwrite", "resume or overwrite")
+        return self.existing in ("overwrite", "resume or overwrite", "update")
 
     @property
     def may_resume(self) -> bool:
-        return self.existing in ("resume", "resume or overwrite")
+        return self.existing in ("resume", "resume or overwrite", "update")
+
+    @property
+    def updates(self) -> bool:
+        return self.existing == "update"
 
     def path(self, output: str | Path) -> Path:
         """The file of the shard in a folder."""
@@ -113,8 +126,8 @@ def encode_collection(
 ) -> Path:
     """Encodes the texts of a collection. The file of vectors is written atomically.
 
-    The lines of the file are JSON, ``{"id", "contents", "vector", "encoder"}``, in the order of the collection. Vectors
-    are saved every few hundred documents, so that a killed run can be resumed.
+    The lines of the file are JSON, ``{"id", "contents", "vector", "encoder"}`` and the other fields of the document, in
+    the order of the collection. Vectors are saved every few hundred documents, so that a killed run can be resumed.
 
     Args:
         collection: A file of JSON Lines, of a JSON list, of CSV or of TSV, plain or gzip, or a folder of such files.
@@ -156,30 +169,48 @@ def encode_shard(
     check_same_division(path)
     files = collection_files(collection, settings.collection_format)
     part = Part(files, settings.shard_id, settings.shard_num)
-    if counted:
-        check_same(files, counted["sources"])
-    else:
-        say_formats(files)
+    there = _updated(path) if settings.updates else {}
+    say_formats(files) if counted is None else check_same(files, counted["sources"])
     keep_inputs(output, collection, *filter(os.path.isdir, [split_name(encoder)[1]]))
     keep_inputs(path, *(file.path for file in files))
-    model = model or _document_encoder(encoder, settings, part, counted["length"] if counted else None)
+    # Like an index, updated vectors keep BM25's average length, on which the weights of all documents depend.
+    length = counted["length"] if counted else there.get("average_length")
+    model = model or _document_encoder(encoder, settings, part, length)
     about = {"encoder": encoder, "settings": dict(model.settings), "signed": model.signed}
     about |= {"impact_scale": model.impact_scale}
-    _check_other_shards(path, about, settings.may_overwrite)
-    # A bad document is reported now, not after hours of encoding the documents before it.
-    total = counted["documents"][part.number] if counted else sum(count_documents(part, fields))
-    if not total:
+    _check_other_shards(path, about, settings.may_overwrite and not settings.updates)
+    plan = {"model": dict(model.settings), "encoder": encoder, "fields": fields, "sources": fingerprint(files)}
+    plan = json.loads(json.dumps(plan))
+    with closing(KnownVectors(path)) if settings.updates else nullcontext() as known:
+        # A bad document is reported now, not after hours of encoding the documents before it.
+        total = counted["documents"][part.number] if counted else sum(count_documents(part, fields, known=known))
+        _check_some(total, part, collection)
+        bar = progress(None, total, " docs", "encoding", summary=True)
+        may = {"overwrite": settings.may_overwrite, "resume": settings.may_resume, "restart": settings.updates}
+        with bar, shard_file(path, plan, **may) as target:
+            bar.initial = bar.n = target.documents
+            for lines in _encoded(target, part, model, encoder, fields, known):
+                bar.update(lines)
+            with atomic_writer(path.with_name(VECTORS_FILE), "make room, or give another --output") as handle:
+                handle.write(json.dumps(about, indent=2) + "\n")
+        if known:
+            _logger.info("%s: %s", path, known.summary)
+    return path
+
+
+def _check_some(documents: int, part: Part, collection: str | Path) -> None:
+    if not documents:
         which = f" in shard {part.number} of {part.shards}" if part.shards > 1 else ""
         raise InputError(f"no documents{which}", where=collection)
-    plan = {"model": dict(model.settings), "encoder": encoder, "fields": fields, "sources": fingerprint(files)}
-    bar = progress(None, total, " docs", "encoding", summary=True)
-    with bar, shard_file(path, json.loads(json.dumps(plan)), settings.may_overwrite, settings.may_resume) as target:
-        bar.initial = bar.n = target.documents
-        for lines in _encoded(target, part, model, encoder, fields):
-            bar.update(lines)
-        with atomic_writer(path.with_name(VECTORS_FILE), "make room, or give another --output") as handle:
-            handle.write(json.dumps(about, indent=2) + "\n")
-    return path
+
+
+def _updated(path: Path) -> dict[str, Any]:
+    """The settings of the vectors that are updated."""
+    about = read_about(path.with_name(VECTORS_FILE))
+    if not about and path.exists():
+        said = f"cannot be updated: there is no {VECTORS_FILE} that says how it was made"
+        raise OutputError(said, where=path, remedy="encode all again with --overwrite")
+    return dict(about.get("settings", {}))
 
 
 def _document_encoder(encoder: str, settings: EncodeSettings, part: Part, length: float | None) -> DocumentEncoder:
@@ -207,7 +238,9 @@ def chosen_language(encoder: str, settings: EncodeSettings) -> str:
     return language
 
 
-def count_documents(part: Part, fields: Sequence[str] | None = None, shards: int = 1) -> list[int]:
+def count_documents(
+    part: Part, fields: Sequence[str] | None = None, shards: int = 1, known: KnownVectors | None = None
+) -> list[int]:
     """The number of documents of a part in each of ``shards`` shards. A bad document raises an InputError."""
     unread = UnreadFields("name all fields of the text with --fields, or rename them")
     counts = [0] * shards
@@ -217,6 +250,8 @@ def count_documents(part: Part, fields: Sequence[str] | None = None, shards: int
             for number, document in documents.items():
                 unread.add(document.docid, document.unread)
                 counts[(block.first_line + number - 1) % shards] += 1
+                if known:
+                    known.count(document.docid, document.text or "")
             bar.update(len(documents))
     unread.warn()
     return counts
@@ -237,20 +272,28 @@ def _check_other_shards(path: Path, about: Mapping[str, Any], overwrite: bool) -
 
 
 def _encoded(
-    target: ShardFile, part: Part, model: DocumentEncoder, name: str, fields: Sequence[str] | None
+    target: ShardFile,
+    part: Part,
+    model: DocumentEncoder,
+    name: str,
+    fields: Sequence[str] | None,
+    known: KnownVectors | None,
 ) -> Iterator[int]:
     """Encodes the documents that are not in the file yet. Yields the number of documents of each block."""
-    read: deque[tuple[Block, list[SourceDocument]]] = deque()
+    read: deque[tuple[Block, list[SourceDocument], list[dict[str, float] | None]]] = deque()
 
     def texts() -> Iterator[list[str]]:
         for block in iter_collection_blocks(part, target.position, model.most_lines):
             documents = list(_documents(block, fields).values())
-            read.append((block, documents))
-            yield [document.text or "" for document in documents]
+            found = [known.find(one.docid, one.text or "") if known else None for one in documents]
+            read.append((block, documents, found))
+            yield [one.text or "" for one, vector in zip(documents, found, strict=True) if vector is None]
 
-    for vectors in model.stream(texts()):
-        block, documents = read.popleft()
-        target.add(block.end, [_line(*pair, name) for pair in zip(documents, vectors, strict=True)])
+    for encoded in model.stream(texts()):
+        block, documents, found = read.popleft()
+        made = iter(encoded)
+        vectors = (next(made) if vector is None else vector for vector in found)
+        target.add(block.end, [_line(*pair, name, fields) for pair in zip(documents, vectors, strict=True)])
         yield len(documents)
 
 
@@ -261,6 +304,9 @@ def _documents(block: Block, fields: Sequence[str] | None) -> dict[int, SourceDo
     return documents
 
 
-def _line(document: SourceDocument, vector: Mapping[str, float], name: str) -> str:
+def _line(document: SourceDocument, vector: Mapping[str, float], name: str, fields: Sequence[str] | None) -> str:
     record = {"id": document.docid, "contents": document.text, "vector": vector, "encoder": name}
-    return json.dumps(record, ensure_ascii=False)
+    line = json.dumps(record | fields_beside(document.record, fields), ensure_ascii=False)
+    if "Infinity" in line:  # 1e999 is JSON, but what Python makes of it is not
+        line = json.dumps(json.loads(line, parse_constant=lambda _: None), ensure_ascii=False)
+    return line

@@ -25,7 +25,7 @@ from pyserini_compneg.encode.corpus import EncodeSettings, chosen_language, coun
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions, load_checkpoint
 from pyserini_compneg.lucene import analysis_settings
-from pyserini_compneg.support.errors import InputError, OutputError
+from pyserini_compneg.support.errors import ArgumentError, InputError, OutputError
 from pyserini_compneg.support.progress import Runner, in_turn
 from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
@@ -53,6 +53,8 @@ def encode_in_shards(
     """
     check_number_of_shards(shards)
     settings, folder = settings or EncodeSettings(**options), Path(output)
+    if settings.updates:
+        raise ArgumentError("shards cannot be updated", remedy="encode the collection into one file")
     chosen = [replace(settings, shard_id=number, shard_num=shards) for number in range(shards)]
     paths = [one.path(output) for one in chosen]
     _check_folder(paths, settings)

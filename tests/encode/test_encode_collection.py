@@ -17,9 +17,13 @@ def test_the_lines(tmp_path, collection, monkeypatch, blocks):
     monkeypatch.setattr(files, "_BLOCK_BYTES", blocks)
     place = encode(collection, tmp_path / "deep" / "out", "owner/m")
     assert place == tmp_path / "deep" / "out" / NAME
-    expected = [(document["id"], f"{document['title']}\n{document['text']}") for document in sources(collection)]
+    expected = [
+        (document["id"], document["title"], f"{document['title']}\n{document['text']}")
+        for document in sources(collection)
+    ]
     assert records(place) == [
-        {"id": docid, "contents": text, "vector": vector(text), "encoder": "owner/m"} for docid, text in expected
+        {"id": docid, "contents": text, "vector": vector(text), "encoder": "owner/m", "title": title, "note": "x"}
+        for docid, title, text in expected
     ]
     assert len(expected) == DOCUMENTS
     assert leftovers(place.parent) == []
