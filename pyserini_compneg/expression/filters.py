@@ -30,7 +30,7 @@ FACET_VALUES = 10
 _FIELD = re.compile(r"[^\W\d][\w.-]*")
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _BOUND = re.compile(r"([^=<>]*)(>=|<=)(.+)", re.DOTALL)
-_LIKE_DATE = re.compile(r"[0-9]{4}-")
+_LIKE_DATE = re.compile(r"[0-9]{4,}-")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _RANGE = re.compile(rf"(?!\.\.$)({_NUMBER})?\.\.({_NUMBER})?")
 
@@ -152,9 +152,7 @@ def read_conditions(conditions: Iterable[str]) -> dict[str, list[str]]:
 def _add_bound(ends: dict[str, str], name: str, sign: str, value: str) -> None:
     value = value.strip()
     if name == ID:
-        raise ArgumentError(
-            f"ids have no ranges, so there is no {name}{sign}", remedy="write id=ID for each, or a file of ids"
-        )
+        raise ArgumentError(f"ids have no ranges, so there is no {name}{sign}", remedy="write id=ID for each id")
     if not re.fullmatch(_NUMBER, value) and span(value) is None:
         what = f"{name}{sign} needs a number, or a date such as 1999-05-01, got {shown(value)}"
         raise ArgumentError(what)

@@ -163,7 +163,7 @@ def test_bounds_are_ranges(conditions, fields):
     ("conditions", "message"),
     [
         (["f>=May"], "f>= needs a number, or a date such as 1999-05-01, got 'May'"),
-        (["id>=1"], "ids have no ranges, so there is no id>=; write id=ID for each, or a file of ids"),
+        (["id>=1"], "ids have no ranges, so there is no id>=; write id=ID for each id"),
         (["f>=1", "f>=2"], "f>= is given twice; one of them would have no effect"),
     ],
 )
@@ -179,6 +179,11 @@ def test_bounds_that_are_none(conditions, message):
             "5..1999-05",
             "the range 5..1999-05 of 'f' has no date of ISO 8601 at an end; write dates as 1999, 1999-05, 1999-05-01 "
             "or 1999-05-01T12:30:00Z",
+        ),
+        (
+            "10000-01-01..",
+            "the range 10000-01-01.. of 'f' has no date of ISO 8601 at an end; write dates as 1999, 1999-05, "
+            "1999-05-01 or 1999-05-01T12:30:00Z",
         ),
         (
             "1999-13..",
