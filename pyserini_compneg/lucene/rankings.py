@@ -6,12 +6,14 @@ import itertools
 import math
 from array import array
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.terminal import shown
 
 INT_BYTES = 4
 MOST_VALUES = (1 << 31) - 1
@@ -50,7 +52,17 @@ def checked_bounds(
     for name, given in (("filters", filters), ("thresholds", thresholds), ("after", after)):
         if len(given) != queries:
             raise ArgumentError(f"{name} must have one entry for each of {queries} queries, got {len(given)}")
+    for hit in after:
+        if hit is not None and not _is_hit(hit):
+            raise ArgumentError(f"after must be a hit, a docid and its score, got {shown(hit)}")
     return filters, thresholds, after
+
+
+def _is_hit(value: object) -> bool:
+    match value:
+        case (str(), Real() as score):
+            return math.isfinite(score)
+    return False
 
 
 def packed_ids(lists: Sequence[Sequence[str]]) -> bytes:

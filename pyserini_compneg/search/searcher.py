@@ -264,7 +264,8 @@ class SignedImpactSearcher:
             filter: See :meth:`search`.
         """
         (node,) = self.compose([query], operators)
-        return count_matches(self.reader, node, as_filter(filter), Counting(total, facets), threads)
+        counting, threads = Counting(total, facets), checked_count("threads", threads)
+        return count_matches(self.reader, node, as_filter(filter), counting, threads)
 
     def score(self, query: Query, docids: Sequence[str], *, operators: Operators | None = None) -> list[float | None]:
         """The scores of given documents. They equal the scores in a ranking of all documents to the last bit.

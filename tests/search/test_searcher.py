@@ -1,4 +1,5 @@
 import logging
+import math
 import os
 import shlex
 import shutil
@@ -88,6 +89,12 @@ COUNT = "{} must be a whole number from 1, got {!r}"
         (lambda s: s.search("spy", "5"), COUNT.format("k", "5")),
         (lambda s: s.batch_search(["spy"], ["1"], 1, 2.0), COUNT.format("threads", 2.0)),
         (lambda s: s.batch_score(["spy"], [["d1"]], 0), COUNT.format("threads", 0)),
+        (lambda s: s.matches("spy", threads=0), COUNT.format("threads", 0)),
+        (lambda s: s.search("spy", after="d1"), "after must be a hit, a docid and its score, got 'd1'"),
+        (
+            lambda s: s.search("spy", after=("d1", math.nan)),
+            "after must be a hit, a docid and its score, got ('d1', nan)",
+        ),
         (lambda s: s.search("spy", True), COUNT.format("k", True)),
         (lambda s: s.batch_search(["spy"], ["1"], filter=[None] * 2), "1 queries need one filter, or as many, got 2"),
         # A text would be taken letter by letter.
