@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.commands import clusters, flags
 from pyserini_compneg.commands.running import command, say
 from pyserini_compneg.lucene import LANGUAGES, IndexSettings
+from pyserini_compneg.lucene.manifest import fit_passages
+from pyserini_compneg.support.arguments import whole_number
 from pyserini_compneg.support.options import COUNT, FINITE, add_flags, given_options
 
 _EPILOG = """\
@@ -23,24 +24,23 @@ examples:
   python -m pyserini_compneg.index --collection vectors/ --index indexes/other --encoder my-model --impact-scale 51.2
   python -m pyserini_compneg.index --collection vectors/ --index indexes/large --encoder my-model --shards 64 \\
       --ray head:6379
+  python -m pyserini_compneg.index --collection books.jsonl.gz --index indexes/books --passages words=200,overlap=50
   python -m pyserini_compneg.index --verify indexes/films
 """
 
 
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from pyserini_compneg.index import build_index, build_sharded_index, verify_index
-    from pyserini_compneg.lucene.manifest import MANIFEST_NAME, SHARDS_NAME
+    from pyserini_compneg.lucene import open_reader
 
     if args.verify is not None:
         if args.collection is not None or args.index is not None:
             parser.error("--verify does not build an index; leave out --collection and --index")
         documents = verify_index(args.verify, args.threads)
-        known = (
-            "the ids and the manifest"
-            if any((Path(args.verify) / name).exists() for name in (MANIFEST_NAME, SHARDS_NAME))
-            else "the ids, without a manifest,"
-        )
-        say(f"{args.verify}: whole: the files, {known} of {documents} documents")
+        with open_reader(args.verify) as reader:
+            known = "the ids and the manifest" if reader.manifest else "the ids, without a manifest,"
+            counted = "passages" if reader.manifest and reader.manifest.passages else "documents"
+        say(f"{args.verify}: whole: the files, {known} of {documents} {counted}")
         return
     if args.collection is None or args.index is None:
         parser.error("--collection and --index are needed, or --verify")
@@ -53,6 +53,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         "existing": _existing(args),
         **given_options(IndexSettings, args),
     }
+    counted = "passages" if args.passages else "documents"
     if args.shards is None:
         manifest = build_index(args.collection, args.index, args.encoder, **options)
     else:
@@ -61,7 +62,17 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         with clusters.runner(args.ray, cpus, int(args.device == "cuda")) as run:
             manifest = build_sharded_index(args.collection, args.index, args.shards, args.encoder, run=run, **options)
     empty = f" ({manifest.empty_documents} without a term)" if manifest.empty_documents else ""
-    say(f"{args.index}: {manifest.documents} documents{empty}, encoder {manifest.encoder}")
+    say(f"{args.index}: {manifest.documents} {counted}{empty}, encoder {manifest.encoder}")
+
+
+def _passages(text: str) -> dict[str, int]:
+    """The words and the overlap of passages. Without an overlap it is 0."""
+    given = {name.strip(): whole_number(number) for name, _, number in (one.partition("=") for one in text.split(","))}
+    sizes = {name: number for name, number in {"overlap": 0, **given}.items() if number is not None}
+    if len(sizes) < len({"overlap", *given}) or not fit_passages(sizes):
+        said = "must be words=N,overlap=N with an overlap below the words, such as words=200,overlap=50"
+        raise argparse.ArgumentTypeError(f"{said}, got {text}")
+    return sizes
 
 
 def _existing(args: argparse.Namespace) -> str:
@@ -102,6 +113,13 @@ def _parser() -> argparse.ArgumentParser:
         action="extend",
         metavar="NAME,NAME",
         help="fields of the documents that search --filter can filter by: texts, numbers, or lists of these",
+    )
+    parser.add_argument(
+        "--passages",
+        type=_passages,
+        metavar="words=N,overlap=N",
+        help="split texts into passages of N words that share N words, such as words=200,overlap=50; a search gives "
+        "each document once, by its best passage",
     )
     text = "split the documents into N indexes, which are searched as one index (default: 1)"
     parser.add_argument("--shards", type=COUNT, metavar="N", help=text)

@@ -130,6 +130,12 @@ def fields_beside(record: Mapping[str, Any], fields: Sequence[str] | None = None
     return {name: value for name, value in record.items() if name not in known}
 
 
+def lead_of(record: Mapping[str, Any]) -> int:
+    """The length of the title that :func:`text_of` puts before another text, with its line feed."""
+    title, has_text = record.get("title"), record.get("text") is not None
+    return len(title) + 1 if isinstance(title, str) and has_text and "contents" not in record else 0
+
+
 def unread_fields(record: Mapping[str, Any], text: str) -> tuple[str, ...]:
     """The fields of a document with words that its text lacks. Ids, links and other single words are ignored.
 

@@ -13,8 +13,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from pyserini_compneg.documents.collection import Part, iter_collection_blocks
+from pyserini_compneg.documents.passages import passage_texts
 from pyserini_compneg.documents.source_documents import text_documents
 from pyserini_compneg.encode.models.options import checked_ablation
 from pyserini_compneg.lucene import ENGLISH, ImpactReader, analysis_settings, analyze, checked_language
@@ -24,6 +26,7 @@ from pyserini_compneg.support.progress import progress
 K1 = 0.9
 B = 0.4
 IMPACT_SCALE = 256.0
+_NONE: Mapping[str, int] = MappingProxyType({})
 
 
 class Bm25DocumentEncoder:
@@ -129,16 +132,21 @@ def mean_length(counts: Iterable[tuple[int, int]]) -> float:
 
 
 def count_terms(
-    part: Part, fields: Sequence[str] | None = None, skip: bool = False, language: str = ENGLISH
+    part: Part,
+    fields: Sequence[str] | None = None,
+    skip: bool = False,
+    language: str = ENGLISH,
+    passages: Mapping[str, int] = _NONE,
 ) -> tuple[int, int]:
-    """The numbers of terms and of documents with terms in a part. ``skip`` leaves out bad documents."""
+    """The numbers of terms and of documents, or passages, with terms in a part. ``skip`` leaves out bad documents."""
     terms = documents = 0
     with progress(None, None, " docs", "counting terms") as bar:
         for block in iter_collection_blocks(part):
             documents_read, problems = text_documents(block, fields)
             if problems and not skip:
                 raise InputError(problems[0])
-            counts = term_counts([document.text or "" for document in documents_read.values()], language)
+            texts = [text for document in documents_read.values() for text in passage_texts(document, passages)]
+            counts = term_counts(texts, language)
             terms += sum(counts)
             documents += sum(count > 0 for count in counts)
             bar.update(len(documents_read))

@@ -117,7 +117,7 @@ class RareTerms:
         vectors = atom_vectors(texts, self._encoder)
         terms = sorted(set().union(*vectors.values()))
         frequencies = dict(zip(terms, self._reader.document_frequencies(terms), strict=True))
-        documents = self._reader.document_count
+        documents = self._reader.counted_documents
         common = {term for term, n in frequencies.items() if n and math.log(documents / n) <= self._min_idf}
         return [without_terms(vectors[text], common) for text in texts]
 

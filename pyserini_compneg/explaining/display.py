@@ -13,6 +13,7 @@ from pyserini_compneg.expression import Atom, Filter
 from pyserini_compneg.reading.decomposition import Decomposition, shown_confidence, tagged
 from pyserini_compneg.search.matches import Counting, Matches, count_matches
 from pyserini_compneg.search.ranked_hits import query_name
+from pyserini_compneg.search.run_writer import PassageHit
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.support.terminal import printable
 from pyserini_compneg.topics.batch import topic_query
@@ -53,6 +54,7 @@ def show_hits(
     lacking = searcher.lacking(query, [hit.docid for hit in hits]) if method is None else [()] * len(hits)
     for rank, (hit, lacks) in enumerate(zip(hits, lacking, strict=True), 1):
         title = titled(searcher.title(hit.docid), hit.docid) + (f"  (lacks {_listed(lacks)})" if lacks else "")
+        title += f"  (passage {hit.passage})" if isinstance(hit, PassageHit) else ""
         lines.append(f"  {rank:>{width}}  {hit.score / unit:>9.{digits}f}  {title}")
         if node is None:
             continue

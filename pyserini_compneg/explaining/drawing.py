@@ -290,6 +290,7 @@ def _heading(document: Explanation, is_hybrid: bool) -> str:
         rank = f"beyond rank {RANKED}" if document.rank is None else f"rank {document.rank}"
     amounts = sides(document) if is_hybrid else {}
     listed = ", ".join(f"{name} {_decimal(amount)}" for name, amount in amounts.items())
+    rank += "" if document.passage is None else f", by passage {document.passage}"
     return f"{titled(document.title, document.docid)}: {rank}" + (f" ({listed})" if listed else "")
 
 

@@ -129,6 +129,7 @@ def to_object(explained: ExplainedQuery) -> dict[str, Any]:
         "documents": [
             {
                 **{name: getattr(document, name) for name in _DOCUMENT_FIELDS},
+                **({} if document.passage is None else {"passage": document.passage}),
                 **({"sides": sides(document)} if explained.is_hybrid else {}),
                 "contributions": [part._asdict() for part in document.contributions],
             }

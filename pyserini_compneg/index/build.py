@@ -29,7 +29,8 @@ from pyserini_compneg.encode.models import MINI, ModelOptions, StaticSide, load_
 from pyserini_compneg.index.index_folder import check_target, clear_stale, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
-from pyserini_compneg.lucene import ENGLISH, IndexSettings, Manifest, checked_language
+from pyserini_compneg.lucene import ENGLISH, UNSPACED, IndexSettings, Manifest, checked_language
+from pyserini_compneg.lucene.passage_reader import document_of
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 from pyserini_compneg.support.progress import progress
 
@@ -113,6 +114,9 @@ def checked_build(
     if bm25 and encoder != BM25 and not hybrid:
         raise EncodingError("k1, b and language are parameters of bm25, not of this encoder", where=encoder)
     warn_of_english(model, checked_language(build.language))
+    if build.settings.passages and build.language in UNSPACED:
+        what = f"texts of the language {build.language} have no spaces between words to split passages at"
+        raise ArgumentError(what, remedy="leave out passages")
     return build
 
 
@@ -129,16 +133,16 @@ def build_part(collection: str | Path, part: Part, index: str | Path, build: Bui
         encoder = HYBRID * hybrid + os.path.realpath(folder)
 
     def average() -> float:
-        known = unfinished_length(target, encoder, build.language, sources) if settings.may_resume else None
+        known = unfinished_length(target, encoder, build, sources) if settings.may_resume else None
         skip = settings.on_error == "skip"
-        return build.length or known or mean_length([count_terms(part, skip=skip, language=build.language)])
+        return build.length or known or mean_length([count_terms(part, None, skip, build.language, settings.passages)])
 
     source = _source(part.files, encoder, build.model_options, partial(_bm25_encoder, bm25, average), settings)
     if bm25 and isinstance(source, VectorSource):
         raise EncodingError("the documents bring their vectors, so k1, b and language have no use", where=encoder)
     scale = source.impact_scale if settings.impact_scale is None else settings.impact_scale
     settings = replace(settings, impact_scale=scale, signed=settings.signed or source.signed)
-    bar = progress(None, None, " docs", "indexing", summary=True)
+    bar = progress(None, None, " passages" if settings.passages else " docs", "indexing", summary=True)
     with bar, _CollectionIndexer(collection, part, source, index, encoder, settings, sources) as indexer:
         indexer.add_collection(bar)
     return indexer.manifest
@@ -165,7 +169,7 @@ def _source(
     if brings_vectors is False:
         hybrid, name = split_name(encoder)
         model = _model_encoder(name, model_options)
-        return TextSource(HybridDocumentEncoder(make_bm25(), model) if hybrid else model, settings.filter_fields)
+        return TextSource(HybridDocumentEncoder(make_bm25(), model) if hybrid else model, settings)
     if model_options is not None and (brings_vectors or encoder == BM25):
         said = "no model is run, so options of one, such as --precision, have no use"
         raise EncodingError(said, where=encoder)
@@ -173,7 +177,10 @@ def _source(
         if about := read_about(files[0].path.parent / VECTORS_FILE):
             said = "%s: has vectors of %s, and bm25 reads the texts beside them; give --encoder %s to index the vectors"
             _logger.warning(said, files[0].path.parent, about["encoder"], about["encoder"])
-        return TextSource(make_bm25(), settings.filter_fields)
+        return TextSource(make_bm25(), settings)
+    if settings.passages:
+        what = "the documents bring their vectors, so there is no text to split into passages"
+        raise EncodingError(what, where=encoder, remedy="split the texts before they are encoded")
     return VectorSource(files, encoder)
 
 
@@ -213,10 +220,11 @@ class _CollectionIndexer(ImpactIndexer):
 
     def _add(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, int]]:
         """Encodes and adds blocks. Yields each block that the indexer has taken, with its number of documents."""
-        for block, lines, problems in self._source.encoded(blocks):
+        for block, layers, problems in self._source.encoded(blocks):
             self._report(problems)
-            self.add_lines(lines, block.name, block.first_line, block.lines)
-            yield block, sum(map(bool, map(bytes.strip, lines.split(b"\n"))))
+            for lines, sources in layers:
+                self.add_lines(lines, block.name, block.first_line, sources)
+            yield block, sum(bool(line.strip()) for lines, _ in layers for line in lines.split(b"\n"))
 
     def _check_duplicates(self) -> None:
         """Refuses a repeated id, or keeps its first document. Reads the collection again to find the lines."""
@@ -225,6 +233,8 @@ class _CollectionIndexer(ImpactIndexer):
             return
         if self._skip:
             self._writer.delete(duplicates, merge=not (self._options.optimize or self._options.reorder))
+        if self._options.passages:
+            duplicates = sorted({document_of(passage)[0] for passage in duplicates})
         first: dict[str, str] = {}
         again: list[Block] = []
         for block in iter_collection_blocks(self._part):
@@ -257,11 +267,11 @@ def _model_encoder(name: str, options: ModelOptions | None) -> DocumentEncoder:
     return ModelDocumentEncoder(checkpoint, options)
 
 
-def unfinished_length(index: str | Path, encoder: str, language: str, sources: Any) -> float | None:
+def unfinished_length(index: str | Path, encoder: str, build: Build, sources: Any) -> float | None:
     """The average length of documents that an unfinished build of these sources has computed, or None."""
     plan = unfinished_plan(index)
-    made = (plan["encoder"], plan.get("language", ENGLISH), plan["sources"]) if plan else None
-    if plan and made == (encoder, language, sources):
+    asked = (encoder, build.language, build.settings.passages, sources)
+    if plan and asked == (plan["encoder"], plan.get("language", ENGLISH), plan.get("passages", {}), plan["sources"]):
         return float(plan["settings"]["average_length"])
     return None
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from pyserini_compneg.index.index_folder import SKIPPED_LOG, keep_unfinished, new_index_folder
 from pyserini_compneg.lucene import ENGLISH, LEAST_REORDERED, ImpactWriter, IndexSettings, Manifest, java_class
-from pyserini_compneg.support.errors import EncodingError, InputError
+from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 from pyserini_compneg.support.terminal import shown
 
 _PROCESSORS = os.cpu_count() or 1
@@ -105,7 +105,8 @@ class ImpactIndexer(VectorLines):
         self._target = Path(os.path.realpath(index))
         super().__init__(str(self._target))
         made = {
-            name: getattr(self._options, name) for name in ("impact_scale", "signed", "pair_terms", "filter_fields")
+            name: getattr(self._options, name)
+            for name in ("impact_scale", "signed", "pair_terms", "filter_fields", "passages")
         }
         further = dict(settings or {})
         made["language"] = further.pop("language", ENGLISH)
@@ -160,6 +161,8 @@ class ImpactIndexer(VectorLines):
             InputError: A document is bad: this one, or one of an earlier call. With ``on_error="skip"`` it is listed
                 instead.
         """
+        if self._options.passages:
+            raise ArgumentError("a vector cannot be split into passages", remedy="leave out passages")
         self._collect(docid, vector, raw)
 
     def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> None:
@@ -235,7 +238,8 @@ class ImpactIndexer(VectorLines):
             (self._folder / SKIPPED_LOG).unlink()
 
     def _warn_of_numeric_texts(self) -> None:
-        if texts := self._writer.numeric_texts():
+        found = self._writer.numeric_texts()
+        if texts := {field: one for field, one in found.items() if field in self._options.filter_fields}:
             listed = ", ".join(f"{field} ({count:,}, such as {shown(text)})" for field, (count, text) in texts.items())
             said = "%s: filter fields have numbers as texts, of which ranges find only years: %s; remove the quotes"
             _logger.warning(said, self._target, listed)

@@ -34,7 +34,8 @@ from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.sharded import model_settings
 from pyserini_compneg.index.build import Build, build_part, check_place, checked_build, unfinished_length
 from pyserini_compneg.index.index_folder import drop_unfinished, keep_unfinished, new_index_folder
-from pyserini_compneg.lucene import Manifest, analysis_settings, is_index
+from pyserini_compneg.lucene import IndexSettings, Manifest, analysis_settings, is_index
+from pyserini_compneg.lucene.passage_reader import document_of
 from pyserini_compneg.lucene.shards import (
     ShardEntry,
     checked_shard,
@@ -105,8 +106,8 @@ def build_sharded_index(
         _check_fields(collection, fields, set().union(*found))
     length = None
     if encoder == BM25 or (model and split_name(encoder)[0]):
-        length = unfinished_length(index, encoder, build.language, sources) if whole.may_resume else None
-        tasks = [(part, None, whole.on_error == "skip", build.language) for part in chosen]
+        length = unfinished_length(index, encoder, build, sources) if whole.may_resume else None
+        tasks = [(part, None, whole.on_error == "skip", build.language, whole.passages) for part in chosen]
         length = length or mean_length(run(count_terms, tasks, "counting terms"))
     plan: dict[str, Any] = {"encoder": encoder, "settings": {"average_length": length, **model}}
     plan |= analysis_settings(build.language)
@@ -151,7 +152,7 @@ def _fill(
     tasks = [(source[0], str(folder / name), *seen, build) for name, seen in zip(names, chosen, strict=True)]
     built = run(_build_shard, tasks, "indexing")
     manifests = {entry.path: _shared(folder, entry, host) for entry, host in built}
-    checked = (*source, [str(folder / name) for name in names], build.settings.filter_fields)
+    checked = (*source, [str(folder / name) for name in names], build.settings)
     run(_check_together, [checked], "checking")
     for left in folder.glob(".*"):  # left by a process that was killed after its shard was complete
         shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
@@ -185,12 +186,13 @@ def _build_shard(
 
 
 def _check_together(
-    collection: str, files: Sequence[CollectionFile], folders: Sequence[str], fields: Sequence[str]
+    collection: str, files: Sequence[CollectionFile], folders: Sequence[str], settings: IndexSettings
 ) -> None:
     """Refuses an id that two shards share, and a filter field that no document has."""
-    twice, found = common_content(folders, fields)
-    _check_fields(collection, fields, found)
+    twice, found = common_content(folders, settings.filter_fields)
+    _check_fields(collection, settings.filter_fields, found)
     if twice is not None:
+        twice = document_of(twice)[0] if settings.passages else twice
         places = list(itertools.islice(_places(files, twice), 2))
         first, second = places if len(places) == 2 else ("a line", collection)
         raise InputError(f"document id {twice!r} was given at {first} already", where=second)

@@ -24,7 +24,7 @@ from pyserini_compneg.encode.models import Head, ModelOptions, load_checkpoint
 from pyserini_compneg.encode.registry import made_by
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
 from pyserini_compneg.index.updater import NOWHERE, ImpactUpdater, UpdateCounts
-from pyserini_compneg.lucene import ENGLISH, Manifest
+from pyserini_compneg.lucene import ENGLISH, IndexSettings, Manifest
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 from pyserini_compneg.support.files import iter_lines
 from pyserini_compneg.support.progress import progress
@@ -117,10 +117,10 @@ def _add(updater: ImpactUpdater, files: Sequence[CollectionFile], source: Source
             bar.update(sum(map(bool, map(bytes.strip, lines))))
 
     with progress(None, None, " docs", "updating", summary=True) as bar:
-        for block, lines, problems in source.encoded(changed()):
+        for block, [(lines, sources)], problems in source.encoded(changed()):
             if problems:
                 raise InputError(problems[0])
-            updater.write(lines, places.popleft(), block.name, block.first_line, block.lines)
+            updater.write(lines, places.popleft(), block.name, block.first_line, sources)
 
 
 def _bm25(manifest: Manifest) -> Bm25DocumentEncoder | None:
@@ -156,7 +156,7 @@ def _source(
         was, now = settings.get(changed[0]), made.settings.get(changed[0])
         said = f"{changed[0]} was {was!r} when the index was built, and is {now!r}"
         raise EncodingError(said, where=name, remedy="use the encoder of the index, or build it again")
-    return TextSource(made, manifest.filter_fields)
+    return TextSource(made, IndexSettings(filter_fields=manifest.filter_fields))
 
 
 def _encoding(manifest: Manifest) -> dict[str, float | int | str]:

@@ -142,6 +142,9 @@ class ImpactUpdater(VectorLines):
         if reader.manifest is None:
             said = "has no compneg.json (stock Anserini built it), so its encoder and settings are unknown"
             raise IndexFormatError(said, where=self._place, remedy="build an index of its documents with index")
+        if reader.manifest.passages:
+            said = "has passages, and only whole documents can be updated"
+            raise IndexFormatError(said, where=self._place, remedy="build it again, with index --replace")
         above = self.folder.parent
         if (above / SHARDS_NAME).is_file() and self.folder.name in {entry.path for entry in read_shards(above)}:
             raise IndexFormatError("is a shard", where=self._place, remedy=f"update the whole index, {above}")

@@ -16,6 +16,9 @@ LANGUAGES = (
 )
 """The languages of Anserini's option ``-language``, by their ISO 639 codes."""
 
+UNSPACED = ("ja", "th", "zh")
+"""Languages without spaces between words."""
+
 _UNSTEMMED = ("ha", "so", "sw", "yo")
 """Languages whose texts are only split at white space."""
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from pyserini_compneg.expression.filters import checked_fields
-from pyserini_compneg.lucene.manifest import LARGEST_IMPACT
+from pyserini_compneg.lucene.manifest import LARGEST_IMPACT, fit_passages
 from pyserini_compneg.support.arguments import finite_number, whole_number
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.options import COUNT, Number, check_options, option
+from pyserini_compneg.support.terminal import shown
 
 MOST_PAIR_TERMS = 256
 """A document with this many terms has 32,640 pairs."""
@@ -17,9 +19,15 @@ MOST_PAIR_TERMS = 256
 LEAST_REORDERED = 1_000
 """From so many documents on, an index is reordered if nothing else is said."""
 
+MOST_PASSAGES = 100_000
+"""The most passages of a document. The numbers in their ids have as many digits as this needs."""
+
+PASSAGE_OF, FIRST_PASSAGE = "passage.of", "passage.first"
+"""Filter fields of passages: the document of each, and what only the first of each document has."""
+
 Existing = Literal["refuse", "resume", "overwrite", "replace", "resume or overwrite"]
 
-_RESERVED = {"id", "contents", "raw", "compneg.hash"}
+_RESERVED = {"id", "contents", "raw", "compneg.hash", PASSAGE_OF, FIRST_PASSAGE}
 _SCALE = Number(f"a finite number above 0, at most {LARGEST_IMPACT}", finite_number, lambda x: 0 < x <= LARGEST_IMPACT)
 _PAIRS = Number(
     f"0, or a whole number from 2 to {MOST_PAIR_TERMS}", whole_number, lambda n: n == 0 or 2 <= n <= MOST_PAIR_TERMS
@@ -34,6 +42,8 @@ class IndexSettings:
         threads: Threads that parse and index. The default is the number of processors, the maximum four times as many.
         store_raw: Keep each document's source, to show it with a hit.
         filter_fields: Fields of each document's source that a search can filter by: texts, numbers, or lists of these.
+        passages: ``{"words": 200, "overlap": 50}`` splits each text into passages of so many words, of which so many
+            are also in the passage before; empty for no passages. Only :func:`build_index` splits texts.
         impact_scale: Impact = round(weight * impact_scale), half to even, above 0 and at most ``LARGEST_IMPACT``.
             Impacts of 0 are dropped. With 1 the weights must be whole numbers. None means 256 for ``bm25`` and hybrids
             with it, 51.2 for models, as in Pyserini, and 1 for vectors in the documents.
@@ -60,6 +70,7 @@ class IndexSettings:
     threads: int | None = option(None, "threads (default: one for each processor)", COUNT)
     store_raw: bool = option(False, "keep each document's line, to show it with its hit")
     filter_fields: tuple[str, ...] = ()
+    passages: Mapping[str, int] = field(default_factory=dict)
     impact_scale: float | None = option(
         None,
         "impact = round(weight * X); default 256 for bm25 and bm25+MODEL, 51.2 for models, 1 for vectors of whole "
@@ -95,6 +106,21 @@ class IndexSettings:
         if taken := _RESERVED.intersection(fields):
             raise ArgumentError(f"filter fields: {min(taken)!r} has another use in the index; rename the field")
         object.__setattr__(self, "filter_fields", fields)
+        self._check_passages()
+
+    def _check_passages(self) -> None:
+        if not self.passages:
+            return
+        if not isinstance(self.passages, Mapping) or not fit_passages(self.passages):
+            what = "passages must be of so many words, with a smaller overlap, such as words=200,overlap=50"
+            raise ArgumentError(f"{what}, got {shown(self.passages)}")
+        if self.on_error == "skip":
+            raise ArgumentError("passages of bad documents cannot be skipped", remedy="leave out on_error")
+
+    @property
+    def indexed_fields(self) -> tuple[str, ...]:
+        """The filter fields that Lucene indexes."""
+        return self.filter_fields + ((PASSAGE_OF, FIRST_PASSAGE) if self.passages else ())
 
     @property
     def may_overwrite(self) -> bool:

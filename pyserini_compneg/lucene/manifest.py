@@ -32,6 +32,12 @@ def _fit_bm25(settings: Mapping[str, Any]) -> bool:
     return all(not isinstance(value, str) and value >= 0 for value in values)
 
 
+def fit_passages(passages: Mapping[str, Any]) -> bool:
+    """Whether texts can be split into passages of so many words with so many words of overlap."""
+    words, overlap = passages.get("words"), passages.get("overlap")
+    return len(passages) == 2 and type(words) is type(overlap) is int and 0 <= overlap < words
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """The record of how the impacts of an index were made.
@@ -46,6 +52,7 @@ class Manifest:
         empty_documents: The number of documents without a term.
         filter_fields: The fields of documents that a search can filter by.
         language: The language in which BM25 analysed the texts.
+        passages: For an index of passages, their ``words`` and their ``overlap``. All counts are then of passages.
         format_version: The version of this file's layout.
     """
 
@@ -58,6 +65,10 @@ class Manifest:
     empty_documents: int = entry(lambda count: count >= 0, 0)
     filter_fields: tuple[str, ...] = entry(lambda _: True, (), optional=True)
     language: str = entry(bool, ENGLISH, optional=True)
+    passages: Mapping[str, int] = field(
+        default_factory=dict,
+        metadata={"fits": lambda passages: not passages or fit_passages(passages), "optional": True},
+    )
     format_version: int = FORMAT_VERSION
 
     def write(self, index: Path) -> None:
@@ -65,8 +76,8 @@ class Manifest:
         write_json(index / MANIFEST_NAME, self.to_json())
 
     def to_json(self) -> dict[str, Any]:
-        """The content of the file. Two keys are left out by default, because earlier releases do not know them."""
-        usual = {"filter_fields": (), "language": ENGLISH}
+        """The content of the file. Three keys are left out by default, because earlier releases do not know them."""
+        usual = {"filter_fields": (), "passages": {}, "language": ENGLISH}
         return {name: value for name, value in asdict(self).items() if name not in usual or value != usual[name]}
 
     @classmethod

@@ -32,6 +32,17 @@ class Ranking(NamedTuple):
     scores: array[float]
 
 
+class PassageRanking(Ranking):
+    """A ranking of documents, with the number of each document's best passage."""
+
+    passages: Sequence[int]
+
+    def __new__(cls, docids: list[str], scores: array[float], passages: Sequence[int] = ()) -> PassageRanking:
+        ranking = super().__new__(cls, docids, scores)
+        ranking.passages = passages
+        return ranking
+
+
 class MatchCount(NamedTuple):
     """The number of documents that match a query, and of these with each value of some fields, largest first."""
 

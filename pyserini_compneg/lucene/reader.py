@@ -199,6 +199,11 @@ class ImpactReader:
         return self._document_count
 
     @property
+    def counted_documents(self) -> int:
+        """The number of which document frequencies are a part: as :attr:`document_count`, but it counts passages."""
+        return self.document_count
+
+    @property
     def field_document_count(self) -> int:
         """The number of documents with a term."""
         return int(self._call(lambda java: java.fieldDocumentCount()))

@@ -21,6 +21,7 @@ from typing import Any, Concatenate
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest, resolve_index
+from pyserini_compneg.lucene.passage_reader import by_document
 from pyserini_compneg.lucene.rankings import EMPTY, MOST_VALUES, After, MatchCount, Ranking, checked_bounds
 from pyserini_compneg.lucene.reader import KEPT_FILTERS, Filtered, ImpactReader, WorkDone
 from pyserini_compneg.lucene.shards import (
@@ -289,8 +290,8 @@ def open_reader(index: str | Path, allow_partial: bool = False) -> ImpactReader:
     """
     folder = resolve_index(index)
     if (folder / SHARDS_NAME).is_file():
-        return ShardedReader(folder, allow_partial=allow_partial)
-    return ImpactReader(folder)
+        return by_document(ShardedReader(folder, allow_partial=allow_partial))
+    return by_document(ImpactReader(folder))
 
 
 def _field_document_count(reader: ImpactReader) -> int:

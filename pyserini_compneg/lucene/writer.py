@@ -102,7 +102,7 @@ class ImpactWriter:
             "pairTerms": settings.pair_terms,
             "storeRaw": settings.store_raw,
             "storeDocvectors": settings.store_docvectors,
-            "filterFields": settings.filter_fields,
+            "filterFields": settings.indexed_fields,
             "shard": settings.shard,
             "threads": settings.threads or 1,
             "memoryBufferMb": _MEMORY_BUFFER_MB / writers,

@@ -4,7 +4,7 @@ from importlib import import_module
 
 from pyserini_compneg.search.explanation import Contribution, Explanation
 from pyserini_compneg.search.matches import Matches, Total
-from pyserini_compneg.search.run_writer import Hit, write_run
+from pyserini_compneg.search.run_writer import Hit, PassageHit, write_run
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.search.settings import SearchSettings
 
@@ -14,6 +14,7 @@ __all__ = [
     "Hit",
     "Matches",
     "Method",
+    "PassageHit",
     "SearchSettings",
     "SignedImpactSearcher",
     "Total",

@@ -46,6 +46,7 @@ class Explanation:
             what each tuple adds below the root. The score that ``damped`` removes is divided among the terms of the
             excluded part.
         title: The title in the stored source, if there is one; filled by ``explain_query``.
+        passage: In an index of passages, the number of the document's best passage, which is explained.
         rank: The rank, from 1. None beyond rank 1000, and if the query does not find the document. Filled by
             ``explain_query``.
     """
@@ -57,6 +58,7 @@ class Explanation:
     filtered_out: str | None = None
     title: str | None = None
     rank: int | None = None
+    passage: int | None = None
 
     def pulled_up(self, count: int = 5) -> list[Contribution]:
         """The contributions that raise the score most."""
@@ -100,7 +102,8 @@ def explained(reader: ImpactReader, node: ScoringNode, docid: str, filter: Filte
         reasons += [f"not {condition}" for condition in failed]
     filtered_out = ", ".join(reasons) or None
     score = _SINGLE.unpack(_SINGLE.pack(root.value))[0] if root.filtered_out and reasons else parts["score"]
-    return Explanation(docid, score, parts["matched"] and not failed, tuple(ranked), filtered_out)
+    matched = parts["matched"] and not failed
+    return Explanation(docid, score, matched, tuple(ranked), filtered_out, passage=parts.get("passage"))
 
 
 def _parts(reader: ImpactReader, node: ScoringNode, docid: str, filter: Filter | None) -> dict[str, Any]:

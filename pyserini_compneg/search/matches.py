@@ -105,7 +105,8 @@ def _bound(reader: ImpactReader, node: ScoringNode, filter: Filter | None) -> in
     frequencies = dict(zip(terms, reader.document_frequencies(terms), strict=True))
     if sum(frequencies.values()) <= _FEW_POSTINGS:
         return None
-    enough = () if filter is not None else (frequencies[term] for term in _enough(node))
+    passages = reader.manifest is not None and reader.manifest.passages  # several may be of one document
+    enough = () if filter is not None or passages else (frequencies[term] for term in _enough(node))
     return max(enough, default=0)
 
 

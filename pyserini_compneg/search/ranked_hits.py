@@ -15,10 +15,11 @@ from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.compose.trees import nodes as tree_nodes
 from pyserini_compneg.expression import Expression, Filter, parse
 from pyserini_compneg.expression.filters import ID, Values, as_filter
-from pyserini_compneg.lucene import ImpactReader
+from pyserini_compneg.lucene import ImpactReader, Ranking
+from pyserini_compneg.lucene.rankings import PassageRanking
 from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.reading.decomposition import Decomposition
-from pyserini_compneg.search.run_writer import Hit
+from pyserini_compneg.search.run_writer import Hit, PassageHit
 from pyserini_compneg.support.arguments import checked_count, checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, QueryError
 from pyserini_compneg.support.progress import warn_of
@@ -64,7 +65,13 @@ def ranked_hits(
         rankings = reader.search([query_line(node) for node in nodes], k, threads, filters, after=after)
     except QueryFailure as failure:
         raise failure.at(f"query {names[failure.position]:.60}") from None
-    return [list(map(Hit._make, zip(ranking.docids, ranking.scores, strict=True))) for ranking in rankings]
+    return list(map(_hits, rankings))
+
+
+def _hits(ranking: Ranking) -> list[Hit]:
+    if isinstance(ranking, PassageRanking):
+        return list(map(PassageHit, ranking.docids, ranking.scores, ranking.passages))
+    return list(map(Hit._make, zip(ranking.docids, ranking.scores, strict=True)))
 
 
 def _warn_of_unknown(

@@ -28,6 +28,17 @@ class Hit(NamedTuple):
     score: float
 
 
+class PassageHit(Hit):
+    """A document that was found by its best passage, whose number it has. It is a pair and equals one, as any hit."""
+
+    passage: int
+
+    def __new__(cls, docid: str, score: float, passage: int = 0) -> PassageHit:
+        hit = super().__new__(cls, docid, score)
+        hit.passage = passage
+        return hit
+
+
 def write_run(
     handle: TextIO,
     qid: str,
@@ -147,7 +158,8 @@ def _json_line(qid: str, hits: Sequence[Hit], extra: Mapping[str, Any], lacking:
     ranked = []
     for rank, (hit, lacks) in enumerate(zip(hits, lacking, strict=True), 1):
         _check_score(hit)
-        marked = {"lacks": list(lacks)} if lacks else {}
+        marked: dict[str, Any] = {"passage": hit.passage} if isinstance(hit, PassageHit) else {}
+        marked |= {"lacks": list(lacks)} if lacks else {}
         ranked.append({"docid": hit.docid, "rank": rank, "score": hit.score + 0.0, **marked})
     return json.dumps({"id": qid, **extra, "hits": ranked}, ensure_ascii=False) + "\n"
 

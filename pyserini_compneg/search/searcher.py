@@ -10,11 +10,13 @@ from typing import Any, Protocol, runtime_checkable
 from pyserini_compneg.compose import Operators, Query, QueryEncoder, ScoringNode, compose_queries, query_line
 from pyserini_compneg.compose.operators import chosen_operators
 from pyserini_compneg.compose.queries import checked_queries
+from pyserini_compneg.documents.passages import Passage, stored_passage
 from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.registry import RareTerms, index_language
 from pyserini_compneg.expression.filters import as_filter
 from pyserini_compneg.lucene import ImpactReader, open_reader
+from pyserini_compneg.lucene.passage_reader import by_document
 from pyserini_compneg.lucene.rankings import EMPTY
 from pyserini_compneg.search.explanation import Explanation, explained
 from pyserini_compneg.search.lacking import LastBatch, lacking_operands
@@ -30,7 +32,7 @@ from pyserini_compneg.search.ranked_hits import (
     scored,
     warn_of_no_result,
 )
-from pyserini_compneg.search.run_writer import Hit
+from pyserini_compneg.search.run_writer import Hit, PassageHit
 from pyserini_compneg.search.settings import SearchSettings
 from pyserini_compneg.support.arguments import checked_count, checked_list
 from pyserini_compneg.support.errors import ArgumentError
@@ -86,7 +88,7 @@ class SignedImpactSearcher:
         self._given_encoder = encoder
         self._encoder: QueryEncoder | None = None
         self._last_batch: LastBatch | None = None
-        self.reader = open_reader(index_dir) if isinstance(index_dir, (str, Path)) else index_dir
+        self.reader = by_document(open_reader(index_dir) if isinstance(index_dir, (str, Path)) else index_dir)
         try:
             check_pairs(self.reader, self.settings.cpt)
             if encoder is not None:
@@ -126,6 +128,7 @@ class SignedImpactSearcher:
         """
         if not self.reader.reopen():
             return False
+        self.reader = by_document(self.reader)  # the new index may have passages, or none any more
         self._encoder = self._last_batch = None  # the new index may have another model
         check_pairs(self.reader, self.settings.cpt)
         return True
@@ -394,6 +397,16 @@ class SignedImpactSearcher:
         except (ValueError, RecursionError):  # an index of stock Anserini may hold any text
             return None
         return source if isinstance(source, dict) else None
+
+    def passage(self, hit: Hit) -> Passage | None:
+        """The passage by which a document was found: its number, and its place and text in the stored source.
+
+        None if the index has no passages, or its sources are not stored.
+        """
+        manifest, source = self.reader.manifest, self.doc(hit.docid) if isinstance(hit, PassageHit) else None
+        if manifest is None or source is None or not isinstance(hit, PassageHit):
+            return None
+        return stored_passage(source, hit.passage, manifest.passages)
 
     def title(self, docid: str) -> str | None:
         """The ``title`` of a document's stored source, if there is one."""

@@ -21,6 +21,7 @@ from pyserini_compneg.reading.words import words_of
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.search.matches import Counting, count_matches
 from pyserini_compneg.search.ranked_hits import query_name
+from pyserini_compneg.search.run_writer import PassageHit
 from pyserini_compneg.serve.backend import Backend
 from pyserini_compneg.serve.cursors import Ranking
 from pyserini_compneg.serve.parameters import (
@@ -39,6 +40,7 @@ from pyserini_compneg.serve.replies import (
     DocumentReply,
     ExplainReply,
     HighlightReply,
+    PassageReply,
     Reading,
     ReadingReply,
     SearchReply,
@@ -85,6 +87,9 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
             with stage("documents"):
                 document = _document(searcher, hit.docid, asked)
             candidate = Candidate(docid=hit.docid, score=hit.score, rank=rank, doc=document)
+            if isinstance(hit, PassageHit):
+                found_by = searcher.passage(hit)
+                candidate["passage"] = cast("PassageReply", found_by._asdict() if found_by else {"number": hit.passage})
             if lacks:
                 candidate["lacks"] = list(lacks)
             if asked.explain or asked.highlight:

@@ -40,6 +40,15 @@ class HighlightReply(TypedDict):
     amount: Annotated[float, Field(description="what these terms add to the score; below 0: against the document")]
 
 
+class PassageReply(TypedDict):
+    """The best passage of a document. Without a stored source it has its number only."""
+
+    number: Annotated[int, Field(ge=0)]
+    start: NotRequired[Annotated[int, Field(ge=0, description="in the stored contents or text, in characters")]]
+    end: NotRequired[Annotated[int, Field(ge=0)]]
+    text: NotRequired[str]
+
+
 class Candidate(TypedDict):
     """A hit."""
 
@@ -47,6 +56,9 @@ class Candidate(TypedDict):
     score: float
     rank: Annotated[int, Field(ge=1)]
     doc: Annotated[JsonValue, Field(description="the stored source: its fields, its only field, or as a text; or null")]
+    passage: NotRequired[
+        Annotated[PassageReply, Field(description="in an index of passages: the one by which the document is found")]
+    ]
     lacks: NotRequired[
         Annotated[list[str], Field(description="the operands of AND that the document lacks; absent if it lacks none")]
     ]

@@ -38,6 +38,7 @@ BAD_VALUES = [
         "documents": ["7", -7],
         "empty_documents": [None, -1, 8],
         "filter_fields": ["year", [1]],
+        "passages": [[], {"words": 3}, {"words": 3, "overlap": 3}, {"words": 3, "overlap": -1}, {"words": 3.0}],
     }.items()
     for value in values
 ]

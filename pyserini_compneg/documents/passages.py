@@ -1,0 +1,65 @@
+"""Splits long texts into passages of words. White space separates words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pyserini_compneg.documents.source_documents import SourceDocument, lead_of, text_of
+from pyserini_compneg.lucene.index_settings import MOST_PASSAGES
+from pyserini_compneg.support.errors import InputError
+
+_WORD = re.compile(r"\S+")
+
+
+class Passage(NamedTuple):
+    """A passage of a document.
+
+    Attributes:
+        number: Its number in the document, from 0.
+        start: Where its text begins in the document's `contents` or `text`, in characters.
+        end: Where its text ends.
+        text: The text.
+    """
+
+    number: int
+    start: int
+    end: int
+    text: str
+
+
+def split_text(text: str, words: int, overlap: int) -> list[Passage]:
+    """The passages of a text. A text without words has one passage, which is empty.
+
+    >>> [passage.text for passage in split_text("a b c d e", words=3, overlap=1)]
+    ['a b c', 'c d e']
+    >>> split_text("", 3, 1)
+    [Passage(number=0, start=0, end=0, text='')]
+    """
+    places = [word.span() for word in _WORD.finditer(text)] or [(0, 0)]
+    found: list[Passage] = []
+    for first in range(0, max(1, len(places) - overlap), words - overlap):
+        start, end = places[first][0], places[min(first + words, len(places)) - 1][1]
+        found.append(Passage(len(found), start, end, text[start:end]))
+    return found
+
+
+def passage_texts(document: SourceDocument, passages: Mapping[str, int]) -> list[str]:
+    """What is encoded of a document: each passage, below the document's title. Without ``passages``, the text."""
+    text = document.text or ""
+    if not passages:
+        return [text]
+    lead = lead_of(document.record)
+    split = split_text(text[lead:], **passages)
+    if len(split) > MOST_PASSAGES:
+        what = f"has {len(split):,} passages, more than {MOST_PASSAGES:,}"
+        raise InputError(what, where=document.source, remedy="make them longer")
+    return [text[:lead] + passage.text for passage in split]
+
+
+def stored_passage(record: Mapping[str, Any], number: int, passages: Mapping[str, int]) -> Passage | None:
+    """A passage of a stored document, as it was indexed; None if the document does not have it."""
+    text = text_of(record, "the stored document") or ""
+    split = split_text(text[lead_of(record) :], **passages)
+    return split[number] if number < len(split) else None

@@ -1,0 +1,297 @@
+"""Reads an index of passages as an index of documents. A document's score is the score of its best passage (MaxP).
+
+Each passage is a document of Lucene with the id ``docid#00003``, the form that Anserini's ``-selectMaxPassage`` takes.
+The last ``#`` ends the document's id, so that ids of documents may have one, too. The first documents of the exact
+ranking of passages are the exact best documents: this ranking is read until there are enough.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyserini_compneg.expression import Filter
+from pyserini_compneg.expression.filters import ID
+from pyserini_compneg.lucene.index_settings import FIRST_PASSAGE, MOST_PASSAGES, PASSAGE_OF
+from pyserini_compneg.lucene.manifest import Manifest
+from pyserini_compneg.lucene.rankings import EMPTY, After, MatchCount, PassageRanking, Ranking, checked_bounds
+from pyserini_compneg.lucene.reader import KEPT_FILTERS, Filtered, ImpactReader, WorkDone
+from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.errors import IndexFormatError
+
+SOURCE = "#source"
+"""The key of a document's source in the stored line of its first passage. No filter field can have this name."""
+
+_SIGN = "#"
+_DIGITS = len(str(MOST_PASSAGES - 1))  # so that the order of ids is the order of passages
+_YES = "yes"
+_FIRST = Filter({FIRST_PASSAGE: _YES})
+
+
+class _Best(NamedTuple):
+    """The best passage of a document."""
+
+    score: float
+    number: int
+
+
+class PassageReader(ImpactReader):
+    """Reads passages by the ids of their documents, with the interface of :class:`ImpactReader`."""
+
+    def __init__(self, passages: ImpactReader) -> None:
+        self.passages = passages
+        self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
+
+    @property
+    def folder(self) -> Path:  # type: ignore[override]
+        return self.passages.folder
+
+    @property
+    def manifest(self) -> Manifest | None:  # type: ignore[override]
+        return self.passages.manifest
+
+    @property
+    def lost(self) -> Sequence[str]:  # type: ignore[override]
+        return self.passages.lost
+
+    @property
+    def document_count(self) -> int:
+        return self.passages.filtered(_FIRST).allowed
+
+    @property
+    def counted_documents(self) -> int:
+        return self.passages.counted_documents
+
+    @property
+    def field_document_count(self) -> int:
+        return self.passages.field_document_count
+
+    @property
+    def update(self) -> Mapping[str, Any]:  # type: ignore[override]
+        return self.passages.update
+
+    def stored(self) -> tuple[bool, bool]:
+        return self.passages.stored()
+
+    @property
+    def content_id(self) -> str:
+        return self.passages.content_id
+
+    def document_frequencies(self, terms: Sequence[str]) -> list[int]:
+        return self.passages.document_frequencies(terms)
+
+    def work_done(self) -> WorkDone:
+        return self.passages.work_done()
+
+    def is_replaced(self) -> bool:
+        return self.passages.is_replaced()
+
+    def reopen(self) -> bool:
+        self.filtered.cache_clear()
+        return self.passages.reopen()
+
+    def close(self) -> None:
+        self.passages.close()
+
+    def _filtered(self, filter: Filter) -> Filtered:
+        found = self.passages.filtered(self._translated(filter) & _FIRST)
+        if ID not in filter.fields:
+            return found
+        ids = self.passages.filtered(Filter({ID: [passage_id(docid, 0) for docid in filter.fields[ID]]}))
+        return found._replace(unknown=ids.unknown, first=ids.first and document_of(ids.first)[0])
+
+    def _translated(self, filter: Filter) -> Filter:
+        """The filter of passages. Refuses fields that documents cannot be filtered by."""
+        known = self.manifest.filter_fields if self.manifest else ()
+        for name in filter.fields.keys() - {ID, PASSAGE_OF, *known}:
+            what = f"cannot be filtered: it has no filter field {name!r}"
+            raise IndexFormatError(what, where=self.folder, remedy=f"build it with --filter-fields {name}")
+        others = {name: values for name, values in filter.fields.items() if name != ID}
+        return Filter(others | (dict(_only(filter.fields[ID]).fields) if ID in filter.fields else {}))
+
+    def _translated_query(self, line: str) -> str:
+        return json.dumps(self._translated_part(json.loads(line)), ensure_ascii=False) if '"filter"' in line else line
+
+    def _translated_part(self, part: Any) -> Any:
+        if isinstance(part, list):
+            return list(map(self._translated_part, part))
+        if not isinstance(part, dict) or "vector" in part:  # terms may have any name
+            return part
+        return {
+            name: self._translated(Filter(value)).to_json() if name == "filter" else self._translated_part(value)
+            for name, value in part.items()
+        }
+
+    def search(
+        self,
+        queries: Sequence[str],
+        hits: int,
+        threads: int = 1,
+        filters: Sequence[Filter | None] = (),
+        thresholds: Sequence[float] = (),
+        after: Sequence[After] = (),
+    ) -> list[Ranking]:
+        lines = list(map(self._translated_query, checked_list("queries", queries)))
+        filters, least, after = checked_bounds(len(lines), filters, thresholds, after)
+        allowed = [None if one is None else self._translated(one) for one in filters]
+        return [*self._search(lines, hits, threads, allowed, least, after)]
+
+    def _search(
+        self,
+        lines: Sequence[str],
+        hits: int,
+        threads: int,
+        filters: Sequence[Filter | None],
+        least: Sequence[float],
+        after: Sequence[After],
+    ) -> list[PassageRanking]:
+        """Searches translated queries."""
+        hits = min(hits, self.document_count)
+        found: list[dict[str, _Best]] = [{} for _ in lines]
+        marks: list[After] = [None if one is None else ("", one[1]) for one in after]  # with all of this score
+        pending, page = list(range(len(lines))), 2 * hits + 10
+        while pending:
+            rankings = self.passages.search(
+                [lines[i] for i in pending],
+                page,
+                threads,
+                [filters[i] for i in pending],
+                [least[i] for i in pending],
+                [marks[i] for i in pending],
+            )
+            for i, ranking in zip(list(pending), rankings, strict=True):
+                found[i] |= self._new(lines[i], ranking, found[i], after[i])
+                if len(ranking.docids) < page or _is_complete(found[i], hits, ranking.scores[-1]):
+                    pending.remove(i)
+                else:
+                    marks[i] = ranking.docids[-1], ranking.scores[-1]
+            page *= 2
+        return [_ranking(one, hits) for one in found]
+
+    def _new(self, line: str, ranking: Ranking, known: Mapping[str, _Best], after: After) -> dict[str, _Best]:
+        """The documents of a ranking of passages that are not known. Those before the mark have a better passage."""
+        new: dict[str, _Best] = {}
+        for passage, score in zip(ranking.docids, ranking.scores, strict=True):
+            docid, number = document_of(passage)
+            if docid not in known and docid not in new and (after is None or (-score, docid) > (-after[1], after[0])):
+                new[docid] = _Best(score, number)
+        if after is None or not new:
+            return new
+        (best,) = self._search([line], len(new), 1, [_only(new)], [-math.inf], [None])
+        scores = dict(zip(best.docids, best.scores, strict=True))
+        return {docid: one for docid, one in new.items() if scores[docid] == one.score}
+
+    def matches(
+        self,
+        queries: Sequence[str],
+        filters: Sequence[Filter | None] = (),
+        facets: Mapping[str, int] = EMPTY,
+        threads: int = 1,
+    ) -> list[MatchCount]:
+        if facets:
+            what = "has passages, so facets would count these, not documents"
+            raise IndexFormatError(what, where=self.folder, remedy="leave out facets")
+        filters = checked_bounds(len(queries), filters)[0]
+        every = self.passages.document_count
+        return [  # one after another, because each takes memory for all that matches
+            MatchCount(len(self.search([line], every, threads, [one])[0].docids), {})
+            for line, one in zip(queries, filters, strict=True)
+        ]
+
+    def score(
+        self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1
+    ) -> list[list[float | None]]:
+        queries, docids = checked_list("queries", queries), [checked_list("docids", one) for one in docids]
+        there = [list(filter(self.has, group)) for group in docids]
+        filters = [Filter({ID: group}) for group in there]
+        found = self.search(queries, max(map(len, there), default=0), threads, filters)
+        scores = [dict(zip(one.docids, one.scores, strict=True)) for one in found]
+        return [
+            [ranked.get(docid) if docid in known else math.inf for docid in group]
+            for ranked, known, group in zip(scores, map(set, there), docids, strict=True)
+        ]
+
+    def explain(self, query: str, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
+        if not self.has(docid):
+            return None
+        line = self._translated_query(query)
+        (best,) = self._search([line], 1, 1, [_only([docid])], [-math.inf], [None])
+        number = best.passages[0] if best.docids else 0
+        allowed = None if filter is None else self._translated(filter)
+        parts = self.passages.explain(line, passage_id(docid, number), allowed)
+        return parts and {**parts, "passage": number}
+
+    def has(self, docid: str) -> bool:
+        return self.passages.has(passage_id(docid, 0))
+
+    def raw(self, docid: str) -> str | None:
+        return self.raws([docid])[0]
+
+    def raws(self, docids: Sequence[str]) -> list[str | None]:
+        stored = self.passages.raws([passage_id(docid, 0) for docid in checked_list("docids", docids)])
+        return [None if line is None else json.loads(line)[SOURCE] for line in stored]
+
+    def vector(self, docid: str) -> dict[str, int] | None:
+        raise IndexFormatError("has a vector for each passage, and none of a whole document", where=self.folder)
+
+
+def by_document(reader: ImpactReader) -> ImpactReader:
+    """The reader itself, or the reader of documents if the index has passages."""
+    reader = reader.passages if isinstance(reader, PassageReader) else reader
+    return PassageReader(reader) if reader.manifest and reader.manifest.passages else reader
+
+
+def passage_id(docid: str, number: int) -> str:
+    """The id of a passage. Numbers start at 0.
+
+    >>> passage_id("Spy_Chasers", 3)
+    'Spy_Chasers#00003'
+    """
+    return f"{docid}{_SIGN}{number:0{_DIGITS}}"
+
+
+def document_of(passage: str) -> tuple[str, int]:
+    """The document of a passage, and the passage's number.
+
+    >>> document_of("a#1#00003")
+    ('a#1', 3)
+    """
+    docid, _, number = passage.rpartition(_SIGN)
+    return docid, int(number)
+
+
+def passage_fields(docid: str, number: int) -> dict[str, str]:
+    """The fields by which a passage is found, beside the filter fields of its document."""
+    return {PASSAGE_OF: docid + _SIGN} | ({} if number else {FIRST_PASSAGE: _YES})
+
+
+def _only(docids: Iterable[str]) -> Filter:
+    """All passages of some documents. The sign keeps ids such as 1990..1999 from being ranges."""
+    return Filter({PASSAGE_OF: [docid + _SIGN for docid in docids]})
+
+
+def _order(one: tuple[str, _Best]) -> tuple[float, str]:
+    return -one[1].score, one[0]
+
+
+def _is_complete(found: Mapping[str, _Best], hits: int, last: float) -> bool:
+    """Whether no passage behind those read can change the best documents; ``last`` is the score of the last one.
+
+    Passages of one score come in the order of their ids, and a document that comes later has the larger id. Only behind
+    an id with a character up to the sign, such as ``a!`` or ``a#1``, a smaller one, ``a``, may follow.
+    """
+    if len(found) < hits:
+        return False
+    tied = [docid for docid, one in sorted(found.items(), key=_order)[:hits] if one.score == last]
+    return all(min(docid) > _SIGN for docid in tied)
+
+
+def _ranking(found: Mapping[str, _Best], hits: int) -> PassageRanking:
+    ranked = sorted(found.items(), key=_order)[:hits]
+    scores = array("f", [best.score for _, best in ranked])
+    return PassageRanking([docid for docid, _ in ranked], scores, [best.number for _, best in ranked])

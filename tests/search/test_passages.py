@@ -1,0 +1,143 @@
+"""An index of passages ranks documents by their best passages, as brute force over all passages does."""
+
+import json
+import math
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pyserini_compneg import SignedImpactSearcher, build_index
+from pyserini_compneg.documents.passages import split_text
+from pyserini_compneg.expression import Filter
+from pyserini_compneg.index import build_sharded_index, verify_index
+from pyserini_compneg.support.errors import CompNegError
+
+WORDS = ["spy", "war", "soup", "bird"]
+IDS = ["a", "a!", "a!b", "a#1", "a#00001", "b", "1990..1999", "é", "😀", "\uffee", "a\x01", "B", "ab", "12"]
+QUERIES = ["spy", "spy AND war", "spy OR bird", "spy NOT war", "(spy OR soup) NOT! war", "spy AND! bird"]
+FILTERS = [
+    None,
+    Filter({"genre": "x"}),
+    Filter({"id": ["a", "a#1", "1990..1999", "nobody"]}),
+    Filter({"id": "b", "genre": "y"}),
+]
+INDEPENDENT = settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+
+
+@st.composite
+def collections(draw):
+    """Documents with few words, so that many passages have equal scores."""
+    docids = draw(st.lists(st.sampled_from(IDS), min_size=2, max_size=len(IDS), unique=True))
+    texts = st.lists(st.sampled_from([*WORDS, "spy war", "spy\n  spy"]), max_size=30).map(" ".join)
+    titles = st.none() | st.sampled_from(["", "bird", "War film"])
+    documents = []
+    for number, docid in enumerate(docids):
+        document = {"id": docid, "text": draw(texts), "genre": draw(st.sampled_from("xy")), "title": draw(titles)}
+        document["text"] += " spy" * (number == 0)  # so that the index is not empty
+        documents.append({name: value for name, value in document.items() if value is not None})
+    documents[0]["genre"] = "x"
+    return documents
+
+
+def write(path, documents):
+    path.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in documents))
+    return path
+
+
+def split(document, words, overlap):
+    """The passages of a document, by the definition."""
+    found, step = document["text"].split(), words - overlap
+    lists = [found[i : i + words] for i in range(0, max(1, len(found)), step)]
+    while len(lists) > 1 and len(lists[-2]) < words or (len(lists) > 1 and len(lists[-1]) <= overlap):
+        lists.pop()
+    return [" ".join(one) for one in lists]
+
+
+def plain(documents, words, overlap):
+    """The same passages as documents of their own."""
+    for document in documents:
+        title = [document["title"]] if "title" in document else []
+        for number, text in enumerate(split(document, words, overlap)):
+            passage = {"id": f"{document['id']}#{number:05}", "contents": "\n".join([*title, text])}
+            yield {**passage, "genre": document["genre"]}
+
+
+def best(hits, k, allowed):
+    """The documents of passages by their best scores."""
+    found = {}
+    for passage, score in hits:
+        docid, _, number = passage.rpartition("#")
+        if docid in allowed:
+            found[docid] = min(found.get(docid, (math.inf, 0)), (-score, int(number)))
+    ranked = sorted((score, docid, number) for docid, (score, number) in found.items())
+    return [(docid, -score, number) for score, docid, number in ranked][:k]
+
+
+def triples(hits):
+    return [(hit.docid, hit.score, hit.passage) for hit in hits]
+
+
+@INDEPENDENT
+@given(collections(), st.integers(1, 6), st.data(), st.integers(1, 3))
+def test_documents_rank_by_their_best_passages(tmp_path_factory, documents, words, data, shards):
+    folder, overlap = tmp_path_factory.mktemp("index"), data.draw(st.integers(0, words - 1))
+    lines = write(folder / "documents.jsonl", documents)
+    options = {"filter_fields": ["genre"], "store_raw": True, "passages": {"words": words, "overlap": overlap}}
+    shards = 1 if data.draw(st.booleans()) else min(shards, len(documents))
+    try:
+        if shards == 1:
+            build_index(lines, folder / "index", **options)
+        else:
+            build_sharded_index(lines, folder / "index", shards, **options)
+    except CompNegError as error:
+        assert "nothing to index" in str(error)  # a shard without a word
+        return
+    others = write(folder / "passages.jsonl", plain(documents, words, overlap))
+    manifest = build_index(others, folder / "plain", filter_fields=["genre"])
+    assert verify_index(folder / "index") == manifest.documents
+    with SignedImpactSearcher(folder / "index") as searcher, SignedImpactSearcher(folder / "plain") as passages:
+        assert searcher.num_docs == len(documents)
+        for query in data.draw(st.lists(st.sampled_from(QUERIES), min_size=1, max_size=3, unique=True)):
+            only, k = data.draw(st.sampled_from(FILTERS)), data.draw(st.integers(1, len(documents)))
+            values = {one["id"]: {"genre": [one["genre"]], "id": [one["id"]]} for one in documents}
+            allowed = {docid for docid in values if only is None or only.allows(values[docid])}
+            (query,) = searcher.compose([query])  # NOT damps by the scores of the best documents, not passages
+            every = passages.search(query, 10_000)
+            wanted = best(every, len(documents), allowed)
+            hits = searcher.search(query, k, filter=only)
+            assert triples(hits) == wanted[:k]
+            assert searcher.matches(query, filter=only).total == (len(wanted), "eq")
+            pages, after = [], None
+            while page := searcher.search(query, 2, filter=only, after=after):
+                pages, after = pages + page, page[-1]
+            assert triples(pages) == wanted
+            scores = {docid: score for docid, score, _ in best(every, len(documents), set(values))}
+            assert searcher.score(query, [*values, "nobody"]) == [*map(scores.get, values), None]
+            for hit in hits:
+                assert searcher.explain(query, hit.docid).score == hit.score
+                assert searcher.explain(query, hit.docid, filter=only).passage == hit.passage
+                source = next(one for one in documents if one["id"] == hit.docid)
+                passage = searcher.passage(hit)
+                assert passage.text.split() == split(source, words, overlap)[hit.passage].split()
+                assert source["text"][passage.start : passage.end] == passage.text
+                assert searcher.doc(hit.docid) == source
+
+
+@given(st.text("ab \n\u3000é", max_size=40), st.integers(1, 5), st.data())
+def test_passages_cover_a_text(text, words, data):
+    passages = split_text(text, words, data.draw(st.integers(0, words - 1)))
+    assert {word for passage in passages for word in passage.text.split()} == set(text.split())
+    assert all(len(passage.text.split()) == words for passage in passages[:-1])
+    assert all(text[start:end] == found for _, start, end, found in passages)
+
+
+@pytest.mark.parametrize("other", ["a!", "a#00000"])
+def test_a_document_whose_equal_passages_come_last_is_first(tmp_path, other):
+    """The ids of the other document's passages are smaller, though its own id is larger."""
+    documents = [{"id": other, "contents": "spy " * 40}, {"id": "a", "contents": "war war spy"}]
+    lines = write(tmp_path / "documents.jsonl", documents)
+    build_index(lines, tmp_path / "index", passages={"words": 1, "overlap": 0})
+    with SignedImpactSearcher(tmp_path / "index") as searcher:
+        assert [(hit.docid, hit.passage) for hit in searcher.search("spy", 1)] == [("a", 2)]
+        assert [hit.docid for hit in searcher.search("spy", 2)] == ["a", other]
