@@ -44,7 +44,8 @@ _ARTIFACT = "pt_meta.json"
 BLOCK_MAXIMA = "compneg.maxima"
 """The file that the Java companion writes for a reordered index."""
 
-_OUR_FILES = (MANIFEST_NAME, SHARDS_NAME, SKIPPED_LOG, BLOCK_MAXIMA, f"{BLOCK_MAXIMA}.tmp", _PLAN, _ARTIFACT)
+_MAXIMA_FILES = (BLOCK_MAXIMA, f"{BLOCK_MAXIMA}.tmp", f"{BLOCK_MAXIMA}.next")
+_OUR_FILES = (MANIFEST_NAME, SHARDS_NAME, SKIPPED_LOG, *_MAXIMA_FILES, _PLAN, _ARTIFACT)
 _KILLED_UPDATE = rf"\.{re.escape(SHARDS_NAME)}\.[0-9a-f]{{8}}\.tmp"
 _INDEX_FILES = re.compile("|".join([_LUCENE_FILES, _KILLED_UPDATE, *map(re.escape, _OUR_FILES)]))
 _RESUME, _OVERWRITE, _REPLACE = (f"--{mode} (existing={mode!r})" for mode in ("resume", "overwrite", "replace"))

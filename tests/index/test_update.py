@@ -25,7 +25,7 @@ from pyserini_compneg.index import (
     verify_index,
 )
 from pyserini_compneg.lucene import ImpactWriter, Manifest, open_reader
-from pyserini_compneg.lucene.shards import read_shards
+from pyserini_compneg.lucene.shards import read_shards, shard_commit
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support.errors import CompNegError, IndexFormatError, OutputError
 
@@ -152,7 +152,7 @@ def test_updates_equal_a_new_index(form, seeds, tmp_path):
             assert reader.manifest == report.manifest
             assert reader.manifest.documents == len(there)
             assert verify_index(folder / "updated") == len(there)
-            if form == "reordered" and (seeds == 1 or last):  # many updates may merge the ordered segment
+            if form == "reordered":
                 assert has_block_maxima(folder / "updated")
             build(folder / f"new{update}", there.values(), 0, {**options, "reorder": False})
             with open_reader(folder / f"new{update}") as fresh:
@@ -338,6 +338,61 @@ def test_a_full_disk(index, tmp_path):
     assert verify_index(index) == 6
     assert update_index(index, new).inserted == 500
     assert verify_index(index) == 506
+
+
+def test_the_ordered_segment_survives_small_updates(tmp_path):
+    """Until half of its documents are deleted."""
+    random = Random(5)
+    documents = [draw_document(random, f"d{i:04}", False) for i in range(3000)]
+    build(tmp_path / "index", documents, 0, {"reorder": True})
+    for update in range(50):
+        with ImpactUpdater(tmp_path / "index", 1) as updater:
+            for docid in (*(f"d{i:04}" for i in range(28 * update, 28 * update + 28)), f"n{update}"):
+                updater.add(docid, {"t1": 1 + update})
+        assert has_block_maxima(tmp_path / "index")
+    assert len(list((tmp_path / "index").glob("*.si"))) < 20
+    with ImpactUpdater(tmp_path / "index", 1) as updater:
+        updater.delete(f"d{i:04}" for i in range(2000))
+    assert not has_block_maxima(tmp_path / "index")
+    assert verify_index(tmp_path / "index") == 1050
+
+
+def are_ordered(index):
+    """Whether each commit that a search opens has block maxima of one of its segments."""
+    commits = [shard_commit(index / entry.path, entry) for entry in read_shards(index)]
+    header = 4 + 1 + len("CompnegBlockMaxima") + 4
+    return [
+        any(file.read_bytes()[header : header + 16] in commit.read_bytes() for file in commit.parent.glob("*.maxima*"))
+        for commit in commits
+    ]
+
+
+def test_a_killed_merge_loses_no_order(tmp_path, monkeypatch):
+    """After each step of a merge of two shards."""
+    random, index, killed = Random(6), tmp_path / "index", []
+    build(index, [draw_document(random, f"d{i:04}", False) for i in range(200)], 2, {"reorder": True})
+    methods = {name: getattr(ImpactWriter, name) for name in ("optimize", "commit", "release")}
+    for name in methods:
+
+        def stepping(*given, name=name, **options):
+            result = methods[name](*given, **options)
+            killed.append(tmp_path / f"killed{len(killed)}")
+            copied(index, killed[-1])
+            return result
+
+        monkeypatch.setattr(ImpactWriter, name, stepping)
+    change = write_jsonl(tmp_path / "change.jsonl", {"id": "n", "vector": {"t1": 7}, "year": 3})
+    with ImpactUpdater(index, 1) as updater:
+        updater.add("n", {"t1": 7})
+        updater.optimize()
+    monkeypatch.undo()
+    assert len(killed) == 6
+    for folder in [*killed, index]:
+        assert are_ordered(folder) == [True, True]
+        update_index(folder, change, threads=1)
+        assert are_ordered(folder) == [True, True]
+        assert verify_index(folder) == 201
+    assert [path.name for path in index.rglob("*.maxima.*")] == []
 
 
 @pytest.mark.parametrize(("shards", "every"), [(0, 2), (2, 5), pytest.param(2, 1, marks=pytest.mark.slow)])

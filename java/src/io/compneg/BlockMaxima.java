@@ -42,6 +42,10 @@ import org.apache.lucene.util.StringHelper;
 final class BlockMaxima {
   static final String FILE = "compneg.maxima";
   static final String UNFINISHED = FILE + ".tmp";
+
+  /** The file of an update, until its commit is the index. So either commit has its file, whenever it is killed. */
+  static final String NEXT = FILE + ".next";
+
   private static final String CODEC = "CompnegBlockMaxima";
   private static final int MAXIMA_ONLY = 1; // what earlier releases wrote
   private static final int VERSION = 2;
@@ -74,8 +78,9 @@ final class BlockMaxima {
     this.blocks = blocks;
   }
 
-  /** Writes the file of a segment. It is there as a whole or not at all. */
-  static void write(LeafReader segment, String field, Directory directory) throws IOException, InterruptedException {
+  /** Writes the file of a segment, {@link #FILE} or {@link #NEXT}. It is there as a whole or not at all. */
+  static void write(LeafReader segment, String field, Directory directory, String name)
+      throws IOException, InterruptedException {
     int blocks = TermMaxima.blocks(segment.maxDoc());
     List<BytesRef> kept = kept(segment.terms(field), blocks);
     if (kept.isEmpty()) return;
@@ -99,8 +104,46 @@ final class BlockMaxima {
       CodecUtil.writeFooter(out);
     }
     directory.sync(List.of(UNFINISHED));
-    directory.rename(UNFINISHED, FILE);
+    directory.rename(UNFINISHED, name);
     directory.syncMetaData();
+  }
+
+  /**
+   * Lets the file of an update take the place of the last one if its segment is in the index, and removes it if not.
+   */
+  static void takeNext(DirectoryReader reader) throws IOException {
+    Directory directory = reader.directory();
+    byte[] segment = segment(directory, NEXT);
+    if (segment == null) return;
+    if (leaf(reader, segment) == null) {
+      directory.deleteFile(NEXT);
+    } else {
+      directory.rename(NEXT, FILE);
+      directory.syncMetaData();
+    }
+  }
+
+  /** The id of the segment that a file is of; null without the file. */
+  static byte[] segment(Directory directory, String name) throws IOException {
+    try (IndexInput file = directory.openInput(name, IOContext.DEFAULT)) {
+      CodecUtil.checkHeader(file, CODEC, MAXIMA_ONLY, VERSION);
+      return readId(file);
+    } catch (NoSuchFileException | FileNotFoundException e) {
+      return null;
+    }
+  }
+
+  private static byte[] readId(IndexInput file) throws IOException {
+    byte[] id = new byte[StringHelper.ID_LENGTH];
+    file.readBytes(id, 0, id.length);
+    return id;
+  }
+
+  private static LeafReaderContext leaf(DirectoryReader reader, byte[] segment) {
+    for (LeafReaderContext leaf : reader.leaves()) {
+      if (Arrays.equals(segment, id(leaf.reader()))) return leaf;
+    }
+    return null;
   }
 
   /** Writes the postings of all terms whose impacts are not too large, then where each begins and the last ends. */
@@ -161,9 +204,17 @@ final class BlockMaxima {
    * @throws IOException when it is damaged; {@link #check} finds more
    */
   static BlockMaxima open(DirectoryReader reader, String field) throws IOException {
+    for (String name : List.of(FILE, NEXT, FILE)) { // the second may become the first meanwhile
+      BlockMaxima opened = open(reader, field, name);
+      if (opened != null) return opened;
+    }
+    return null;
+  }
+
+  private static BlockMaxima open(DirectoryReader reader, String field, String name) throws IOException {
     IndexInput file;
     try {
-      file = reader.directory().openInput(FILE, IOContext.DEFAULT);
+      file = reader.directory().openInput(name, IOContext.DEFAULT);
     } catch (NoSuchFileException | FileNotFoundException e) {
       return null;
     }
@@ -181,13 +232,10 @@ final class BlockMaxima {
     CodecUtil.retrieveChecksum(file); // it has an end
     file.seek(0);
     int version = CodecUtil.checkHeader(file, CODEC, MAXIMA_ONLY, VERSION);
-    byte[] id = new byte[StringHelper.ID_LENGTH];
-    file.readBytes(id, 0, id.length);
+    byte[] id = readId(file);
     if (!readText(file).utf8ToString().equals(field)) return null;
-    for (LeafReaderContext leaf : reader.leaves()) {
-      if (Arrays.equals(id, id(leaf.reader()))) return opened(leaf, file, version);
-    }
-    return null;
+    LeafReaderContext segment = leaf(reader, id);
+    return segment == null ? null : opened(segment, file, version);
   }
 
   private static BlockMaxima opened(LeafReaderContext segment, IndexInput file, int version) throws IOException {

@@ -38,9 +38,13 @@ import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.IndexOptions;
 import org.apache.lucene.index.IndexWriter;
 import org.apache.lucene.index.IndexWriterConfig;
+import org.apache.lucene.index.MergeTrigger;
+import org.apache.lucene.index.SegmentCommitInfo;
+import org.apache.lucene.index.SegmentInfos;
 import org.apache.lucene.index.Term;
 import org.apache.lucene.index.TieredMergePolicy;
 import org.apache.lucene.store.AlreadyClosedException;
+import org.apache.lucene.store.Directory;
 import org.apache.lucene.store.FSDirectory;
 import org.apache.lucene.util.BytesRef;
 
@@ -80,6 +84,7 @@ public final class ImpactIndexer implements Closeable {
 
   private record BlockResult(int documents, int empty, List<String> problems) {}
 
+  private final Path folder;
   private final Settings settings;
   private final UpdateBase base; // null for a new index
   private final Commits.KeepOne commits;
@@ -99,6 +104,7 @@ public final class ImpactIndexer implements Closeable {
   private final LongAdder divided = new LongAdder();
   private volatile long toDivide;
   private volatile boolean reordered;
+  private volatile boolean committed;
   private final List<String> problems = new ArrayList<>(); // that nobody has been told
   private boolean broken;
   private volatile boolean died; // a thread of the pool, whose own locks and queues break when the heap is full
@@ -116,6 +122,7 @@ public final class ImpactIndexer implements Closeable {
    *     no room for one, and here that is an error
    */
   public ImpactIndexer(String folder, String settings, String exchange) throws IOException {
+    this.folder = Path.of(folder);
     this.settings = parse(settings);
     if (Thread.getDefaultUncaughtExceptionHandler() == null) Thread.setDefaultUncaughtExceptionHandler(Heap::report);
     impacts.setTokenized(true);
@@ -125,11 +132,11 @@ public final class ImpactIndexer implements Closeable {
     boolean byDocument = this.settings.storeDocvectors || this.settings.pairTerms > 0; // pairs hardly ever come twice
     double bufferMb = Math.min(this.settings.memoryBufferMb, heap() / BUFFER_SHARE / (1 << 20));
     inverter = byDocument ? null : new ImpactInverter(this.settings.field, bufferMb);
-    FSDirectory directory = FSDirectory.open(Path.of(folder));
+    FSDirectory directory = FSDirectory.open(this.folder);
     commits = new Commits.KeepOne(this.settings.commit);
-    TieredMergePolicy merges = new TieredMergePolicy();
-    merges.setForceMergeDeletesPctAllowed(0);
     boolean updates = this.settings.update;
+    SparesOrdered merges = new SparesOrdered(directory); // before a reader is opened, which may begin merges
+    merges.setForceMergeDeletesPctAllowed(0);
     boolean resumed = updates || this.settings.resume && DirectoryReader.indexExists(directory);
     IndexWriterConfig config = new IndexWriterConfig(new WhitespaceAnalyzer());
     config.setSimilarity(new ImpactSimilarity());
@@ -144,8 +151,9 @@ public final class ImpactIndexer implements Closeable {
     if (this.settings.commit != null) config.setIndexCommit(Commits.find(directory, this.settings.commit));
     writer = new IndexWriter(directory, config); // if another one has the index, its files stay
     base = updates ? new UpdateBase(DirectoryReader.open(writer)) : null;
-    Files.deleteIfExists(Path.of(folder, BlockMaxima.UNFINISHED));
-    if (!updates) Files.deleteIfExists(Path.of(folder, BlockMaxima.FILE));
+    Files.deleteIfExists(this.folder.resolve(BlockMaxima.UNFINISHED));
+    if (!updates) Files.deleteIfExists(this.folder.resolve(BlockMaxima.FILE));
+    if (updates) BlockMaxima.takeNext(base.reader());
     if (resumed) recount();
     this.exchange = new RandomAccessFile(exchange, "r");
     pool = Executors.newFixedThreadPool(this.settings.threads, this::worker);
@@ -334,6 +342,7 @@ public final class ImpactIndexer implements Closeable {
       if (base != null) data.put(DocumentFilter.KNOWN, fields);
       writer.setLiveCommitData(data.entrySet());
       writer.commit();
+      committed = true;
     } catch (IOException | AlreadyClosedException | OutOfMemoryError e) {
       throw failure(e);
     }
@@ -378,6 +387,9 @@ public final class ImpactIndexer implements Closeable {
     base.close(); // while the writer is open, which removes them
     commits.release();
     writer.deleteUnusedFiles();
+    try (DirectoryReader reader = DirectoryReader.open(writer)) {
+      BlockMaxima.takeNext(reader);
+    }
   }
 
   /** The first of the filter fields that no document has; null when there is none. */
@@ -427,7 +439,8 @@ public final class ImpactIndexer implements Closeable {
     }
     stage = "writing blocks";
     try (DirectoryReader reader = DirectoryReader.open(writer)) {
-      BlockMaxima.write(reader.leaves().get(0).reader(), settings.field, writer.getDirectory());
+      String name = base == null ? BlockMaxima.FILE : BlockMaxima.NEXT;
+      BlockMaxima.write(reader.leaves().get(0).reader(), settings.field, writer.getDirectory(), name);
     }
     reordered = true;
   }
@@ -525,6 +538,7 @@ public final class ImpactIndexer implements Closeable {
       try (exchange; base) {
         stop(seconds);
         writer.rollback();
+        if (base != null && !committed) Files.deleteIfExists(folder.resolve(BlockMaxima.NEXT));
       } catch (IOException | RuntimeException | Error e) {
         // nothing of it is committed
       }
@@ -582,6 +596,32 @@ public final class ImpactIndexer implements Closeable {
     Thread thread = new Thread(work);
     thread.setDaemon(true);
     return thread;
+  }
+
+  /**
+   * Leaves the segment of the block maxima alone, since its order would be lost, until half of it is deleted. {@link
+   * #optimize} merges it.
+   */
+  private static final class SparesOrdered extends TieredMergePolicy {
+    private final byte[] id; // null for none
+    private final byte[] next; // if an update was killed
+
+    SparesOrdered(Directory directory) throws IOException {
+      id = BlockMaxima.segment(directory, BlockMaxima.FILE);
+      next = BlockMaxima.segment(directory, BlockMaxima.NEXT);
+    }
+
+    @Override
+    public MergeSpecification findMerges(MergeTrigger trigger, SegmentInfos segments, MergeContext context)
+        throws IOException {
+      SegmentInfos others = new SegmentInfos(segments.getIndexCreatedVersionMajor());
+      for (SegmentCommitInfo one : segments) {
+        boolean ordered = Arrays.equals(one.info.getId(), id) || Arrays.equals(one.info.getId(), next);
+        boolean spared = ordered && 2 * context.numDeletedDocs(one) < one.info.maxDoc();
+        if (!spared) others.add(one);
+      }
+      return super.findMerges(trigger, others, context);
+    }
   }
 
   /** Merges in threads. Lucene's writer knows why one failed, and tells who waits for it, so none prints it. */

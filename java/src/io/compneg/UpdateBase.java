@@ -41,6 +41,10 @@ final class UpdateBase implements Closeable {
     this.given = new FixedBitSet(Math.max(1, reader.maxDoc()));
   }
 
+  DirectoryReader reader() {
+    return reader;
+  }
+
   static MessageDigest hasher() {
     try {
       return MessageDigest.getInstance("SHA-256");
