@@ -126,7 +126,7 @@ FORMS = {
     ("form", "seeds"),
     [
         *((form, 1) for form in FORMS),
-        *(pytest.param(form, 8, marks=pytest.mark.slow, id=f"{form}-slow") for form in FORMS),
+        *(pytest.param(form, 2, marks=pytest.mark.slow, id=f"{form}-slow") for form in FORMS),
     ],
 )
 def test_updates_equal_a_new_index(form, seeds, tmp_path):

@@ -141,7 +141,7 @@ def check(index, used=True, filters=()):
     asked, found = list(nodes()), []
     with ImpactReader(index) as reader, ImpactReader(plain) as other:
         filters = list(filters) * len(asked)
-        whole = search(other, asked, COUNT, filters=filters)
+        whole = search(other, asked, other.document_count, filters=filters)
         counted = reader.matches(list(map(query_line, asked)), filters, threads=3)
         assert [one.documents for one in counted] == [len(one.docids) for one in whole]
         for hits in HITS:
