@@ -11,7 +11,7 @@ from pyserini_compneg.commands.running import command
 from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
 if TYPE_CHECKING:
-    from pyserini_compneg.lucene import ImpactReader
+    from pyserini_compneg.lucene import Reader
 
 _EPILOG = """\
 Each document is a JSON object on a line of its own, in the order of the ids. Without --vector it is the source that
@@ -39,7 +39,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
                 handle.write(shown(reader, docid) + "\n")
 
 
-def _source(reader: ImpactReader, docid: str) -> str:
+def _source(reader: Reader, docid: str) -> str:
     """The source in one line. A source that is no JSON object, in an index of another program, is put into one."""
     from pyserini_compneg.support.errors import InputError
 
@@ -56,7 +56,7 @@ def _source(reader: ImpactReader, docid: str) -> str:
     return raw if "\n" not in raw else json.dumps(source, ensure_ascii=False)
 
 
-def _vector(reader: ImpactReader, docid: str) -> str:
+def _vector(reader: Reader, docid: str) -> str:
     vector = reader.vector(docid) or {}
     heaviest_first = dict(sorted(vector.items(), key=lambda one: (-one[1], one[0])))
     return json.dumps({"id": docid, "vector": heaviest_first}, ensure_ascii=False)

@@ -19,7 +19,7 @@ from pyserini_compneg.documents.collection import Part, iter_collection_blocks
 from pyserini_compneg.documents.passages import passage_texts
 from pyserini_compneg.documents.source_documents import text_documents
 from pyserini_compneg.encode.models.options import checked_ablation
-from pyserini_compneg.lucene import ENGLISH, ImpactReader, analysis_settings, analyze, checked_language
+from pyserini_compneg.lucene import ENGLISH, Reader, analysis_settings, analyze, checked_language
 from pyserini_compneg.support.errors import EncodingError, InputError
 from pyserini_compneg.support.progress import progress
 
@@ -93,7 +93,7 @@ class Bm25QueryEncoder:
         EncodingError: The ablation is unknown.
     """
 
-    def __init__(self, reader: ImpactReader, ablation: str | None = None, language: str = ENGLISH) -> None:
+    def __init__(self, reader: Reader, ablation: str | None = None, language: str = ENGLISH) -> None:
         self._reader, self._language = reader, language
         self._weighs = checked_ablation(ablation) in ("none", "no-expansion")
 

@@ -16,7 +16,7 @@ from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
 from pyserini_compneg.encode.hybrid import BM25, PREFIX, HybridQueryEncoder, checked_weight, split_name
 from pyserini_compneg.encode.models import Head, ModelOptions, load_checkpoint
-from pyserini_compneg.lucene import ENGLISH, LANGUAGES, ImpactReader, Manifest, analysis_settings
+from pyserini_compneg.lucene import ENGLISH, LANGUAGES, Manifest, Reader, analysis_settings
 from pyserini_compneg.support.errors import EncodingError, IndexFormatError
 from pyserini_compneg.support.vectors import without_terms
 
@@ -33,7 +33,7 @@ _logger = logging.getLogger(__name__)
 
 def query_encoder(
     name: str | None,
-    reader: ImpactReader | None,
+    reader: Reader | None,
     model_options: ModelOptions | None = None,
     ablation: str | None = None,
     model_weight: float | None = None,
@@ -90,7 +90,7 @@ def query_encoder(
     return _cached(name, reader)
 
 
-def index_language(reader: ImpactReader, given: str | None = None) -> str:
+def index_language(reader: Reader, given: str | None = None) -> str:
     """The language whose analysis made the terms of BM25 in an index. Refuses another one than the manifest's."""
     if reader.manifest is None:
         return given or ENGLISH
@@ -110,7 +110,7 @@ def index_language(reader: ImpactReader, given: str | None = None) -> str:
 class RareTerms:
     """An encoder without the terms whose ln(documents / document frequency) is ``min_idf`` or lower, as in Pyserini."""
 
-    def __init__(self, encoder: QueryEncoder, reader: ImpactReader, min_idf: float) -> None:
+    def __init__(self, encoder: QueryEncoder, reader: Reader, min_idf: float) -> None:
         self._encoder, self._reader, self._min_idf = encoder, reader, min_idf
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
@@ -122,7 +122,7 @@ class RareTerms:
         return [without_terms(vectors[text], common) for text in texts]
 
 
-def _cached(name: str, reader: ImpactReader | None) -> CachedQueryEncoder:
+def _cached(name: str, reader: Reader | None) -> CachedQueryEncoder:
     encoder = CachedQueryEncoder(name)
     manifest = reader.manifest if reader else None
     if encoder.name is None and manifest is not None and manifest.encoder != BM25:
@@ -141,7 +141,7 @@ def _cached(name: str, reader: ImpactReader | None) -> CachedQueryEncoder:
 
 def _model(
     name: str,
-    reader: ImpactReader | None,
+    reader: Reader | None,
     options: ModelOptions | None,
     ablation: str | None,
     weight: float,
@@ -176,7 +176,7 @@ def _model(
     return HybridQueryEncoder(Bm25QueryEncoder(reader, ablation, language), encoder, weight)
 
 
-def _check_spaces(name: str, reader: ImpactReader, model: QueryEncoder) -> None:
+def _check_spaces(name: str, reader: Reader, model: QueryEncoder) -> None:
     """Refuses an index of unknown origin that lacks terms of one of the two spaces. Small indexes are not checked."""
     if reader.field_document_count < _TELLING_DOCUMENTS:
         return
@@ -214,7 +214,7 @@ def _check(name: str, manifest: Manifest | None, folder: Path, model: object = N
         )
 
 
-def _warn_of_looks(reader: ImpactReader, language: str) -> None:
+def _warn_of_looks(reader: Reader, language: str) -> None:
     """Warns if an index without a manifest does not look like a BM25 index. Small indexes are not checked."""
     if reader.manifest is not None or reader.field_document_count < _TELLING_DOCUMENTS:
         return

@@ -23,10 +23,10 @@ from pyserini_compneg.index.indexer import NOT_REORDERED, VectorLines
 from pyserini_compneg.lucene import (
     LEAST_REORDERED,
     SHARDS_NAME,
-    ImpactReader,
     ImpactWriter,
     IndexSettings,
     Manifest,
+    Reader,
     open_reader,
     resolve_index,
 )
@@ -137,7 +137,7 @@ class ImpactUpdater(VectorLines):
         if isinstance(error, OSError) and error.errno in DISK_FULL and error.filename is None:
             raise OutputError(f"the index cannot be written: {reason_of(error)}", where=self._place) from None
 
-    def _checked(self, reader: ImpactReader) -> IndexSettings:
+    def _checked(self, reader: Reader) -> IndexSettings:
         """The settings of the index. Refuses an index that cannot be updated."""
         if reader.manifest is None:
             said = "has no compneg.json (stock Anserini built it), so its encoder and settings are unknown"

@@ -13,6 +13,7 @@ from pyserini_compneg.lucene.manifest import (
 )
 from pyserini_compneg.lucene.rankings import Ranking
 from pyserini_compneg.lucene.reader import CONTENTS, ImpactReader
+from pyserini_compneg.lucene.requests import Reader, Searching
 from pyserini_compneg.lucene.sharded_reader import ShardedReader, open_reader
 from pyserini_compneg.lucene.writer import LONGEST_TERM_BYTES, ImpactWriter
 
@@ -30,6 +31,8 @@ __all__ = [
     "LEAST_REORDERED",
     "Manifest",
     "Ranking",
+    "Reader",
+    "Searching",
     "ShardedReader",
     "UNSPACED",
     "analysis_settings",

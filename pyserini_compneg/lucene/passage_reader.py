@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import math
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,10 +20,11 @@ from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.lucene.index_settings import FIRST_PASSAGE, MOST_PASSAGES, PASSAGE_OF
 from pyserini_compneg.lucene.manifest import Manifest
-from pyserini_compneg.lucene.rankings import EMPTY, After, MatchCount, PassageRanking, Ranking, checked_bounds
-from pyserini_compneg.lucene.reader import KEPT_FILTERS, Filtered, ImpactReader, WorkDone
+from pyserini_compneg.lucene.rankings import MatchCount, PassageRanking, Ranking
+from pyserini_compneg.lucene.reader import KEPT_FILTERS
+from pyserini_compneg.lucene.requests import After, ComposedSearch, Filtered, Reader, Searching, WorkDone
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import IndexFormatError
+from pyserini_compneg.support.errors import IndexFormatError, InputError
 
 SOURCE = "#source"
 """The key of a document's source in the stored line of its first passage. No filter field can have this name."""
@@ -40,56 +42,34 @@ class _Best(NamedTuple):
     number: int
 
 
-class PassageReader(ImpactReader):
-    """Reads passages by the ids of their documents, with the interface of :class:`ImpactReader`."""
+class PassageReader(Searching):
+    """Reads passages by the ids of their documents: a :class:`Reader`. What is not here is that of the passages."""
 
-    def __init__(self, passages: ImpactReader) -> None:
+    folder: Path
+    manifest: Manifest | None
+    lost: Sequence[str]
+    is_partial: bool
+    update: Mapping[str, Any]
+    updates: int
+    counted_documents: int
+    field_document_count: int
+    content_id: str
+    is_replaced: Callable[[], bool]
+    stored: Callable[[], tuple[bool, bool]]
+    document_frequencies: Callable[[Sequence[str]], list[int]]
+    unknown_document: Callable[[str], InputError]
+    work_done: Callable[[], WorkDone]
+
+    def __init__(self, passages: Reader) -> None:
         self.passages = passages
         self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
 
-    @property
-    def folder(self) -> Path:  # type: ignore[override]
-        return self.passages.folder
-
-    @property
-    def manifest(self) -> Manifest | None:  # type: ignore[override]
-        return self.passages.manifest
-
-    @property
-    def lost(self) -> Sequence[str]:  # type: ignore[override]
-        return self.passages.lost
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.passages, name)
 
     @property
     def document_count(self) -> int:
         return self.passages.filtered(_FIRST).allowed
-
-    @property
-    def counted_documents(self) -> int:
-        return self.passages.counted_documents
-
-    @property
-    def field_document_count(self) -> int:
-        return self.passages.field_document_count
-
-    @property
-    def update(self) -> Mapping[str, Any]:  # type: ignore[override]
-        return self.passages.update
-
-    def stored(self) -> tuple[bool, bool]:
-        return self.passages.stored()
-
-    @property
-    def content_id(self) -> str:
-        return self.passages.content_id
-
-    def document_frequencies(self, terms: Sequence[str]) -> list[int]:
-        return self.passages.document_frequencies(terms)
-
-    def work_done(self) -> WorkDone:
-        return self.passages.work_done()
-
-    def is_replaced(self) -> bool:
-        return self.passages.is_replaced()
 
     def reopen(self) -> bool:
         self.filtered.cache_clear()
@@ -127,45 +107,28 @@ class PassageReader(ImpactReader):
             for name, value in part.items()
         }
 
-    def search(
-        self,
-        queries: Sequence[str],
-        hits: int,
-        threads: int = 1,
-        filters: Sequence[Filter | None] = (),
-        thresholds: Sequence[float] = (),
-        after: Sequence[After] = (),
-    ) -> list[Ranking]:
-        lines = list(map(self._translated_query, checked_list("queries", queries)))
-        filters, least, after = checked_bounds(len(lines), filters, thresholds, after)
-        allowed = [None if one is None else self._translated(one) for one in filters]
-        return [*self._search(lines, hits, threads, allowed, least, after)]
+    def find(self, request: ComposedSearch) -> Sequence[Ranking]:
+        filters = [None if one is None else self._translated(one) for one in request.filters]
+        return self._find(replace(request, queries=list(map(self._translated_query, request.queries)), filters=filters))
 
-    def _search(
-        self,
-        lines: Sequence[str],
-        hits: int,
-        threads: int,
-        filters: Sequence[Filter | None],
-        least: Sequence[float],
-        after: Sequence[After],
-    ) -> list[PassageRanking]:
+    def _find(self, asked: ComposedSearch) -> list[PassageRanking]:
         """Searches translated queries."""
-        hits = min(hits, self.document_count)
-        found: list[dict[str, _Best]] = [{} for _ in lines]
-        marks: list[After] = [None if one is None else ("", one[1]) for one in after]  # with all of this score
-        pending, page = list(range(len(lines))), 2 * hits + 10
+        hits = min(asked.hits, self.document_count)
+        found: list[dict[str, _Best]] = [{} for _ in asked.queries]
+        marks: list[After] = [None if one is None else ("", one[1]) for one in asked.after]  # with all of this score
+        pending, page = list(range(len(found))), 2 * hits + 10
         while pending:
-            rankings = self.passages.search(
-                [lines[i] for i in pending],
-                page,
-                threads,
-                [filters[i] for i in pending],
-                [least[i] for i in pending],
-                [marks[i] for i in pending],
+            request = replace(
+                asked,
+                hits=page,
+                queries=[asked.queries[i] for i in pending],
+                filters=[asked.filters[i] for i in pending],
+                thresholds=[asked.thresholds[i] for i in pending],
+                after=[marks[i] for i in pending],
             )
+            rankings = self.passages.find(request)
             for i, ranking in zip(list(pending), rankings, strict=True):
-                found[i] |= self._new(lines[i], ranking, found[i], after[i])
+                found[i] |= self._new(asked.queries[i], ranking, found[i], asked.after[i])
                 if len(ranking.docids) < page or _is_complete(found[i], hits, ranking.scores[-1]):
                     pending.remove(i)
                 else:
@@ -182,25 +145,18 @@ class PassageReader(ImpactReader):
                 new[docid] = _Best(score, number)
         if after is None or not new:
             return new
-        (best,) = self._search([line], len(new), 1, [_only(new)], [-math.inf], [None])
+        (best,) = self._find(ComposedSearch([line], len(new), filters=[_only(new)]))
         scores = dict(zip(best.docids, best.scores, strict=True))
         return {docid: one for docid, one in new.items() if scores[docid] == one.score}
 
-    def matches(
-        self,
-        queries: Sequence[str],
-        filters: Sequence[Filter | None] = (),
-        facets: Mapping[str, int] = EMPTY,
-        threads: int = 1,
-    ) -> list[MatchCount]:
-        if facets:
+    def count(self, request: ComposedSearch) -> list[MatchCount]:
+        if request.facets:
             what = "has passages, so facets would count these, not documents"
             raise IndexFormatError(what, where=self.folder, remedy="leave out facets")
-        filters = checked_bounds(len(queries), filters)[0]
         every = self.passages.document_count
         return [  # one after another, because each takes memory for all that matches
-            MatchCount(len(self.search([line], every, threads, [one])[0].docids), {})
-            for line, one in zip(queries, filters, strict=True)
+            MatchCount(len(self.search([line], every, request.threads, [one])[0].docids), {})
+            for line, one in zip(request.queries, request.filters, strict=True)
         ]
 
     def score(
@@ -220,7 +176,7 @@ class PassageReader(ImpactReader):
         if not self.has(docid):
             return None
         line = self._translated_query(query)
-        (best,) = self._search([line], 1, 1, [_only([docid])], [-math.inf], [None])
+        (best,) = self._find(ComposedSearch([line], 1, filters=[_only([docid])]))
         number = best.passages[0] if best.docids else 0
         allowed = None if filter is None else self._translated(filter)
         parts = self.passages.explain(line, passage_id(docid, number), allowed)
@@ -240,7 +196,7 @@ class PassageReader(ImpactReader):
         raise IndexFormatError("has a vector for each passage, and none of a whole document", where=self.folder)
 
 
-def by_document(reader: ImpactReader) -> ImpactReader:
+def by_document(reader: Reader) -> Reader:
     """The reader itself, or the reader of documents if the index has passages."""
     reader = reader.passages if isinstance(reader, PassageReader) else reader
     return PassageReader(reader) if reader.manifest and reader.manifest.passages else reader

@@ -1,28 +1,15 @@
-"""What a search is asked and what it finds, and the bytes in which ids and rankings cross to and from Java."""
+"""What a search finds, and the bytes in which ids and rankings cross to and from Java."""
 
 from __future__ import annotations
 
 import itertools
-import math
 from array import array
 from collections.abc import Mapping, Sequence
-from numbers import Real
-from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
-
-from pyserini_compneg.expression import Filter
-from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import ArgumentError
-from pyserini_compneg.support.terminal import shown
+from typing import NamedTuple
 
 INT_BYTES = 4
 MOST_VALUES = (1 << 31) - 1
 """The most values of a facet: Java counts in int."""
-
-EMPTY: Mapping[str, int] = MappingProxyType({})
-
-After: TypeAlias = tuple[str, float] | None
-"""The docid and the score of the hit behind which a ranking begins; None for a ranking from its first hit."""
 
 
 class Ranking(NamedTuple):
@@ -48,32 +35,6 @@ class MatchCount(NamedTuple):
 
     documents: int
     facets: Mapping[str, Mapping[str, int]]
-
-
-def checked_bounds(
-    queries: int,
-    filters: Sequence[Filter | None],
-    thresholds: Sequence[float] = (),
-    after: Sequence[After] = (),
-) -> tuple[list[Filter | None], list[float], list[After]]:
-    """A filter, a threshold and a hit to begin behind for each query of a search."""
-    filters = checked_list("filters", filters) or [None] * queries
-    thresholds = checked_list("thresholds", thresholds) or [-math.inf] * queries
-    after = checked_list("after", after) or [None] * queries
-    for name, given in (("filters", filters), ("thresholds", thresholds), ("after", after)):
-        if len(given) != queries:
-            raise ArgumentError(f"{name} must have one entry for each of {queries} queries, got {len(given)}")
-    for hit in after:
-        if hit is not None and not _is_hit(hit):
-            raise ArgumentError(f"after must be a hit, a docid and its score, got {shown(hit)}")
-    return filters, thresholds, after
-
-
-def _is_hit(value: object) -> bool:
-    match value:
-        case (str(), Real() as score):
-            return math.isfinite(score)
-    return False
 
 
 def packed_ids(lists: Sequence[Sequence[str]]) -> bytes:

@@ -11,23 +11,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME, Manifest, resolve_index
 from pyserini_compneg.lucene.rankings import (
-    EMPTY,
     INT_BYTES,
     MOST_VALUES,
-    After,
     MatchCount,
     Ranking,
-    checked_bounds,
     packed_ids,
     unpack_rankings,
 )
+from pyserini_compneg.lucene.requests import ComposedSearch, Filtered, Searching, WorkDone
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, IndexReadError, InputError
 
@@ -47,27 +45,6 @@ _SMALLEST_PART = 1 << 16
 """The fewest documents of a part. Each part looks up the terms of the query, which takes time."""
 
 
-class WorkDone(NamedTuple):
-    """The work of all searches since the index was opened."""
-
-    postings_read: int
-    documents_scored: int
-
-
-class Filtered(NamedTuple):
-    """The documents that a filter allows in an index.
-
-    If a filter asks for a range of a field without numbers, a shard does not refuse it, because another shard may have
-    numbers there. ``faults`` has the message for each of these fields; it applies if no shard has numbers.
-    """
-
-    allowed: int  # documents that are not deleted
-    unknown: int  # ids of the filter that the index does not have
-    first: str | None  # the first of these ids
-    java: Any  # the filter, for the companion
-    faults: Mapping[str, str]
-
-
 class QueryFailure(IndexFormatError):
     """A query that an index cannot answer; ``position`` is the query's position in the list of queries, from 0."""
 
@@ -76,7 +53,7 @@ class QueryFailure(IndexFormatError):
         self.position = position
 
 
-class ImpactReader:
+class ImpactReader(Searching):
     """Reads an impact index of this package or of stock Anserini. Close the reader, or use it as a context manager.
 
     Args:
@@ -169,14 +146,7 @@ class ImpactReader:
         """Whether a shard of the index cannot be searched."""
         return bool(self.lost)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
-        """Closes the index; may be called twice."""
         if not self._closed:
             self._call(lambda java: java.close())
         self._closed = True
@@ -238,95 +208,41 @@ class ImpactReader:
         said = json.loads(bytes(packed.tostring()))
         return Filtered(said["allowed"], said["unknown"], said.get("first"), found, said["faults"])
 
-    def search(
-        self,
-        queries: Sequence[str],
-        hits: int,
-        threads: int = 1,
-        filters: Sequence[Filter | None] = (),
-        thresholds: Sequence[float] = (),
-        after: Sequence[After] = (),
-    ) -> list[Ranking]:
-        """Searches composed queries.
-
-        Args:
-            queries: JSON objects with a ``vector`` or a ``score``, without line feeds.
-            hits: The most documents to return for each query.
-            threads: How many queries are searched at once. With fewer queries, the threads search parts of a large
-                index; the rankings are identical to the last bit.
-            filters: For each query, a filter of the documents that it may find, or None. Empty means no filters.
-            thresholds: For each query, a score; documents below it may be left out. Empty means no thresholds.
-            after: For each query, the hit behind which its ranking begins, or None. Empty means from the first hit.
-
-        Returns:
-            A ranking for each query, in the order of the queries: higher scores first, equal scores by ascending docid.
-
-        Raises:
-            ArgumentError: The number of filters, thresholds or hits in ``after`` is not the number of queries.
-            QueryFailure: The index cannot answer a query.
-            SearchCancelled: The :class:`~pyserini_compneg.lucene.cancellation.Cancellation` of this thread ends the
-                search.
-            IndexFormatError: As :meth:`filtered`.
-        """
-        queries = checked_list("queries", queries)
-        filters, least, after = checked_bounds(len(queries), filters, thresholds, after)
-        if not queries:
+    def find(self, request: ComposedSearch) -> list[Ranking]:
+        if not request.queries:
             return []
-        hits, threads = min(hits, self.document_count), min(threads, _MOST_THREADS)
-        scores = [math.nan if one is None else one[1] for one in after]
-        ids = packed_ids([["" if one is None else one[0] for one in after]])
+        hits = min(request.hits, self.document_count)
+        scores = [math.nan if one is None else one[1] for one in request.after]
+        ids = packed_ids([["" if one is None else one[0] for one in request.after]])
         packed = self._batch(
-            queries,
-            filters,
-            lambda java, *asked: java.search(*asked, least, scores, ids, hits, threads, _SMALLEST_PART),
+            request,
+            lambda java, *asked: java.search(*asked[:-1], request.thresholds, scores, ids, hits, *asked[-1]),
         )
         try:
-            return unpack_rankings(packed, len(queries))
+            return unpack_rankings(packed, len(request.queries))
         except ValueError:
             raise self._damaged("ids") from None
 
-    def matches(
-        self,
-        queries: Sequence[str],
-        filters: Sequence[Filter | None] = (),
-        facets: Mapping[str, int] = EMPTY,
-        threads: int = 1,
-    ) -> list[MatchCount]:
-        """Counts the documents that composed queries match: those that a search for all hits would find.
-
-        Args:
-            queries: As for :meth:`search`.
-            filters: As for :meth:`search`.
-            facets: Filter fields, each with the number of values to give: those that most of the matching documents
-                have, equal counts by ascending value.
-            threads: As for :meth:`search`.
-
-        Raises:
-            IndexFormatError: As :meth:`filtered`; also, a facet is no filter field.
-        """
-        queries = checked_list("queries", queries)
-        filters = checked_bounds(len(queries), filters)[0]
-        if not queries:
+    def count(self, request: ComposedSearch) -> list[MatchCount]:
+        if not request.queries:
             return []
-        names, most = "\n".join(facets).encode(), [min(count, MOST_VALUES) for count in facets.values()]
-        threads = min(threads, _MOST_THREADS)
-        packed = self._batch(
-            queries, filters, lambda java, *asked: java.matches(*asked, names, most, threads, _SMALLEST_PART)
-        )
+        names, most = "\n".join(request.facets).encode(), [min(count, MOST_VALUES) for count in request.facets.values()]
+        packed = self._batch(request, lambda java, *asked: java.matches(*asked[:-1], names, most, *asked[-1]))
         counted = json.loads(packed[INT_BYTES:])
         return [
             MatchCount(one["count"], {name: dict(found) for name, found in one["facets"].items()}) for one in counted
         ]
 
-    def _batch(self, queries: Sequence[str], filters: Sequence[Filter | None], prepare: Callable[..., Any]) -> bytes:
+    def _batch(self, request: ComposedSearch, prepare: Callable[..., Any]) -> bytes:
         """Runs what ``prepare`` makes of the searcher, the queries and their filters, and returns what it packs."""
+        filters, threads = request.filters, min(request.threads, _MOST_THREADS)
         places = {one: place for place, one in enumerate(dict.fromkeys(one for one in filters if one is not None))}
         filter_of = [-1 if one is None else places[one] for one in filters]
-        lines, looked_up = "\n".join(queries).encode(), [self.filtered(one).java for one in places]
+        lines, looked_up = "\n".join(request.queries).encode(), [self.filtered(one).java for one in places]
         self._check_open()
         check_heap(len(lines))
         with java_errors(IndexFormatError, "cannot be searched", self.folder):
-            batch = prepare(self._searcher, lines, looked_up, filter_of)
+            batch = prepare(self._searcher, lines, looked_up, filter_of, (threads, _SMALLEST_PART))
         answer = None
         while answer is None:
             check_cancelled()  # Python also handles signals here, so Ctrl-C ends a long search

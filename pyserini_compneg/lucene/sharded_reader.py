@@ -22,8 +22,9 @@ from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest, resolve_index
 from pyserini_compneg.lucene.passage_reader import by_document
-from pyserini_compneg.lucene.rankings import EMPTY, MOST_VALUES, After, MatchCount, Ranking, checked_bounds
-from pyserini_compneg.lucene.reader import KEPT_FILTERS, Filtered, ImpactReader, WorkDone
+from pyserini_compneg.lucene.rankings import MOST_VALUES, MatchCount, Ranking
+from pyserini_compneg.lucene.reader import KEPT_FILTERS, ImpactReader
+from pyserini_compneg.lucene.requests import ComposedSearch, Filtered, Reader, WorkDone
 from pyserini_compneg.lucene.shards import (
     Answer,
     Asked,
@@ -33,7 +34,6 @@ from pyserini_compneg.lucene.shards import (
     read_shards,
     whole_manifest,
 )
-from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
 
 _logger = logging.getLogger(__name__)
@@ -199,24 +199,14 @@ class ShardedReader(ImpactReader):
         first = next((one for one, *has in there if not any(has)), None)
         return Filtered(sum(one.allowed for one in found), unknown, first, None, {})
 
-    def search(
-        self,
-        queries: Sequence[str],
-        hits: int,
-        threads: int = 1,
-        filters: Sequence[Filter | None] = (),
-        thresholds: Sequence[float] = (),
-        after: Sequence[After] = (),
-    ) -> list[Ranking]:
-        queries = checked_list("queries", queries)
-        filters, least, after = checked_bounds(len(queries), filters, thresholds, after)
-        hits = min(hits, self.document_count)
-        best: list[list[tuple[float, str]]] = [[] for _ in queries]
+    def find(self, request: ComposedSearch) -> list[Ranking]:
+        hits, least = min(request.hits, self.document_count), request.thresholds
+        best: list[list[tuple[float, str]]] = [[] for _ in request.queries]
         paths = list(self._shards)
         at_once = self._at_once or len(paths)
         for start in range(0, len(paths), at_once):
             some = paths[start : start + at_once]
-            answers = self._answers(some, ImpactReader.search, queries, hits, threads, filters, least, after)
+            answers = self._answers(some, ImpactReader.find, replace(request, hits=hits, thresholds=least))
             for rankings in answers.values():
                 for merged, ranking in zip(best, rankings, strict=True):
                     merged += ((-score, docid) for docid, score in zip(ranking.docids, ranking.scores, strict=True))
@@ -228,19 +218,16 @@ class ShardedReader(ImpactReader):
                 least = list(map(max, least, full))
         return [Ranking([docid for _, docid in merged], array("f", [-score for score, _ in merged])) for merged in best]
 
-    def matches(
-        self,
-        queries: Sequence[str],
-        filters: Sequence[Filter | None] = (),
-        facets: Mapping[str, int] = EMPTY,
-        threads: int = 1,
-    ) -> list[MatchCount]:
-        every = dict.fromkeys(facets, MOST_VALUES)  # a value may be frequent in the whole index alone
-        counted = zip(*self._ask(ImpactReader.matches, queries, filters, every, threads), strict=True)
+    def count(self, request: ComposedSearch) -> list[MatchCount]:
+        every = dict.fromkeys(request.facets, MOST_VALUES)  # a value may be frequent in the whole index alone
+        counted = zip(*self._ask(ImpactReader.count, replace(request, facets=every)), strict=True)
         return [
             MatchCount(
                 sum(one.documents for one in parts),
-                {name: _most_frequent([one.facets[name] for one in parts], most) for name, most in facets.items()},
+                {
+                    name: _most_frequent([one.facets[name] for one in parts], most)
+                    for name, most in request.facets.items()
+                },
             )
             for parts in counted
         ]
@@ -277,7 +264,7 @@ class ShardedReader(ImpactReader):
         return WorkDone(*map(sum, zip(*self._ask(ImpactReader.work_done), strict=True)))
 
 
-def open_reader(index: str | Path, allow_partial: bool = False) -> ImpactReader:
+def open_reader(index: str | Path, allow_partial: bool = False) -> Reader:
     """Opens an index, whole or in shards. Shards are searched in this process, one after another.
 
     Args:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.lucene import ImpactReader
+from pyserini_compneg.lucene import Reader
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import pair_term, positive_part
@@ -84,7 +84,7 @@ class _Node(NamedTuple):
         return math.fsum(part.amount for part in self.parts)
 
 
-def explained(reader: ImpactReader, node: ScoringNode, docid: str, filter: Filter | None) -> Explanation:
+def explained(reader: Reader, node: ScoringNode, docid: str, filter: Filter | None) -> Explanation:
     if not isinstance(docid, str):
         raise ArgumentError(f"explain takes the id of one document, got {shown(docid)}")
     parts = _parts(reader, node, docid, filter)
@@ -106,7 +106,7 @@ def explained(reader: ImpactReader, node: ScoringNode, docid: str, filter: Filte
     return Explanation(docid, score, matched, tuple(ranked), filtered_out, passage=parts.get("passage"))
 
 
-def _parts(reader: ImpactReader, node: ScoringNode, docid: str, filter: Filter | None) -> dict[str, Any]:
+def _parts(reader: Reader, node: ScoringNode, docid: str, filter: Filter | None) -> dict[str, Any]:
     """``accumulators`` has ``[term, impact, contribution]`` lists, in the order of the query's leaves."""
     parts = reader.explain(query_line(node), docid, filter)
     if parts is None:

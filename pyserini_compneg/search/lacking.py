@@ -11,7 +11,7 @@ from pyserini_compneg.compose.atom_vectors import atom_vectors
 from pyserini_compneg.compose.intersection import distinguishing_terms
 from pyserini_compneg.compose.rewrite import Conjunction, alternatives, conjunction, verbalised, without_differences
 from pyserini_compneg.expression import Expression, atoms, format_expression
-from pyserini_compneg.lucene import ImpactReader
+from pyserini_compneg.lucene import Reader
 from pyserini_compneg.search.ranked_hits import as_expressions
 from pyserini_compneg.support.arguments import checked_count
 from pyserini_compneg.support.vectors import SparseVector, max_pool
@@ -36,7 +36,7 @@ class LastBatch(threading.local):
 
 
 def lacking_operands(
-    reader: ImpactReader,
+    reader: Reader,
     encoder: LastBatch,
     operators: Operators,
     queries: Sequence[Query],

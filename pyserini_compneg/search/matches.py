@@ -11,7 +11,7 @@ from pyserini_compneg.compose.scoring import Damped, Max, Sum
 from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import checked_facets
-from pyserini_compneg.lucene import ImpactReader
+from pyserini_compneg.lucene import Reader
 from pyserini_compneg.support.options import check_options, option
 
 TOTALS = ("bound", "exact")
@@ -78,7 +78,7 @@ class Matches(NamedTuple):
 
 
 def count_matches(
-    reader: ImpactReader,
+    reader: Reader,
     node: ScoringNode,
     filter: Filter | None = None,
     counting: Counting = Counting(),
@@ -99,7 +99,7 @@ def count_matches(
     return Matches(Total(counted.documents, "eq"), counted.facets)
 
 
-def _bound(reader: ImpactReader, node: ScoringNode, filter: Filter | None) -> int | None:
+def _bound(reader: Reader, node: ScoringNode, filter: Filter | None) -> int | None:
     """A lower bound from document frequencies, or None if the query has few postings, which are quickly counted."""
     terms = list({term for vector in leaf_vectors(node) for term in vector})
     frequencies = dict(zip(terms, reader.document_frequencies(terms), strict=True))

@@ -15,7 +15,7 @@ from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.compose.trees import nodes as tree_nodes
 from pyserini_compneg.expression import Expression, Filter, parse
 from pyserini_compneg.expression.filters import ID, Values, as_filter
-from pyserini_compneg.lucene import ImpactReader, Ranking
+from pyserini_compneg.lucene import Ranking, Reader
 from pyserini_compneg.lucene.rankings import PassageRanking
 from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.reading.decomposition import Decomposition
@@ -43,7 +43,7 @@ class SearchRequest(NamedTuple):
 
 
 def ranked_hits(
-    reader: ImpactReader,
+    reader: Reader,
     nodes: Sequence[ScoringNode],
     names: Sequence[str],
     k: int,
@@ -74,9 +74,7 @@ def _hits(ranking: Ranking) -> list[Hit]:
     return list(map(Hit._make, zip(ranking.docids, ranking.scores, strict=True)))
 
 
-def _warn_of_unknown(
-    reader: ImpactReader, name: str, node: ScoringNode, asked: Filter | None, names: Sequence[str]
-) -> None:
+def _warn_of_unknown(reader: Reader, name: str, node: ScoringNode, asked: Filter | None, names: Sequence[str]) -> None:
     """Warns of ids that are not in the index, and of conditions after NOT! that match no document."""
     if asked is not None:
         found = reader.filtered(asked)
@@ -113,7 +111,7 @@ def checked_docids(queries: Sequence[Query], docids: Sequence[Sequence[str]]) ->
 
 
 def scored(
-    reader: ImpactReader, nodes: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int
+    reader: Reader, nodes: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int
 ) -> list[list[float | None]]:
     """The scores of each composed query's documents. Warns of documents that the index does not have."""
     scores = reader.score(list(map(query_line, nodes)), docids, threads)
@@ -124,7 +122,7 @@ def scored(
     return [[None if score == math.inf else score for score in group] for group in scores]
 
 
-def check_pairs(reader: ImpactReader, cpt: str) -> None:
+def check_pairs(reader: Reader, cpt: str) -> None:
     """Refuses ``materialised`` conjunctions on an index without pairs."""
     manifest = reader.manifest
     if cpt == MATERIALISED and not (manifest and manifest.pair_terms):
@@ -153,7 +151,7 @@ def ranked(hits: Iterable[Hit], k: int) -> list[Hit]:
 
 
 def warn_of_no_result(
-    reader: ImpactReader,
+    reader: Reader,
     names: Sequence[str],
     rankings: Sequence[Sequence[Hit]],
     nodes: Sequence[ScoringNode],

@@ -11,13 +11,12 @@ from pyserini_compneg.compose import Operators, Query, QueryEncoder, ScoringNode
 from pyserini_compneg.compose.operators import chosen_operators
 from pyserini_compneg.compose.queries import checked_queries
 from pyserini_compneg.documents.passages import Passage, stored_passage
-from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.encode.hybrid import split_name
-from pyserini_compneg.encode.registry import RareTerms, index_language
+from pyserini_compneg.encode.registry import index_language
 from pyserini_compneg.expression.filters import as_filter
-from pyserini_compneg.lucene import ImpactReader, open_reader
+from pyserini_compneg.lucene import Reader, open_reader
 from pyserini_compneg.lucene.passage_reader import by_document
-from pyserini_compneg.lucene.rankings import EMPTY
+from pyserini_compneg.lucene.requests import EMPTY
 from pyserini_compneg.search.explanation import Explanation, explained
 from pyserini_compneg.search.lacking import LastBatch, lacking_operands
 from pyserini_compneg.search.matches import Counting, Matches, count_matches
@@ -79,7 +78,7 @@ class SignedImpactSearcher:
 
     def __init__(
         self,
-        index_dir: str | Path | ImpactReader,
+        index_dir: str | Path | Reader,
         encoder: str | Path | QueryEncoder | None = None,
         operators: Operators | None = None,
         **settings: Any,
@@ -142,19 +141,7 @@ class SignedImpactSearcher:
     def encoder(self) -> QueryEncoder:
         """The encoder of the atoms. An encoder that the manifest names is loaded on first use."""
         if self._encoder is None:
-            given = self._given_encoder
-            if given is None or isinstance(given, (str, Path)):
-                chosen = self.settings
-                given = query_encoder(
-                    None if given is None else str(given),
-                    self.reader,
-                    chosen.model_options,
-                    chosen.ablation,
-                    chosen.model_weight,
-                    chosen.language,
-                )
-            least = self.settings.min_idf
-            self._encoder = given if least is None else RareTerms(given, self.reader, least)
+            self._encoder = self.settings.encoder(self._given_encoder, self.reader)
         return self._encoder
 
     @property
@@ -192,10 +179,8 @@ class SignedImpactSearcher:
             EncodingError: The encoder cannot encode an atom.
             IndexFormatError: The index does not have a filter field.
         """
-        name = query_name(query)
-        filter = as_filter(filter)
-        options: dict[str, Any] = {"operators": operators, "filter": filter, "method": method}
-        return self.batch_search([query], [name], k, threads, **options, after=[after])[name]
+        name, options = query_name(query), {"operators": operators, "filter": as_filter(filter), "method": method}
+        return self.batch_search([query], [name], k, threads, **options, after=[after])[name]  # type: ignore[arg-type]
 
     def batch_search(
         self,
@@ -334,10 +319,9 @@ class SignedImpactSearcher:
         """The scoring tree of each query, as it is searched. Without operators, the searcher's own apply."""
         queries = checked_queries(queries)
         chosen = chosen_operators(operators, self.operators)
-        composed = all(isinstance(query, ScoringNode) for query in queries)
         return compose_queries(
             queries,
-            None if composed else self._encoding,
+            None if all(isinstance(query, ScoringNode) for query in queries) else self._encoding,
             chosen,
             cpt=self.settings.cpt,
             signed=self.reader.manifest is not None and self.reader.manifest.signed,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from pyserini_compneg.compose import CPT_FORMS, WEIGHT_SCALE, Operators
+from pyserini_compneg.compose import CPT_FORMS, WEIGHT_SCALE, Operators, QueryEncoder
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, chosen_operators
+from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.encode.hybrid import MODEL_WEIGHT
 from pyserini_compneg.encode.models import ABLATIONS, ModelOptions
-from pyserini_compneg.lucene import LANGUAGES
+from pyserini_compneg.encode.registry import RareTerms
+from pyserini_compneg.lucene import LANGUAGES, Reader
 from pyserini_compneg.support.options import FINITE, NOT_NEGATIVE, POSITIVE, check_options, option
 
 
@@ -74,3 +77,10 @@ class SearchSettings:
     def __post_init__(self) -> None:
         chosen_operators(self.operators)
         check_options(self)
+
+    def encoder(self, given: str | Path | QueryEncoder | None, reader: Reader) -> QueryEncoder:
+        """The encoder of the queries of an index: the given one, or the one that the index's manifest names."""
+        if given is None or isinstance(given, (str, Path)):
+            name = None if given is None else str(given)
+            given = query_encoder(name, reader, self.model_options, self.ablation, self.model_weight, self.language)
+        return given if self.min_idf is None else RareTerms(given, reader, self.min_idf)

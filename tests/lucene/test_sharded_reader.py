@@ -136,8 +136,8 @@ def test_later_shards_are_told_what_score_counts(readers, monkeypatch):
     answers = Shard.ask
 
     def ask(self, question, *args, **kwargs):
-        if question is ImpactReader.search:
-            asked.append(args[-2][0])
+        if question is ImpactReader.find:
+            asked.append(args[0].thresholds[0])
         return answers(self, question, *args, **kwargs)
 
     monkeypatch.setattr(Shard, "ask", ask)
@@ -283,7 +283,7 @@ def test_a_shard_that_ends_while_it_is_searched(index, caplog):
             answer = super().ask(question, *args, **kwargs)
 
             def mortal():
-                if question is ImpactReader.search and "00001" in str(self.folder):
+                if question is ImpactReader.find and "00001" in str(self.folder):
                     raise IndexReadError(f"{self.folder}: the shard is gone")
                 return answer()
 
