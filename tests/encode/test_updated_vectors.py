@@ -7,7 +7,7 @@ import random
 import pytest
 from json_lines import write_jsonl
 from refusals import refusal
-from stand_in_encoder import StandInEncoder
+from stand_in_encoder import StandInEncoder, taken_texts
 from vector_files import NAME, encode, leftovers, records
 
 from pyserini_compneg.documents.vector_files import VECTORS_FILE
@@ -23,19 +23,7 @@ WORDS = ["spy", "film", "comedy", "Vienna", "naïve", "東京", "\u2028", "war"]
 @pytest.fixture
 def encoded(monkeypatch):
     """Takes the texts that are encoded."""
-    texts = []
-    stream = StandInEncoder.stream
-
-    def listens(self, batches):
-        def heard():
-            for batch in batches:
-                texts.extend(batch)
-                yield batch
-
-        return stream(self, heard())
-
-    monkeypatch.setattr(StandInEncoder, "stream", listens)
-    return texts
+    return taken_texts(monkeypatch, StandInEncoder)
 
 
 def draw_document(choice, docid):

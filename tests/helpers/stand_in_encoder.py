@@ -1,8 +1,10 @@
-"""A document encoder without a model: each word weighs what its length says."""
+"""A document encoder without a model: each word weighs what its length says. And what encoders are given."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+
+import pytest
 
 
 class StandInEncoder:
@@ -24,6 +26,23 @@ class StandInEncoder:
                 yield [vector(text) for text in waiting.pop(0)]
         for texts in waiting:
             yield [vector(text) for text in texts]
+
+
+def taken_texts(monkeypatch: pytest.MonkeyPatch, encoder: type) -> list[str]:
+    """The texts that encoders of a class take from now on."""
+    texts: list[str] = []
+    stream = encoder.stream
+
+    def listens(self, batches):
+        def heard():
+            for batch in batches:
+                texts.extend(batch)
+                yield batch
+
+        return stream(self, heard())
+
+    monkeypatch.setattr(encoder, "stream", listens)
+    return texts
 
 
 def vector(text: str) -> dict[str, float]:

@@ -11,9 +11,12 @@ from impact_indexes import pairs, search, write_stock_index
 from index_folders import hidden, postings
 from json_lines import write_jsonl
 from refusals import refusal
+from stand_in_encoder import taken_texts
 from steps import as_steps, at_step, copied
 
 from pyserini_compneg.compose import Linear, Max, Product
+from pyserini_compneg.encode import Bm25DocumentEncoder
+from pyserini_compneg.encode.hybrid import HybridDocumentEncoder
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.index import (
     ImpactIndexer,
@@ -178,15 +181,18 @@ def hits(index, query="birds"):
         return [(hit.docid, hit.score) for hit in searcher.search(query, 10)]
 
 
-@pytest.mark.parametrize("encoder", ["bm25", "bm25+mini"])
-def test_texts_are_encoded_as_in_a_new_index(encoder, tmp_path):
+@pytest.mark.parametrize(("encoder", "made"), [("bm25", Bm25DocumentEncoder), ("bm25+mini", HybridDocumentEncoder)])
+def test_texts_are_encoded_as_in_a_new_index(encoder, made, tmp_path, monkeypatch):
     """BM25's query weights count no deleted document. Only changed texts are encoded."""
     documents = write_jsonl(tmp_path / "old.jsonl", *texts())
     build_index(documents, tmp_path / "index", encoder, filter_fields=())
     changes = write_jsonl(tmp_path / "new.jsonl", *texts(a="birds run", e="birds lie"))
     (tmp_path / "ids.txt").write_text("c\nx\n\nc\n")
-    report = update_index(tmp_path / "index", changes)
+    with monkeypatch.context() as patch:
+        encoded = taken_texts(patch, made)
+        report = update_index(tmp_path / "index", changes)
     assert (report.inserted, report.replaced, report.unchanged) == (1, 1, 3)
+    assert encoded == ["birds run", "birds lie"]
     report = update_index(tmp_path / "index", delete=tmp_path / "ids.txt")
     assert (report.deleted, report.not_found, report.manifest.documents) == (1, 1, 4)
     left = [document for document in texts(a="birds run", e="birds lie") if document["id"] != "c"]
