@@ -17,34 +17,15 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentMap;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.LongAdder;
-import java.util.concurrent.locks.LockSupport;
 import org.apache.lucene.analysis.core.WhitespaceAnalyzer;
-import org.apache.lucene.document.BinaryDocValuesField;
 import org.apache.lucene.document.Document;
-import org.apache.lucene.document.Field;
-import org.apache.lucene.document.FieldType;
-import org.apache.lucene.document.NumericDocValuesField;
-import org.apache.lucene.document.StoredField;
-import org.apache.lucene.document.StringField;
-import org.apache.lucene.index.CodecReader;
 import org.apache.lucene.index.ConcurrentMergeScheduler;
 import org.apache.lucene.index.DirectoryReader;
-import org.apache.lucene.index.IndexOptions;
 import org.apache.lucene.index.IndexWriter;
 import org.apache.lucene.index.IndexWriterConfig;
-import org.apache.lucene.index.MergeTrigger;
-import org.apache.lucene.index.SegmentCommitInfo;
-import org.apache.lucene.index.SegmentInfos;
 import org.apache.lucene.index.Term;
-import org.apache.lucene.index.TieredMergePolicy;
 import org.apache.lucene.store.AlreadyClosedException;
-import org.apache.lucene.store.Directory;
 import org.apache.lucene.store.FSDirectory;
 import org.apache.lucene.util.BytesRef;
 
@@ -72,11 +53,6 @@ public final class ImpactIndexer implements Closeable {
   /** A block as Python reads them, with the lines to store. */
   private static final double BLOCK_BYTES = 1 << 22;
 
-  /** So long closing waits for what runs. A thread that ran out of memory may leave others waiting for ever. */
-  private static final int CLOSE_SECONDS = 60;
-
-  private static final int CLOSE_SECONDS_IF_BROKEN = 5;
-
   /** How an index is written; a JSON object in the constructor. */
   record Settings(String field, double impactScale, boolean signed, int pairTerms, boolean storeRaw,
       boolean storeDocvectors, List<String> filterFields, boolean shard, int threads, double memoryBufferMb,
@@ -89,29 +65,20 @@ public final class ImpactIndexer implements Closeable {
   private final UpdateBase base; // null for a new index
   private final Commits.KeepOne commits;
   private final QuietMerges merging = new QuietMerges();
-  private final FieldType impacts = new FieldType();
   private final ImpactInverter inverter; // null where Lucene must see each term of a document
   private final IndexWriter writer;
-  private final ExecutorService pool;
+  private final IndexingThreads threads;
   private final ThreadLocal<Vocabulary> vocabularies = ThreadLocal.withInitial(Vocabulary::new);
   private final Queue<Work<BlockResult>> pending = new ArrayDeque<>();
-  private final ConcurrentMap<String, DocumentFilter.NumericTexts> numericTexts = new ConcurrentHashMap<>();
+  private final DocumentMaker maker;
   private long documents;
   private long empty;
   private final int mostQueued;
-  private Work<Void> optimizing;
-  private volatile String stage = "merging";
-  private final LongAdder divided = new LongAdder();
-  private volatile long toDivide;
-  private volatile boolean reordered;
+  private Work<Void> merge; // what settle() or optimize() began
+  private Optimizing optimizing;
   private volatile boolean committed;
   private final List<String> problems = new ArrayList<>(); // that nobody has been told
-  private boolean broken;
-  private volatile boolean died; // a thread of the pool, whose own locks and queues break when the heap is full
   private final RandomAccessFile exchange;
-  private final Heap heap = new Heap();
-  private byte[] reserve = new byte[1 << 19];
-  private byte[] lastReserve = new byte[1 << 19];
   private Thread closing;
   private long closingEnds;
 
@@ -124,19 +91,14 @@ public final class ImpactIndexer implements Closeable {
   public ImpactIndexer(String folder, String settings, String exchange) throws IOException {
     this.folder = Path.of(folder);
     this.settings = parse(settings);
-    if (Thread.getDefaultUncaughtExceptionHandler() == null) Thread.setDefaultUncaughtExceptionHandler(Heap::report);
-    impacts.setTokenized(true);
-    impacts.setIndexOptions(IndexOptions.DOCS_AND_FREQS);
-    impacts.setStoreTermVectors(this.settings.storeDocvectors);
-    impacts.freeze();
     boolean byDocument = this.settings.storeDocvectors || this.settings.pairTerms > 0; // pairs hardly ever come twice
     double bufferMb = Math.min(this.settings.memoryBufferMb, heap() / BUFFER_SHARE / (1 << 20));
     inverter = byDocument ? null : new ImpactInverter(this.settings.field, bufferMb);
+    maker = new DocumentMaker(this.settings, inverter);
     FSDirectory directory = FSDirectory.open(this.folder);
     commits = new Commits.KeepOne(this.settings.commit);
     boolean updates = this.settings.update;
-    SparesOrdered merges = new SparesOrdered(directory); // before a reader is opened, which may begin merges
-    merges.setForceMergeDeletesPctAllowed(0);
+    SpareOrdered merges = new SpareOrdered(directory); // before a reader is opened, which may begin merges
     boolean resumed = updates || this.settings.resume && DirectoryReader.indexExists(directory);
     IndexWriterConfig config = new IndexWriterConfig(new WhitespaceAnalyzer());
     config.setSimilarity(new ImpactSimilarity());
@@ -156,7 +118,7 @@ public final class ImpactIndexer implements Closeable {
     if (updates) BlockMaxima.takeNext(base.reader());
     if (resumed) recount();
     this.exchange = new RandomAccessFile(exchange, "r");
-    pool = Executors.newFixedThreadPool(this.settings.threads, this::worker);
+    threads = new IndexingThreads(this.settings.threads, writer, pending);
     mostQueued = (int) Math.max(1, Math.min(2 * this.settings.threads, heap() / QUEUE_SHARE / BLOCK_BYTES));
   }
 
@@ -196,9 +158,9 @@ public final class ImpactIndexer implements Closeable {
       byte[] sources = sourceBytes < 0 ? null : received(sourceBytes);
       Work<BlockResult> block = new Work<>(() -> index(reader(lines), lines, sources, file, firstLine));
       pending.add(block);
-      pool.execute(block);
+      threads.start(block);
     } catch (OutOfMemoryError e) {
-      throw failure(e);
+      throw threads.failure(e);
     }
   }
 
@@ -222,10 +184,10 @@ public final class ImpactIndexer implements Closeable {
     for (long number = firstLine; reader.nextLine(); number++) {
       raw.next();
       if (reader.blank()) continue;
-      if (pool.isShutdown()) throw new IOException("the indexer is closed");
+      if (threads.isStopped()) throw new IOException("the indexer is closed");
       try {
         reader.read();
-        Document document = document(reader, raw, hasher);
+        Document document = maker.make(reader, raw, hasher);
         if (base == null) {
           writer.addDocument(document);
         } else {
@@ -242,26 +204,6 @@ public final class ImpactIndexer implements Closeable {
     return new BlockResult(count, withoutTerm, problems);
   }
 
-  private Document document(DocumentReader reader, LineScanner raw, MessageDigest hasher)
-      throws IOException, DocumentReader.BadDocument {
-    Document document = new Document();
-    document.add(new StringField(ExternalIds.FIELD, reader.id(), Field.Store.YES));
-    document.add(new BinaryDocValuesField(ExternalIds.FIELD, new BytesRef(reader.id()))); // breaks ties by docid
-    document.add(new NumericDocValuesField(UpdateBase.HASH, raw.hash(hasher)));
-    if (settings.storeRaw) document.add(new StoredField("raw", raw.text()));
-    try {
-      if (!settings.filterFields.isEmpty()) {
-        DocumentFilter.addValues(document, settings.filterFields, raw.text(), numericTexts);
-      }
-    } catch (IllegalArgumentException e) {
-      throw new DocumentReader.BadDocument(e.getMessage());
-    }
-    ImpactVector vector = reader.vector();
-    boolean waits = inverter != null && vector.size() > 0;
-    document.add(new Field(settings.field, waits ? inverter.add(vector) : new ImpactTokenStream(vector), impacts));
-    return document;
-  }
-
   /**
    * Waits for so long at most for documents.
    *
@@ -273,13 +215,13 @@ public final class ImpactIndexer implements Closeable {
     try {
       return collected(all, milliseconds);
     } catch (OutOfMemoryError e) {
-      throw failure(e);
+      throw threads.failure(e);
     }
   }
 
   private byte[] collected(boolean all, long milliseconds) throws IOException {
     while (pending.size() > (all ? 0 : mostQueued)) {
-      if (!isDone(pending.element(), milliseconds)) return null;
+      if (!threads.isDone(pending.element(), milliseconds)) return null;
       BlockResult result = pending.remove().result();
       documents += result.documents;
       empty += result.empty;
@@ -288,38 +230,6 @@ public final class ImpactIndexer implements Closeable {
     byte[] text = String.join("\n", problems).getBytes(StandardCharsets.UTF_8);
     problems.clear();
     return text;
-  }
-
-  /** Whether work is done. Another failure ends the wait: what failed may never let go of what this waits for. */
-  private boolean isDone(Work<?> work, long milliseconds) throws IOException {
-    try {
-      if (!work.isDone(milliseconds)) {
-        heap.checkProgress();
-        if (died) throw failure(new OutOfMemoryError());
-        for (Work<?> other : pending) {
-          if (other.failure() != null) throw failure(other.failure());
-        }
-        return false;
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new IOException("interrupted", e);
-    }
-    if (work.failure() != null) throw failure(work.failure());
-    return true;
-  }
-
-  /** The first cause of a failure. Once a disk is full, Lucene only says that its writer is closed. */
-  private IOException failure(Throwable cause) {
-    broken = true;
-    Throwable tragedy = writer.getTragicException();
-    Throwable first = cause instanceof AlreadyClosedException && tragedy != null ? tragedy : cause;
-    while (first.getCause() != null && !(first instanceof Error)) first = first.getCause();
-    if (first instanceof Error error) {
-      makeRoom();
-      throw error;
-    }
-    return new IOException(first.getMessage() == null ? first.toString() : first.getMessage(), cause);
   }
 
   /** Documents in the index so far, and how many of them have no term. */
@@ -344,7 +254,7 @@ public final class ImpactIndexer implements Closeable {
       writer.commit();
       committed = true;
     } catch (IOException | AlreadyClosedException | OutOfMemoryError e) {
-      throw failure(e);
+      throw threads.failure(e);
     }
   }
 
@@ -353,7 +263,7 @@ public final class ImpactIndexer implements Closeable {
    * Documents before a checkpoint from which the indexer goes on are not among them.
    */
   public byte[] numericTexts() throws IOException {
-    return ScoringTree.JSON.writeValueAsBytes(numericTexts);
+    return ScoringTree.JSON.writeValueAsBytes(maker.numericTexts());
   }
 
   /**
@@ -373,13 +283,13 @@ public final class ImpactIndexer implements Closeable {
 
   /** Begins to write all documents and to do the merges that are due; call {@link #optimized} until it is done. */
   public void settle() {
-    optimizing = new Work<>(() -> {
+    merge = new Work<>(() -> {
       writer.flush();
       writer.maybeMerge();
       merging.sync();
       return null;
     });
-    pool.execute(optimizing);
+    threads.start(merge);
   }
 
   /** Removes the files of the commit that an update began with. Until then it can be opened beside the new one. */
@@ -409,63 +319,33 @@ public final class ImpactIndexer implements Closeable {
    * @param required whether it is an error if there is not enough memory for that
    */
   public void optimize(boolean reorder, boolean required) {
-    optimizing = new Work<>(() -> {
-      writer.forceMerge(1);
-      if (reorder) reorder(required);
-      return null;
-    });
-    pool.execute(optimizing);
-  }
-
-  /** Writes the segment again in another order. The commit in the folder stays as it is until the next one. */
-  private void reorder(boolean required) throws IOException, InterruptedException {
-    stage = "reordering";
-    try (DirectoryReader reader = DirectoryReader.open(writer)) {
-      if (reader.leaves().isEmpty()) return;
-      if (reader.leaves().size() > 1) throw new IllegalStateException("the index is not merged");
-      CodecReader segment = (CodecReader) reader.leaves().get(0).reader();
-      long share = Runtime.getRuntime().maxMemory() / 4; // of the heap: not what is free now, which differs
-      toDivide = GraphBisection.work(segment.maxDoc());
-      int[] order;
-      try {
-        order = GraphBisection.order(segment, settings.field, settings.threads, share, divided);
-      } catch (OutOfMemoryError e) {
-        if (required) throw e;
-        return; // nothing is written yet
-      }
-      stage = "writing in the new order";
-      writer.deleteAll(); // the reader keeps its files until it is closed
-      writer.addIndexes(new ReorderedSegment(segment, new NewOrder(order), settings.field));
-    }
-    stage = "writing blocks";
-    try (DirectoryReader reader = DirectoryReader.open(writer)) {
-      String name = base == null ? BlockMaxima.FILE : BlockMaxima.NEXT;
-      BlockMaxima.write(reader.leaves().get(0).reader(), settings.field, writer.getDirectory(), name);
-    }
-    reordered = true;
+    String maxima = !reorder ? null : base == null ? BlockMaxima.FILE : BlockMaxima.NEXT;
+    optimizing = new Optimizing(writer, settings.field, maxima, required, settings.threads);
+    merge = new Work<>(optimizing);
+    threads.start(merge);
   }
 
   /** Whether {@link #optimize} has put the documents in another order. */
   public boolean reordered() {
-    return reordered;
+    return optimizing.reordered();
   }
 
   /** What {@link #optimize} does at the moment. */
   public String stage() {
-    return stage;
+    return optimizing.stage();
   }
 
   /** The share of the work for the new order that is done. */
   public double ordered() {
-    return Math.min(1, divided.sum() / (double) Math.max(1, toDivide));
+    return optimizing.ordered();
   }
 
   /** Waits for so long at most; returns whether the index is merged. */
   public boolean optimized(long milliseconds) throws IOException {
     try {
-      if (!isDone(optimizing, milliseconds)) return false;
+      if (!threads.isDone(merge, milliseconds)) return false;
     } catch (OutOfMemoryError e) {
-      throw failure(e);
+      throw threads.failure(e);
     }
     recount();
     return true;
@@ -513,7 +393,7 @@ public final class ImpactIndexer implements Closeable {
     try { // by reflection, because its return type differs between Lucene 9 and 10
       IndexWriter.class.getMethod("forceMergeDeletes").invoke(writer);
     } catch (ReflectiveOperationException e) {
-      throw failure(e);
+      throw threads.failure(e);
     }
     if (writer.hasDeletions()) writer.forceMerge(1); // the merge policy leaves some small segments alone
     recount();
@@ -533,10 +413,10 @@ public final class ImpactIndexer implements Closeable {
   /** Begins to close the index; call {@link #closed} until it is. What came after the last commit is lost. */
   @Override
   public void close() {
-    long seconds = broken || writer.getTragicException() != null ? CLOSE_SECONDS_IF_BROKEN : CLOSE_SECONDS;
-    closing = daemon(() -> {
+    long seconds = threads.closeSeconds();
+    closing = IndexingThreads.daemon(() -> {
       try (exchange; base) {
-        stop(seconds);
+        threads.stop(seconds);
         writer.rollback();
         if (base != null && !committed) Files.deleteIfExists(folder.resolve(BlockMaxima.NEXT));
       } catch (IOException | RuntimeException | Error e) {
@@ -553,75 +433,8 @@ public final class ImpactIndexer implements Closeable {
     return !closing.isAlive() || System.nanoTime() - closingEnds >= 0;
   }
 
-  /** Ends what fills the heap: pyjnius would end the process if it had no room to pass an error on. */
-  private void makeRoom() {
-    reserve = null;
-    for (int tries = 0; tries < CLOSE_SECONDS_IF_BROKEN; tries++) {
-      try {
-        stop(CLOSE_SECONDS_IF_BROKEN);
-        break;
-      } catch (OutOfMemoryError e) {
-        LockSupport.parkNanos(TimeUnit.SECONDS.toNanos(1)); // a thread that has taken the reserve meets its end, too
-      }
-    }
-    lastReserve = null;
-  }
-
-  /** Ends the threads, or gives up waiting for them. */
-  private void stop(long seconds) {
-    pool.shutdownNow();
-    pending.clear();
-    try {
-      pool.awaitTermination(seconds, TimeUnit.SECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
-  }
-
   private static double heap() {
     return Runtime.getRuntime().maxMemory();
-  }
-
-  private Thread worker(Runnable loop) {
-    return daemon(() -> {
-      try {
-        loop.run();
-      } catch (RuntimeException | Error e) {
-        died = true;
-      }
-    });
-  }
-
-  private static Thread daemon(Runnable work) {
-    Thread thread = new Thread(work);
-    thread.setDaemon(true);
-    return thread;
-  }
-
-  /**
-   * Leaves the segment of the block maxima alone, since its order would be lost, until half of it is deleted. {@link
-   * #optimize} merges it.
-   */
-  private static final class SparesOrdered extends TieredMergePolicy {
-    private final byte[] id; // null for none
-    private final byte[] next; // if an update was killed
-
-    SparesOrdered(Directory directory) throws IOException {
-      id = BlockMaxima.segment(directory, BlockMaxima.FILE);
-      next = BlockMaxima.segment(directory, BlockMaxima.NEXT);
-    }
-
-    @Override
-    public MergeSpecification findMerges(MergeTrigger trigger, SegmentInfos segments, MergeContext context)
-        throws IOException {
-      SegmentInfos others = new SegmentInfos(segments.getIndexCreatedVersionMajor());
-      for (SegmentCommitInfo one : segments) {
-        boolean ordered = Arrays.equals(one.info.getId(), id) || Arrays.equals(one.info.getId(), next);
-        boolean spared = ordered && 2 * context.numDeletedDocs(one) < one.info.maxDoc();
-        if (!spared) others.add(one);
-      }
-      return super.findMerges(trigger, others, context);
-    }
   }
 
   /** Merges in threads. Lucene's writer knows why one failed, and tells who waits for it, so none prints it. */

@@ -1,0 +1,36 @@
+package io.compneg;
+
+import java.io.IOException;
+import java.util.Arrays;
+import org.apache.lucene.index.MergeTrigger;
+import org.apache.lucene.index.SegmentCommitInfo;
+import org.apache.lucene.index.SegmentInfos;
+import org.apache.lucene.index.TieredMergePolicy;
+import org.apache.lucene.store.Directory;
+
+/**
+ * Lucene's merges, but for the segment of the {@link BlockMaxima}, whose order would be lost: it is left alone until
+ * half of it is deleted. A merge that is asked for takes it, too.
+ */
+final class SpareOrdered extends TieredMergePolicy {
+  private final byte[] id; // null for none
+  private final byte[] next; // if an update was killed
+
+  SpareOrdered(Directory directory) throws IOException {
+    id = BlockMaxima.segment(directory, BlockMaxima.FILE);
+    next = BlockMaxima.segment(directory, BlockMaxima.NEXT);
+    setForceMergeDeletesPctAllowed(0);
+  }
+
+  @Override
+  public MergeSpecification findMerges(MergeTrigger trigger, SegmentInfos segments, MergeContext context)
+      throws IOException {
+    SegmentInfos others = new SegmentInfos(segments.getIndexCreatedVersionMajor());
+    for (SegmentCommitInfo one : segments) {
+      boolean ordered = Arrays.equals(one.info.getId(), id) || Arrays.equals(one.info.getId(), next);
+      boolean spared = ordered && 2 * context.numDeletedDocs(one) < one.info.maxDoc();
+      if (!spared) others.add(one);
+    }
+    return super.findMerges(trigger, others, context);
+  }
+}
