@@ -63,9 +63,8 @@ def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[d
 def _text_document(line: str, source: str, fields: Sequence[str] | None) -> SourceDocument:
     document = source_document(line, source, fields)
     if document.text is None:
-        raise InputError(
-            "only a `vector`, where texts are encoded", where=source, remedy="give the model that made it as --encoder"
-        )
+        remedy = "add its text, or build an index of vectors with index --encoder MODEL"
+        raise InputError("only a `vector`, where texts are encoded", where=source, remedy=remedy)
     return document
 
 

@@ -77,7 +77,8 @@ def update_index(
     Raises:
         ArgumentError: There is neither a collection nor a file of ids.
         IndexFormatError: There is no such index, or stock Anserini built it.
-        InputError: A document is bad, an id is given twice, or the vectors were made by another encoder.
+        InputError: A document is bad, an id is given twice, the vectors were made by another encoder, or there are
+            no documents, and nothing else to do.
         EncodingError: The model is not the one of the index, or cannot be used.
         OutputError: Another process updates or builds the index, or the index cannot be written.
     """
@@ -96,14 +97,17 @@ def update_index(
             updater.optimize()
         bm25 = _bm25(updater.manifest)
         if files:
-            _add(updater, files, _source(files, updater.manifest, bm25, encoder, model_options))
+            documents = _add(updater, files, _source(files, updater.manifest, bm25, encoder, model_options))
+            if not (documents or delete or optimize):
+                raise InputError("no documents", where=collection)
         if bm25:
             updater.state["terms"] = updater.state.get("terms", 0) + bm25.terms
             updater.state["lengths"] = updater.state.get("lengths", 0) + bm25.documents
     return _report(updater)
 
 
-def _add(updater: ImpactUpdater, files: Sequence[CollectionFile], source: Source) -> None:
+def _add(updater: ImpactUpdater, files: Sequence[CollectionFile], source: Source) -> int:
+    """Adds the documents of files, and returns how many there are, changed or not."""
     places: deque[list[int]] = deque()
 
     def changed() -> Iterator[Block]:
@@ -121,6 +125,7 @@ def _add(updater: ImpactUpdater, files: Sequence[CollectionFile], source: Source
             if problems:
                 raise InputError(problems[0])
             updater.write(lines, places.popleft(), block.name, block.first_line, sources)
+        return int(bar.n)
 
 
 def _bm25(manifest: Manifest) -> Bm25DocumentEncoder | None:

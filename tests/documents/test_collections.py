@@ -17,7 +17,9 @@ from pyserini_compneg.support.files import iter_lines
 GOOD = {"id": "d1", "contents": "birds", "vector": {"bird": 1}}
 
 NO_ID = "no document id; expected one of the fields id, _id, docid"
-NO_ENCODER = "only a `vector`, where texts are encoded; give the model that made it as --encoder"
+ONLY_VECTOR = (
+    "only a `vector`, where texts are encoded; add its text, or build an index of vectors with index --encoder MODEL"
+)
 NO_TEXT = "no text; expected `contents`, `title` and `text`, or `vector`"
 SPACE = "the document id 'a b' has white space, which a TREC run cannot hold"
 TEXT_FAULTS = [
@@ -36,7 +38,7 @@ TEXT_FAULTS = [
     ([{"id": "d1", "contents": ["x"]}], ":1: `contents` must be a text, got a list"),
     ([{"id": "d1", "title": 7, "text": "x"}], ":1: `title` must be a text, got a whole number"),
     ([{"id": "d1", "vector": []}], ":1: `vector` must be a JSON object, got a list"),
-    ([{"id": "d2", "vector": {"a": 1}}], f":1: {NO_ENCODER}"),
+    ([{"id": "d2", "vector": {"a": 1}}], f":1: {ONLY_VECTOR}"),
     (["", ""], ": nothing to index: no documents"),
     ([{"id": "d1", "contents": "the"}], ": nothing to index: none of 1 documents has a term at impact scale 256"),
 ]

@@ -193,7 +193,7 @@ def test_texts_are_encoded_as_in_a_new_index(encoder, made, tmp_path, monkeypatc
         report = update_index(tmp_path / "index", changes)
     assert (report.inserted, report.replaced, report.unchanged) == (1, 1, 3)
     assert encoded == ["birds run", "birds lie"]
-    report = update_index(tmp_path / "index", delete=tmp_path / "ids.txt")
+    report = update_index(tmp_path / "index", write_jsonl(tmp_path / "none.jsonl"), tmp_path / "ids.txt")
     assert (report.deleted, report.not_found, report.manifest.documents) == (1, 1, 4)
     left = [document for document in texts(a="birds run", e="birds lie") if document["id"] != "c"]
     build_index(write_jsonl(tmp_path / "left.jsonl", *left), tmp_path / "fresh", encoder)
@@ -217,6 +217,10 @@ def test_the_average_length_is_that_of_the_build(tmp_path):
     assert report.manifest.settings["average_length"] == 2
     assert report.drift == pytest.approx(2 / 4 * ((6 + 4) / 2 / 2 - 1))
     assert update_index(tmp_path / "index", changes).drift == report.drift
+    vector = write_jsonl(tmp_path / "vector.jsonl", {"id": "v", "vector": {"bird": 1}})
+    text = "add its text, or build an index of vectors with index --encoder MODEL"
+    said = f"{vector}:1: only a `vector`, where texts are encoded; {text}"
+    assert refusal(update_index, tmp_path / "index", vector) == said
 
 
 def test_documents_of_earlier_releases_have_no_hash(tmp_path):
@@ -262,6 +266,7 @@ REFUSED = [
     ([{"id": "n", "vector": {"t": -1}}], "", "{new}:1: the weight of 't' is negative, -1; to index negative weights"),
     ([{"id": "d1", "vector": {"t": 7}}, "{"], "", "{new}:2: not valid JSON"),
     ([{"id": "n", "contents": "x"}], "", "the index was built from vectors of 'm', and these documents have texts; "),
+    ([""], "", "{new}: no documents"),
     ([{"id": "n", "vector": {}}], "d0 d1 d2 d3 d4 d5", "{index}: the update would leave no document with a term"),
 ]
 
