@@ -87,12 +87,20 @@ class PassageReader(Searching):
 
     def _translated(self, filter: Filter) -> Filter:
         """The filter of passages. Refuses fields that documents cannot be filtered by."""
-        known = self.manifest.filter_fields if self.manifest else ()
-        for name in filter.fields.keys() - {ID, PASSAGE_OF, *known}:
-            what = f"cannot be filtered: it has no filter field {name!r}"
-            raise IndexFormatError(what, where=self.folder, remedy=f"build it with --filter-fields {name}")
+        self._check_fields(filter.fields.keys() - {ID, PASSAGE_OF})
         others = {name: values for name, values in filter.fields.items() if name != ID}
         return Filter(others | (dict(_only(filter.fields[ID]).fields) if ID in filter.fields else {}))
+
+    def _check_fields(self, names: Iterable[str]) -> None:
+        known = self.manifest.filter_fields if self.manifest else ()
+        for name in names:
+            if name not in known:
+                what = f"cannot be filtered: it has no filter field {name!r}"
+                raise IndexFormatError(what, where=self.folder, remedy=f"build it with --filter-fields {name}")
+
+    def _translated_request(self, request: ComposedSearch) -> ComposedSearch:
+        filters = [None if one is None else self._translated(one) for one in request.filters]
+        return replace(request, queries=list(map(self._translated_query, request.queries)), filters=filters)
 
     def _translated_query(self, line: str) -> str:
         return json.dumps(self._translated_part(json.loads(line)), ensure_ascii=False) if '"filter"' in line else line
@@ -108,8 +116,7 @@ class PassageReader(Searching):
         }
 
     def find(self, request: ComposedSearch) -> Sequence[Ranking]:
-        filters = [None if one is None else self._translated(one) for one in request.filters]
-        return self._find(replace(request, queries=list(map(self._translated_query, request.queries)), filters=filters))
+        return self._find(self._translated_request(request))
 
     def _find(self, asked: ComposedSearch) -> list[PassageRanking]:
         """Searches translated queries."""
@@ -150,14 +157,8 @@ class PassageReader(Searching):
         return {docid: one for docid, one in new.items() if scores[docid] == one.score}
 
     def count(self, request: ComposedSearch) -> list[MatchCount]:
-        if request.facets:
-            what = "has passages, so facets would count these, not documents"
-            raise IndexFormatError(what, where=self.folder, remedy="leave out facets")
-        every = self.passages.document_count
-        return [  # one after another, because each takes memory for all that matches
-            MatchCount(len(self.search([line], every, request.threads, [one])[0].docids), {})
-            for line, one in zip(request.queries, request.filters, strict=True)
-        ]
+        self._check_fields(request.facets)
+        return self.passages.count(replace(self._translated_request(request), passages_of=PASSAGE_OF))
 
     def score(
         self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1

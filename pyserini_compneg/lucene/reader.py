@@ -227,7 +227,9 @@ class ImpactReader(Searching):
         if not request.queries:
             return []
         names, most = "\n".join(request.facets).encode(), [min(count, MOST_VALUES) for count in request.facets.values()]
-        packed = self._batch(request, lambda java, *asked: java.matches(*asked[:-1], names, most, *asked[-1]))
+        packed = self._batch(
+            request, lambda java, *asked: java.matches(*asked[:-1], names, most, request.passages_of, *asked[-1])
+        )
         counted = json.loads(packed[INT_BYTES:])
         return [
             MatchCount(one["count"], {name: dict(found) for name, found in one["facets"].items()}) for one in counted

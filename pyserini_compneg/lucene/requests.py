@@ -37,6 +37,7 @@ class ComposedSearch:
     thresholds: Sequence[float] = ()
     after: Sequence[After] = ()
     facets: Mapping[str, int] = field(default_factory=dict)
+    passages_of: str | None = None  # a field whose values documents share that are counted once
 
     def __post_init__(self) -> None:
         queries = checked_list("queries", self.queries)

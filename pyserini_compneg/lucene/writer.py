@@ -12,6 +12,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
 from pyserini_compneg.lucene.index_settings import IndexSettings
 from pyserini_compneg.lucene.reader import CONTENTS
@@ -243,17 +244,18 @@ class ImpactWriter:
         matches = _texts(self._call(lambda java: java.find(lines, joined)))
         return [(int(number), docid) for number, _, docid in (line.partition(" ") for line in matches)]
 
-    def delete(self, ids: Iterable[str], merge: bool = True) -> None:
-        """Removes all documents with these ids.
+    def delete(self, values: Iterable[str], merge: bool = True, field: str = ID) -> None:
+        """Removes all documents with one of these values of a field.
 
         Args:
-            ids: The ids.
+            values: The values, such as ids.
             merge: Rewrite the affected segments now. Otherwise :meth:`optimize` does, and deleted documents are counted
                 until then.
+            field: The id, or a filter field.
         """
-        joined = "\n".join(checked_list("ids", ids)).encode()
+        joined = "\n".join(checked_list("values", values)).encode()
         check_heap(len(joined))
-        self._call(lambda java: java.delete(joined, merge))
+        self._call(lambda java: java.delete(joined, field, merge))
 
     def _collected(self, every: bool) -> list[str]:
         """The problems of finished documents: of all documents, or until there is room for more."""

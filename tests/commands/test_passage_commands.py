@@ -89,8 +89,9 @@ def test_what_passages_cannot_do(run, passages, books, tmp_path):
     def error(line, *more):
         return run(line, *more, code=2).err
 
-    assert error(f"search --index {passages} --query spy --facets genre") == (
-        f"error: {passages}: has passages, so facets would count these, not documents; leave out facets\n"
+    assert error(f"search --index {passages} --query spy --facets passage.of") == (
+        f"error: {passages}: cannot be filtered: it has no filter field 'passage.of'; build it with --filter-fields "
+        "passage.of\n"
     )
     assert error(f"doc --index {passages} --vector whaler") == (
         f"error: {passages}: has a vector for each passage, and none of a whole document\n"

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -107,7 +108,11 @@ def test_documents_rank_by_their_best_passages(tmp_path_factory, documents, word
             wanted = best(every, len(documents), allowed)
             hits = searcher.search(query, k, filter=only)
             assert triples(hits) == wanted[:k]
-            assert searcher.matches(query, filter=only).total == (len(wanted), "eq")
+            genres = Counter(values[docid]["genre"][0] for docid, *_ in wanted)
+            counted = searcher.matches(query, filter=only, facets={"genre": 1 + k % 2}, threads=2)
+            assert counted.total == (len(wanted), "eq")
+            ranked = sorted(genres.items(), key=lambda one: (-one[1], one[0]))
+            assert [*counted.facets["genre"].items()] == ranked[: 1 + k % 2]
             pages, after = [], None
             while page := searcher.search(query, 2, filter=only, after=after):
                 pages, after = pages + page, page[-1]

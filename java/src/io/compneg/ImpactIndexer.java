@@ -277,7 +277,7 @@ public final class ImpactIndexer implements Closeable {
 
   /** Removes the documents of ids (UTF-8, separated by line feeds) in an update; returns what each id is here. */
   public byte[] remove(byte[] ids) throws IOException {
-    delete(ids, false);
+    delete(ids, ExternalIds.FIELD, false);
     return base.take(Arrays.stream(texts(ids)).map(BytesRef::new).toList());
   }
 
@@ -382,13 +382,14 @@ public final class ImpactIndexer implements Closeable {
   }
 
   /**
-   * Removes all documents of these ids (UTF-8, separated by line feeds).
+   * Removes all documents with one of these values (UTF-8, separated by line feeds) in a field: the id, or a filter
+   * field.
    *
    * @param merge whether to remove them from the statistics and from {@link #counts} as well; otherwise {@link
    *     #optimize} does, so that the segments that hold them are not written twice
    */
-  public void delete(byte[] ids, boolean merge) throws IOException {
-    for (String id : texts(ids)) writer.deleteDocuments(new Term(ExternalIds.FIELD, id));
+  public void delete(byte[] values, String field, boolean merge) throws IOException {
+    for (String value : texts(values)) writer.deleteDocuments(new Term(field, value));
     if (!merge) return;
     try { // by reflection, because its return type differs between Lucene 9 and 10
       IndexWriter.class.getMethod("forceMergeDeletes").invoke(writer);

@@ -20,7 +20,8 @@ import org.apache.lucene.util.FixedBitSet;
  * Counts the documents that match a query, and how many of them have each value of some filter fields. A document
  * matches if a search for all hits would find it, so nothing is pruned.
  *
- * <p>The values are counted at the end, from their postings: filter fields have no doc values.
+ * <p>The values are counted at the end, from their postings: filter fields have no doc values. Of passages, one stands
+ * for each document, whose values all of them have.
  */
 final class MatchCounter implements Mergeable<MatchCounter, ObjectNode> {
   /** A field, and how many of its values are given, those that most documents have. */
@@ -31,13 +32,15 @@ final class MatchCounter implements Mergeable<MatchCounter, ObjectNode> {
 
   private final IndexReader reader;
   private final List<Facet> facets;
-  private final FixedBitSet matches; // null without facets
+  private final Passages passages; // null to count each document of Lucene
+  private final FixedBitSet matches; // null without facets and passages
   private long count;
 
-  MatchCounter(IndexReader reader, List<Facet> facets) {
+  MatchCounter(IndexReader reader, List<Facet> facets, Passages passages) {
     this.reader = reader;
     this.facets = facets;
-    matches = facets.isEmpty() ? null : new FixedBitSet(reader.maxDoc());
+    this.passages = passages;
+    matches = facets.isEmpty() && passages == null ? null : new FixedBitSet(reader.maxDoc());
   }
 
   @Override
@@ -48,7 +51,7 @@ final class MatchCounter implements Mergeable<MatchCounter, ObjectNode> {
   @Override
   public void collect(int doc, float score) {
     count++;
-    if (matches != null) matches.set(doc);
+    if (matches != null) matches.set(passages == null ? doc : passages.first(doc));
   }
 
   @Override
@@ -60,6 +63,7 @@ final class MatchCounter implements Mergeable<MatchCounter, ObjectNode> {
   /** As JSON: {@code {"count": 2, "facets": {field: [[value, count], …]}}}, equal counts by ascending value. */
   @Override
   public ObjectNode result() throws IOException {
+    if (passages != null) count = matches.cardinality();
     ObjectNode result = ScoringTree.JSON.createObjectNode().put("count", count);
     ObjectNode counted = result.putObject("facets");
     for (Facet facet : facets) {

@@ -33,6 +33,7 @@ public final class SignedSearcher implements Closeable {
   private final ExternalIds externalIds;
   private final LiveCounts counts;
   private final BlockMaxima maxima; // of one segment; null for none
+  private Passages passages; // null until they are counted
   private final WindowScorer.Statistics statistics = new WindowScorer.Statistics();
 
   /** Opens an index, see {@link Commits#open}; impacts are the term frequencies of {@code field}. */
@@ -132,19 +133,26 @@ public final class SignedSearcher implements Closeable {
    *
    * @param facets filter fields whose values are counted, UTF-8, one a line; empty for none
    * @param most how many values of each field are given
+   * @param passagesOf a field whose values documents share that are counted once, as passages are; null for none
    */
   public SearchBatch<MatchCounter, ObjectNode> matches(byte[] queries, DocumentFilter[] filters, int[] filterOf,
-      byte[] facets, int[] most, int threads, int smallestPart) {
+      byte[] facets, int[] most, String passagesOf, int threads, int smallestPart) throws IOException {
     String[] lines = lines(queries);
     String[] fields = facets.length == 0 ? new String[0] : lines(facets);
     DocumentFilter.checkFields(reader, List.of(fields));
     List<MatchCounter.Facet> counted =
         IntStream.range(0, fields.length).mapToObj(i -> new MatchCounter.Facet(fields[i], most[i])).toList();
-    SearchBatch.Preparation<MatchCounter> preparation = (query, shared) -> {
+    Passages shared = passagesOf == null ? null : passages(passagesOf);
+    SearchBatch.Preparation<MatchCounter> preparation = (query, bound) -> {
       DocumentFilter filter = filterOf[query] < 0 ? null : filters[filterOf[query]];
-      return starter(lines[query], filter, () -> new MatchCounter(reader, counted));
+      return starter(lines[query], filter, () -> new MatchCounter(reader, counted, shared));
     };
     return new SearchBatch<>(reader, lines.length, preparation, WireFormat::matches, threads, smallestPart);
+  }
+
+  private synchronized Passages passages(String field) throws IOException {
+    if (passages == null) passages = new Passages(reader, field);
+    return passages;
   }
 
   private <C extends HitCollector> SearchBatch.Starter<C> starter(

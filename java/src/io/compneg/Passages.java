@@ -1,0 +1,39 @@
+package io.compneg;
+
+import java.io.IOException;
+import java.util.stream.IntStream;
+import org.apache.lucene.index.IndexReader;
+import org.apache.lucene.index.MultiBits;
+import org.apache.lucene.index.MultiTerms;
+import org.apache.lucene.index.PostingsEnum;
+import org.apache.lucene.index.Terms;
+import org.apache.lucene.index.TermsEnum;
+import org.apache.lucene.search.DocIdSetIterator;
+import org.apache.lucene.util.Bits;
+
+/** Which of Lucene's documents are passages of the same document. They share a value of a field. */
+final class Passages {
+  private final int[] ofDocument; // for each passage, the first one of its document
+
+  Passages(IndexReader reader, String field) throws IOException {
+    ofDocument = IntStream.range(0, reader.maxDoc()).toArray();
+    Terms terms = MultiTerms.getTerms(reader, field);
+    TermsEnum documents = terms == null ? TermsEnum.EMPTY : terms.iterator();
+    Bits live = MultiBits.getLiveDocs(reader);
+    PostingsEnum postings = null;
+    while (documents.next() != null) {
+      postings = documents.postings(postings, PostingsEnum.NONE);
+      int first = -1;
+      for (int doc; (doc = postings.nextDoc()) != DocIdSetIterator.NO_MORE_DOCS;) {
+        if (live != null && !live.get(doc)) continue; // its document may have been replaced
+        if (first < 0) first = doc;
+        ofDocument[doc] = first;
+      }
+    }
+  }
+
+  /** One passage that stands for all of the document that has this passage. */
+  int first(int passage) {
+    return ofDocument[passage];
+  }
+}
