@@ -19,9 +19,10 @@ from pyserini_compneg.documents.collection import Part, iter_collection_blocks
 from pyserini_compneg.documents.passages import passage_texts
 from pyserini_compneg.documents.source_documents import text_documents
 from pyserini_compneg.encode.models.options import checked_ablation
-from pyserini_compneg.lucene import ENGLISH, Reader, analysis_settings, analyze, checked_language
+from pyserini_compneg.lucene import ENGLISH, Reader, analysis_settings, analyze, analyze_spans, checked_language
 from pyserini_compneg.support.errors import EncodingError, InputError
 from pyserini_compneg.support.progress import progress
+from pyserini_compneg.support.vectors import TermSpan
 
 K1 = 0.9
 B = 0.4
@@ -110,6 +111,9 @@ class Bm25QueryEncoder:
         if not self._weighs:
             return [{term: 1.0 for term in terms if term in idf} for terms in analysed]
         return [{term: count * idf[term] for term, count in terms.items() if term in idf} for terms in analysed]
+
+    def term_spans(self, texts: Sequence[str]) -> list[list[TermSpan]]:
+        return analyze_spans(texts, self._language)
 
 
 def lucene_idf(document_frequency: int, documents: int) -> float:

@@ -12,7 +12,8 @@ import itertools
 import logging
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from functools import lru_cache
+from typing import Protocol, runtime_checkable
 from urllib.parse import quote
 
 from pyserini_compneg.compose import QueryEncoder
@@ -20,7 +21,15 @@ from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder
 from pyserini_compneg.encode.models import MINI
 from pyserini_compneg.lucene import ENGLISH
 from pyserini_compneg.support.errors import EncodingError
-from pyserini_compneg.support.vectors import COMPLEMENT_SIGN, PAIR_SIGN, index_term, is_number, is_pseudo_term, scale
+from pyserini_compneg.support.vectors import (
+    COMPLEMENT_SIGN,
+    PAIR_SIGN,
+    TermSpan,
+    index_term,
+    is_number,
+    is_pseudo_term,
+    scale,
+)
 
 BM25 = "bm25"
 HYBRID = f"{BM25}+"
@@ -54,6 +63,14 @@ class DocumentEncoder(Protocol):
         """The vectors of batches of texts, in the order of the texts."""
 
 
+@runtime_checkable
+class TokenEncoder(QueryEncoder, Protocol):
+    """An encoder of queries that knows which terms the tokens of a text are."""
+
+    def term_spans(self, texts: Sequence[str]) -> list[list[TermSpan]]:
+        """The terms of the tokens of each text, and their places in it."""
+
+
 class HybridDocumentEncoder:
     """The document side of BM25 and a model. The impact scale is BM25's."""
 
@@ -72,12 +89,19 @@ class HybridDocumentEncoder:
 class HybridQueryEncoder:
     """The query side of BM25 and a model. The model's weights are multiplied by ``model_weight``; 0 is BM25 alone."""
 
-    def __init__(self, bm25: QueryEncoder, model: QueryEncoder, model_weight: float) -> None:
+    def __init__(self, bm25: TokenEncoder, model: TokenEncoder, model_weight: float) -> None:
         self._bm25, self._model, self._weight = bm25, model, model_weight
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         pairs = zip(self._bm25.encode_batch(texts), self._model.encode_batch(texts), strict=True)
         return [joined(ours, theirs, self._weight) for ours, theirs in pairs]
+
+    def term_spans(self, texts: Sequence[str]) -> list[list[TermSpan]]:
+        spans, found = self._bm25.term_spans(texts), self._model.term_spans(texts)
+        return [
+            [*ours, *(TermSpan(_model_term(term), start, end) for term, start, end in theirs)]
+            for ours, theirs in zip(spans, found, strict=True)
+        ]
 
 
 def joined(bm25: Mapping[str, float], model: Mapping[str, float], factor: float = 1.0) -> dict[str, float]:
@@ -88,7 +112,12 @@ def joined(bm25: Mapping[str, float], model: Mapping[str, float], factor: float 
     """
     if any(term.startswith(PREFIX) for term in bm25):
         bm25 = {quote(term[0]) + term[1:] if term.startswith(PREFIX) else term: weight for term, weight in bm25.items()}
-    return {**bm25, **{index_term(PREFIX + term): weight for term, weight in scale(model, factor).items()}}
+    return {**bm25, **{_model_term(term): weight for term, weight in scale(model, factor).items()}}
+
+
+@lru_cache(maxsize=1 << 16)
+def _model_term(term: str) -> str:
+    return index_term(PREFIX + term)
 
 
 def side(term: str) -> str:

@@ -19,6 +19,7 @@ from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import EncodingError
 from pyserini_compneg.support.files import cache_home
 from pyserini_compneg.support.terminal import shown
+from pyserini_compneg.support.vectors import TermSpan
 
 IMPACT_SCALE = 256 / 5
 """Pyserini's and Anserini's scale for SPLADE: impact = round(weight / 5 * 256)."""
@@ -71,6 +72,9 @@ class ModelQueryEncoder:
         distinct = list(dict.fromkeys(text.strip() for text in texts))
         vectors = dict(zip(distinct, self._ablated(distinct), strict=True))
         return [dict(vectors[text.strip()]) for text in texts]
+
+    def term_spans(self, texts: Sequence[str]) -> list[list[TermSpan]]:
+        return self._encoder().term_spans(texts)
 
     def _ablated(self, texts: Sequence[str]) -> list[dict[str, float]]:
         vectors = self._full(texts)

@@ -111,10 +111,10 @@ class RareTerms:
     """An encoder without the terms whose ln(documents / document frequency) is ``min_idf`` or lower, as in Pyserini."""
 
     def __init__(self, encoder: QueryEncoder, reader: Reader, min_idf: float) -> None:
-        self._encoder, self._reader, self._min_idf = encoder, reader, min_idf
+        self.encoder, self._reader, self._min_idf = encoder, reader, min_idf
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        vectors = atom_vectors(texts, self._encoder)
+        vectors = atom_vectors(texts, self.encoder)
         terms = sorted(set().union(*vectors.values()))
         frequencies = dict(zip(terms, self._reader.document_frequencies(terms), strict=True))
         documents = self._reader.counted_documents

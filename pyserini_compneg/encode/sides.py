@@ -11,6 +11,7 @@ from pyserini_compneg.encode.models.loading import check_packages
 from pyserini_compneg.encode.models.onnx_model import OnnxModel
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer, TokenIds
 from pyserini_compneg.support.errors import EncodingError
+from pyserini_compneg.support.vectors import TermSpan
 
 
 class SideEncoder:
@@ -52,6 +53,9 @@ class SideEncoder:
             {term: value * weights[term] for term, value in vector.items() if term in text and weights.get(term)}
             for vector, text in zip(vectors, own, strict=True)
         ]
+
+    def term_spans(self, texts: Sequence[str]) -> list[list[TermSpan]]:
+        return self._tokenizer.spans(texts)
 
     def own_terms(self, texts: Sequence[str]) -> list[list[str]]:
         """The distinct terms of each text's own tokens, without special tokens and the prompt."""

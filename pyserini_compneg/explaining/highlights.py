@@ -7,25 +7,34 @@ import math
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 from pyserini_compneg.compose import Operators, Query
-from pyserini_compneg.encode.hybrid import PREFIX
-from pyserini_compneg.lucene import analyze
+from pyserini_compneg.encode.hybrid import BM25, PREFIX, TokenEncoder
+from pyserini_compneg.encode.registry import RareTerms
+from pyserini_compneg.lucene import analyze_spans
 from pyserini_compneg.search import Contribution, SignedImpactSearcher
-from pyserini_compneg.support.vectors import PAIR_SIGN
+from pyserini_compneg.support.errors import CompNegError
+from pyserini_compneg.support.vectors import PAIR_SIGN, TermSpan
 
 NO_TEXTS = ("id", "_id", "docid", "vector")
 """Fields of a stored document that are no text of it."""
 
+SpanFinder: TypeAlias = Callable[[Sequence[str]], list[list[TermSpan]]]
+"""Finds the terms in texts, and their places."""
+
 _MARKS = "".join(mark for mark in map(chr, range(0x300, 0xFE30)) if unicodedata.category(mark).startswith("M"))
 _WORD = re.compile(rf"\w[\w{_MARKS}]*")
-"""Letters and digits with their marks, such as the vowels of Hindi. The page has the same pattern."""
+"""Letters and digits with their marks, such as the vowels of Hindi."""
 
 
 class Highlight(NamedTuple):
-    """A word of a stored document that counts for or against it.
+    """A word, or a part of one, in a stored document that counts for or against it: the text of one token of the index.
+
+    Tokens may overlap, as the pairs of characters do of which the index of a Chinese text consists.
 
     Attributes:
         field: Where the text is in the stored document, as a JSON Pointer, such as ``/text``; empty for a document that
@@ -58,7 +67,7 @@ def highlights(
         InputError: The index has no such document.
     """
     contributions = searcher.explain(query, docid, operators=operators).contributions
-    return marked_words(stored_source(searcher.reader.raw(docid)), contributions, searcher.language)
+    return marked_words(stored_source(searcher.reader.raw(docid)), contributions, span_finder(searcher))
 
 
 def stored_source(raw: str | None) -> Any:
@@ -69,7 +78,30 @@ def stored_source(raw: str | None) -> Any:
         return raw
 
 
-def marked_words(source: Any, contributions: Sequence[Contribution], language: str) -> list[Highlight]:
+def span_finder(searcher: SignedImpactSearcher) -> SpanFinder:
+    """What finds the terms of an index in texts: the analysis or the tokenizer that made the terms.
+
+    Where the encoder does not tell its tokens, words in lower case are terms, as are those of the analysis.
+    """
+    manifest, language = searcher.reader.manifest, searcher.language
+    if manifest is not None and manifest.encoder == BM25:
+        return partial(analyze_spans, language=language)
+    encoder: object = None
+    with suppress(CompNegError):  # a composed query needs no encoder
+        encoder = searcher.encoder
+    encoder = encoder.encoder if isinstance(encoder, RareTerms) else encoder
+    return encoder.term_spans if isinstance(encoder, TokenEncoder) else partial(_words_and_stems, language=language)
+
+
+def _words_and_stems(texts: Sequence[str], language: str) -> list[list[TermSpan]]:
+    spans = analyze_spans(texts, language)
+    for text, found in zip(texts, spans, strict=True):
+        words = [(word[0].lower(), *word.span()) for word in _WORD.finditer(text)]
+        found += [TermSpan(*word)._replace(term=prefix + word[0]) for word in words for prefix in ("", PREFIX)]
+    return spans
+
+
+def marked_words(source: Any, contributions: Sequence[Contribution], find: SpanFinder) -> list[Highlight]:
     """The words of a source that stand for terms whose contributions do not cancel out."""
     amounts: dict[str, float] = defaultdict(float)
     for term, amount in contributions:
@@ -77,33 +109,39 @@ def marked_words(source: Any, contributions: Sequence[Contribution], language: s
             amounts[single] += amount
     if isinstance(source, dict):
         source = {name: value for name, value in source.items() if name not in NO_TEXTS}
-    found = [(field, word) for field, text in _texts_of(source) for word in _WORD.finditer(text)]
-    terms = words_of_terms(" ".join(word[0] for _, word in found), amounts, language)
+    texts = dict(texts_of(source))
     marked = [
-        Highlight(field, *word.span(), tuple(named), math.fsum(amounts[term] for term in named))
-        for field, word in found
-        if (named := terms.get(word[0].lower()))
+        Highlight(field, *place, tuple(terms), math.fsum(amounts[term] for term in terms))
+        for field, spans in zip(texts, find(list(texts.values())), strict=True)
+        for place, terms in sorted(_terms_by_place(spans, amounts).items())
     ]
     return [one for one in marked if one.amount]
 
 
-def words_of_terms(text: str, terms: Iterable[str], language: str) -> dict[str, list[str]]:
+def _terms_by_place(spans: Iterable[TermSpan], known: Container[str]) -> dict[tuple[int, int], list[str]]:
+    """The known terms at each place of a text, sorted."""
+    found: dict[tuple[int, int], set[str]] = defaultdict(set)
+    for term, start, end in spans:
+        if term in known and start < end:
+            found[start, end].add(term)
+    return {place: sorted(terms) for place, terms in found.items()}
+
+
+def words_of_terms(text: str, terms: Container[str], find: SpanFinder) -> dict[str, list[str]]:
     """The words of a text, in lower case, that stand for some single terms, each with these terms."""
-    distinct, known = sorted(set(_WORD.findall(text))), set(terms)
     found: dict[str, set[str]] = defaultdict(set)
-    for word, analysed in zip(distinct, analyze(distinct, language), strict=True):  # of Turkish, case matters
-        lower = word.lower()
-        found[lower] |= known.intersection((*analysed, lower, f"{PREFIX}{lower}"))
-    return {word: sorted(matched) for word, matched in found.items() if matched}
+    for (start, end), named in _terms_by_place(find([text])[0], terms).items():
+        found[text[start:end].lower()].update(named)
+    return {word: sorted(named) for word, named in found.items()}
 
 
-def _texts_of(value: Any, field: str = "") -> Iterator[tuple[str, str]]:
+def texts_of(value: Any, field: str = "") -> Iterator[tuple[str, str]]:
     """All texts in a JSON value, each with its JSON Pointer."""
     if isinstance(value, str):
         yield field, value
     elif isinstance(value, (dict, list)):
         for name, part in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _texts_of(part, f"{field}/{str(name).replace('~', '~0').replace('/', '~1')}")
+            yield from texts_of(part, f"{field}/{str(name).replace('~', '~0').replace('/', '~1')}")
 
 
 def _number(text: str) -> float | str:

@@ -1,6 +1,14 @@
 """The only package that calls Java: the virtual machine, Lucene indexes, Anserini's text analysis."""
 
-from pyserini_compneg.lucene.analysis import ENGLISH, LANGUAGES, UNSPACED, analysis_settings, analyze, checked_language
+from pyserini_compneg.lucene.analysis import (
+    ENGLISH,
+    LANGUAGES,
+    UNSPACED,
+    analysis_settings,
+    analyze,
+    analyze_spans,
+    checked_language,
+)
 from pyserini_compneg.lucene.gate import java_class, machine_runs
 from pyserini_compneg.lucene.index_settings import LEAST_REORDERED, IndexSettings
 from pyserini_compneg.lucene.manifest import (
@@ -37,6 +45,7 @@ __all__ = [
     "UNSPACED",
     "analysis_settings",
     "analyze",
+    "analyze_spans",
     "checked_language",
     "is_index",
     "java_class",

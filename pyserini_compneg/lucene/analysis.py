@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, JvmError
-from pyserini_compneg.support.vectors import index_term
+from pyserini_compneg.support.vectors import TermSpan, index_term
 
 ENGLISH = "en"
 LANGUAGES = (
@@ -18,6 +19,8 @@ LANGUAGES = (
 
 UNSPACED = ("ja", "th", "zh")
 """Languages without spaces between words."""
+
+_WORD = re.compile(r"\S+")
 
 _UNSTEMMED = ("ha", "so", "sw", "yo")
 """Languages whose texts are only split at white space."""
@@ -63,10 +66,33 @@ def analyze(texts: Sequence[str], language: str = ENGLISH) -> list[list[str]]:
         ArgumentError: A single text is given instead of a list, or the language is unknown.
         JvmError: Java's heap is full, or this Java cannot split Thai.
     """
+    packed = _analysed("analyze", texts, language)
+    analysed = [terms.split() for terms in packed.split("\0")[:-1]]
+    return [list(map(index_term, terms)) for terms in analysed] if language in _UNSTEMMED else analysed
+
+
+def analyze_spans(texts: Sequence[str], language: str = ENGLISH) -> list[list[TermSpan]]:
+    """The terms of each text as :func:`analyze` has them, each with the place of its token in the text."""
+    spans: list[list[TermSpan]] = [[] for _ in texts]
+    number = 0
+    for token in _analysed("spans", texts, language).split("\0")[:-1]:
+        if not token:
+            number += 1
+            continue
+        joined, *place = token.rsplit(" ", 2)
+        terms, start, end = joined.split(), int(place[0]), int(place[1])
+        words = [word.span() for word in _WORD.finditer(texts[number], start, end)] if len(terms) > 1 else []
+        places = words if len(words) == len(terms) else [(start, end)] * len(terms)
+        for term, (first, last) in zip(terms, places, strict=True):
+            spans[number].append(TermSpan(index_term(term) if language in _UNSTEMMED else term, first, last))
+    return spans
+
+
+def _analysed(way: str, texts: Sequence[str], language: str) -> str:
     texts = checked_list("texts", texts)
     checked_language(language)
     if not texts:
-        return []
+        return ""
     joined = "\0".join(text.replace("\0", " ") for text in texts)
     # half of a surrogate pair becomes a question mark, which is not a term
     encoded, java = joined.encode("utf-8", "replace"), java_class("io.compneg.TextAnalysis")
@@ -75,6 +101,5 @@ def analyze(texts: Sequence[str], language: str = ENGLISH) -> list[list[str]]:
         raise JvmError("this Java does not know where Thai words end", remedy=remedy)
     check_heap(len(encoded))
     with java_errors(JvmError, "texts cannot be analysed"):
-        packed = java.analyze(language, encoded)
-    analysed = [terms.split() for terms in bytes(packed.tostring()).decode().split("\0")[:-1]]
-    return [list(map(index_term, terms)) for terms in analysed] if language in _UNSTEMMED else analysed
+        packed = getattr(java, way)(language, encoded)
+    return bytes(packed.tostring()).decode()

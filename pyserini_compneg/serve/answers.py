@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from typing import Any, cast
 
 from starlette.exceptions import HTTPException
 
 from pyserini_compneg.compose import Operators, Query, ScoringNode, query_text
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
-from pyserini_compneg.explaining.highlights import NO_TEXTS, marked_words, stored_source, words_of_terms
+from pyserini_compneg.explaining.highlights import (
+    NO_TEXTS,
+    SpanFinder,
+    marked_words,
+    span_finder,
+    stored_source,
+    texts_of,
+    words_of_terms,
+)
 from pyserini_compneg.explaining.query_explanation import explain_query, to_object
 from pyserini_compneg.expression import Atom, format_expression, parse, to_json
 from pyserini_compneg.lucene.cancellation import check_cancelled
@@ -82,6 +89,7 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
             counts = skipped + len(found), skipped + asked_for
             counted = count_matches(searcher.reader, node, allowed, counting, 1, *counts).to_object()
         candidates: list[Candidate] = []
+        find = span_finder(searcher) if asked.explain or asked.highlight else None
         for rank, (hit, lacks) in enumerate(zip(hits, lacking, strict=True), before + 1):
             check_cancelled()  # reading a thousand documents takes time, too
             with stage("documents"):
@@ -92,9 +100,9 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
                 candidate["passage"] = cast("PassageReply", found_by._asdict() if found_by else {"number": hit.passage})
             if lacks:
                 candidate["lacks"] = list(lacks)
-            if asked.explain or asked.highlight:
+            if find:
                 with stage("explain"):
-                    _explain(candidate, searcher, node, asked)
+                    _explain(candidate, searcher, node, asked, find)
             candidates.append(candidate)
         about = _about(query, asked, operators, searcher.unit(query))
         answer = {**_named(index, searcher), "query": about, **counted, "candidates": candidates, "hasMore": more}
@@ -210,25 +218,21 @@ def _cut(name: str, value: Any, length: int | None) -> Any:
 
 
 def _explain(
-    candidate: Candidate, searcher: SignedImpactSearcher, node: ScoringNode, asked: SearchParameters | SearchBody
+    candidate: Candidate,
+    searcher: SignedImpactSearcher,
+    node: ScoringNode,
+    asked: SearchParameters | SearchBody,
+    find: SpanFinder,
 ) -> None:
     """Adds the contributions to the score, largest magnitude first, and the words of the document behind them."""
     contributions = searcher.explain(node, candidate["docid"]).contributions
     if asked.highlight:
         source = stored_source(searcher.reader.raw(candidate["docid"]))
-        marked = marked_words(source, contributions, searcher.language)
+        marked = marked_words(source, contributions, find)
         candidate["highlights"] = [cast("HighlightReply", one._asdict()) for one in marked]
     if asked.explain:
         largest = sorted(contributions, key=lambda part: -abs(part.amount))[:_MOST_CONTRIBUTIONS]
         candidate["contributions"] = [Contribution(term=part.term, amount=part.amount) for part in largest]
         singles = {single for part in largest for single in part.term.split(PAIR_SIGN)}
-        text = " ".join(_texts_of(candidate["doc"]))
-        candidate["words"] = words_of_terms(text, singles, searcher.language)
-
-
-def _texts_of(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, (dict, list)):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _texts_of(part)
+        text = "\n".join(text for _, text in texts_of(candidate["doc"]))
+        candidate["words"] = words_of_terms(text, singles, find)

@@ -31,7 +31,7 @@ class Contribution(TypedDict):
 
 
 class HighlightReply(TypedDict):
-    """A word of the stored document that counts for or against it."""
+    """A token in the stored document that counts for or against it. Tokens may overlap."""
 
     field: Annotated[str, Field(description="where the text is in the document, as a JSON Pointer such as /text")]
     start: Annotated[int, Field(ge=0, description="its first character in the text, in Unicode code points")]

@@ -17,7 +17,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 from urllib.parse import quote
 
 from pyserini_compneg.support.errors import EncodingError
@@ -29,6 +29,14 @@ COMPLEMENT_SIGN = "¬"
 
 _WHITE_SPACE = re.compile(r"[^\S\x85\xa0\u2007\u202f]")  # Lucene ends tokens at these, but not at no-break spaces
 _ROUNDING = 2.0**-48  # sixteen units in the last place: the rounding error of a few additions
+
+
+class TermSpan(NamedTuple):
+    """A term of a text, and the place of its token, from ``start`` to before ``end``, in code points."""
+
+    term: str
+    start: int
+    end: int
 
 
 def checked(vector: Mapping[str, float], source: str) -> dict[str, float]:

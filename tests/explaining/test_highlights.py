@@ -1,7 +1,7 @@
-"""Highlights are the words of the stored texts whose terms add to a score, or take from it, and nothing else."""
+"""Highlights are the tokens of the stored texts whose terms add to a score, or take from it, and nothing else."""
 
 import json
-import re
+from collections import Counter
 
 import pytest
 from json_lines import write_jsonl
@@ -11,7 +11,7 @@ from served import make_client
 from pyserini_compneg import SignedImpactSearcher
 from pyserini_compneg.explaining import highlights
 from pyserini_compneg.index import build_index
-from pyserini_compneg.lucene import analyze
+from pyserini_compneg.lucene import analyze, java_class
 from pyserini_compneg.support.errors import InputError
 
 QUERY = "spy drama AND goats NOT comedies"
@@ -57,18 +57,19 @@ def test_each_word_is_marked_by_what_its_terms_add(searcher, source):
     for term, amount in searcher.explain(QUERY, source["id"]).contributions:
         for single in term.split("∩"):
             amounts[single] = amounts.get(single, 0) + amount
-    wanted = {}
+    wanted = Counter()
     for pointer in texts({name: value for name, value in source.items() if name not in ("id", "vector")}):
-        for word in re.finditer(r"\w+", at(source, pointer)):
-            (terms,) = analyze([word[0]])
-            if amount := sum(amounts.get(term, 0) for term in set(terms)):
-                wanted[pointer, *word.span()] = amount
+        (terms,) = analyze([at(source, pointer)])
+        wanted.update((pointer, term) for term in terms if amounts.get(term))
     found = highlights(searcher, QUERY, source["id"])
-    assert {(one.field, one.start, one.end): pytest.approx(one.amount) for one in found} == wanted
-    assert len(found) == len(wanted) > 0
+    assert Counter((one.field, term) for one in found for term in one.terms) == wanted
+    assert len({(one.field, one.start, one.end) for one in found}) == len(found) > 0
+    for one in found:
+        assert analyze([at(source, one.field)[one.start : one.end]]) == [list(one.terms)]
+        assert one.amount == pytest.approx(amounts[one.terms[0]])
     assert {one.amount > 0 for one in found} == ({True, False} if source["id"] in ("spy", "b") else {True})
     words = {at(source, one.field)[one.start : one.end] for one in found}
-    assert words <= {"Spies", "spy", "comedy", "COMEDIES", "goat", "goats", "spies", "spying", "drama"}
+    assert words <= {"Spies", "spy", "spy's", "comedy", "COMEDIES", "goat", "goats", "spies", "spying", "drama"}
 
 
 def test_the_server_gives_the_same(index, searcher):
@@ -86,21 +87,56 @@ def test_the_server_gives_the_same(index, searcher):
 
 
 @pytest.mark.parametrize(
-    ("language", "text", "marked"),
+    ("language", "query", "text", "marked"),
     [
-        ("en", "cafe\u0301 CAFE\u0301 cafe", ["cafe\u0301", "CAFE\u0301"]),
-        ("hi", "यह किताब है।", ["किताब"]),
-        ("sw", "Habari ya dunia", ["Habari"]),
-        ("tr", "Irak ile IRAK", ["Irak", "IRAK"]),
+        ("en", "cafe\u0301", "cafe\u0301 CAFE\u0301 cafe", ["cafe\u0301", "CAFE\u0301"]),
+        (
+            "en",
+            "U.S. don't ﬁlms 12 NOT film",
+            "😀 U.S. don't <b>film</b> &lt; ﬁlms 12\u202f000",
+            ["U.S", "don't", "-film", "ﬁlms", "12"],
+        ),
+        ("hi", "किताब", "यह किताब है।", ["किताब"]),
+        ("sw", "Habari", "Habari ya dunia", ["Habari"]),
+        ("tr", "Irak", "Irak ile IRAK", ["Irak", "IRAK"]),
+        ("de", "STRASSE NOT Haus", "😀 Straße, Häuser", ["Straße", "-Häuser"]),
+        ("fr", "œuvre", "l'œuvre des élèves", ["l'œuvre"]),
+        ("zh", "北京大学 NOT 学生", "😀北京大学的学生们", ["北京", "京大", "大学", "-学生"]),
+        ("ja", "空港 NOT 大学", "関西国際空港から東京都の大学", ["空港", "-大学"]),
+        ("th", "บ้าน", "เด็กวิ่งเร็วในบ้านหลังใหญ่", ["บ้าน"]),
     ],
 )
-def test_words_of_other_languages(tmp_path, language, text, marked):
-    """Marks belong to the letter before them, and an analyzer sees upper case."""
+def test_exactly_the_tokens_of_terms_are_marked(tmp_path, language, query, text, marked):
+    """Marks belong to the letter before them, an analyzer sees upper case, and Chinese has tokens."""
+    if language == "th" and not java_class("org.apache.lucene.analysis.th.ThaiTokenizer").DBBI_AVAILABLE:
+        return
     source = write_jsonl(tmp_path / "c.jsonl", {"id": "d", "contents": text})
     build_index(source, tmp_path / "index", encoder="bm25", bm25={"language": language}, store_raw=True)
     with SignedImpactSearcher(tmp_path / "index") as searcher:
-        found = highlights(searcher, marked[0], "d")
-    assert [text[one.start : one.end] for one in found] == marked
+        found = highlights(searcher, query, "d")
+    assert ["-" * (one.amount < 0) + text[one.start : one.end] for one in found] == marked
+
+
+def test_word_pieces_of_a_model_are_marked_beside_the_terms_of_bm25(tmp_path):
+    """Also where a wrapper leaves out frequent terms. A file of vectors has no tokens, so words are marked."""
+    text = "😀 The Spies of Zyzzyx; SPY"
+    lines = [{"id": "d", "contents": text}, {"id": "e", "contents": "owl"}]
+    build_index(write_jsonl(tmp_path / "c.jsonl", *lines), tmp_path / "index", encoder="bm25+mini", store_raw=True)
+    with SignedImpactSearcher(tmp_path / "index", min_idf=0.0) as searcher:
+        found = [(text[one.start : one.end], one.terms) for one in highlights(searcher, "spy zyzzyx", "d")]
+        pieces = [word for word, terms in found if terms[0].startswith("@") and word != "SPY"]
+        assert all(
+            (piece, (f"@{prefix}{piece.lower()}",)) in found
+            for piece, prefix in zip(pieces, ["", *["##"] * len(pieces)], strict=False)
+        )
+        assert len(pieces) > 1
+        rest = [("Zyzzyx", ("zyzzyx",)), ("SPY", ("@spy", "spy"))]
+        assert [one for one in found if one[0] not in pieces] == rest
+        vector = searcher.encoder.encode_batch(["spy"])[0]
+    queries = write_jsonl(tmp_path / "q.jsonl", {"text": "spy", "vector": vector, "encoder": "bm25+mini"})
+    with SignedImpactSearcher(tmp_path / "index", queries) as searcher:
+        found = highlights(searcher, "spy", "d")
+    assert [(text[one.start : one.end], one.terms) for one in found] == [("SPY", ("@spy", "spy"))]
 
 
 def test_no_such_document(index, searcher):

@@ -6,7 +6,7 @@ import pytest
 from json_lines import write_jsonl
 from refusals import refusal
 
-from pyserini_compneg.lucene import LANGUAGES, analysis_settings, analyze, java_class
+from pyserini_compneg.lucene import LANGUAGES, analysis_settings, analyze, analyze_spans, java_class
 from pyserini_compneg.support.errors import ArgumentError, JvmError
 
 EVERY = "The Birds, flying! naïve Häuser Straße 12,000 über @b a_b Ｗｉｎ 中文"
@@ -63,6 +63,12 @@ def test_terms_are_those_that_index_collection_writes(tmp_path, language):
     written = utils.getDocumentVector(reader, "d")
     assert {term: int(written.get(term)) for term in written} == Counter(analyze([text], language)[0])
     reader.close()
+    (plain, spans), whole = analyze_spans([text, f"😀 {text} 😀"], language), f"😀 {text} 😀"
+    assert [span.term for span in plain] == analyze([text], language)[0]
+    apart = [(term, whole[start:end]) for term, start, end in spans if term != "😀"]
+    assert apart == [(term, text[start:end]) for term, start, end in plain]
+    again = analyze([token for _, token in apart], language)
+    assert [(term, token) for (term, token), terms in zip(apart, again, strict=True) if term not in terms] == []
 
 
 def test_the_names_of_languages_are_anserinis():

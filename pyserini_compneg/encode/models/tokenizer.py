@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyserini_compneg.support.errors import CompNegError, EncodingError, in_one_line, install_hint
-from pyserini_compneg.support.vectors import index_term
+from pyserini_compneg.support.vectors import TermSpan, index_term
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -70,6 +70,20 @@ class TextTokenizer:
             [encoding.ids for encoding in encodings], [bool(encoding.overflowing) for encoding in encodings]
         )
 
+    def spans(self, texts: Sequence[str]) -> list[list[TermSpan]]:
+        """The term of each token of texts, special tokens left out, and its place. Texts of any length are not cut."""
+        whole = [text.encode(errors="replace").decode() for text in texts]
+        encodings = self._tokenizer.encode_batch(list(map(_lower, whole)) if self._lowercase else whole)
+        return [
+            [
+                TermSpan(self.terms[number], end - len(text[start:end].lstrip()), end)  # some tokens begin with a blank
+                for part in (encoding, *encoding.overflowing)
+                for number, (start, end) in zip(part.ids, part.offsets, strict=True)
+                if start < end and number not in self.special
+            ]
+            for text, encoding in zip(whole, encodings, strict=True)
+        ]
+
     def fit(self, width: int, name: str) -> None:
         """Checks that ids are columns of a model's vectors, and names the padding columns that a model may have."""
         if not width - _MOST_PADDING <= len(self.terms) <= width:
@@ -82,6 +96,11 @@ class TextTokenizer:
     def save(self, path: Path) -> None:
         """Writes ``tokenizer.json``, which can be read without transformers."""
         self._tokenizer.save(str(path))
+
+
+def _lower(text: str) -> str:
+    """The text in lower case, but for the few letters that would become several."""
+    return "".join(lower if len(lower := letter.lower()) == 1 else letter for letter in text)
 
 
 def load_tokenizer(folder: Path, failed: str, error: type[CompNegError] = EncodingError) -> Any:

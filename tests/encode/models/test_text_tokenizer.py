@@ -62,6 +62,18 @@ def test_prompts_and_lower_case(folder):
     assert TextTokenizer(folder, 8, lowercase=True)(["SPY Film"]) == plain(["spy film"])
 
 
+def test_places_of_tokens(folder):
+    """In code points of the text itself, also behind the length at which a text is cut."""
+    tokenizer, text = TextTokenizer(folder, 8, lowercase=True), "😀 Spy's <b>FILMS</b>, naïve İ\ud800 " * 9
+    (spans,) = tokenizer.spans([text])
+    pieces = [(text[start:end], term) for term, start, end in spans if text[start:end] != "İ"]
+    assert pieces[:3] == [("Spy", "spy"), ("'", "'"), ("s", "s")]
+    plain = str.maketrans({"ï": "i", "\ud800": "?"})
+    assert all(piece.lower().translate(plain) == term.removeprefix("##") for piece, term in pieces)
+    assert sum(term == "spy" for _, term in pieces) == 9
+    assert [len(spans) for spans in TextTokenizer(folder, 8).spans(["", "[CLS] the"])] == [0, 1]
+
+
 def test_half_a_surrogate_pair_is_no_character(folder):
     tokenizer = TextTokenizer(folder, 8)
     assert tokenizer(["a \ud83d b"]) == tokenizer(["a ? b"])
