@@ -53,7 +53,6 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         "existing": _existing(args),
         **given_options(IndexSettings, args),
     }
-    counted = "passages" if args.passages else "documents"
     if args.shards is None:
         manifest = build_index(args.collection, args.index, args.encoder, **options)
     else:
@@ -61,6 +60,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         options["threads"] = cpus if args.ray else args.threads
         with clusters.runner(args.ray, cpus, int(args.device == "cuda")) as run:
             manifest = build_sharded_index(args.collection, args.index, args.shards, args.encoder, run=run, **options)
+    counted = "passages" if manifest.passages else "documents"
     empty = f" ({manifest.empty_documents} without a term)" if manifest.empty_documents else ""
     say(f"{args.index}: {manifest.documents} {counted}{empty}, encoder {manifest.encoder}")
 

@@ -46,8 +46,9 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if report.changes and report.drift and abs(report.drift) >= 0.01:
         advice = "a rebuild pays" if abs(report.drift) >= REBUILD_FROM else f"a rebuild pays from {REBUILD_FROM:.0%} on"
         say(f"{args.index}: the average document length has changed by {report.drift:+.0%} since the build; {advice}")
+    counted = "passages" if report.manifest.passages else "documents"
     done = f"{report.inserted} inserted, {report.replaced} replaced, {report.unchanged} unchanged"
-    say(f"{args.index}: {done}, {report.deleted} deleted, {report.manifest.documents} documents now")
+    say(f"{args.index}: {done}, {report.deleted} deleted, {report.manifest.documents} {counted} now")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -26,6 +26,9 @@ _WITHOUT_FORMAT: tuple[tuple[Format, ...], ...] = (("jsonl",), ("csv", "tsv"))
 """The default formats of files in a folder. Tables are read only if there is no JSON, since they may be judgements."""
 
 
+VECTOR, VECTORS = "vector", "vectors"
+"""The fields of a document's vector, and of those of its passages."""
+
 Fingerprint: TypeAlias = Sequence[Sequence[str | int]]
 """See :func:`fingerprint`."""
 
@@ -206,14 +209,21 @@ def _refuse(cause: OSError) -> None:
 
 def has_vectors(files: Sequence[CollectionFile]) -> bool | None:
     """Whether documents contain vectors, by the first readable document with a vector or a text; None without one."""
+    found = vector_field(files)
+    return None if found is None else bool(found)
+
+
+def vector_field(files: Sequence[CollectionFile]) -> str | None:
+    """The field of the first readable document's vectors; empty if it has a text only, None if there is none."""
     for block in iter_collection_blocks(Part(files)):
         for source, line in block.numbered():
             with suppress(InputError):
                 record = parse_json_object(decoded_line(line, source), source, repeated_keys=True)
-                if "vector" in record:
-                    return True
+                for field in (VECTOR, VECTORS):
+                    if field in record:
+                        return field
                 if any(field in record for field in ("contents", "title", "text")):
-                    return False
+                    return ""
     return None
 
 

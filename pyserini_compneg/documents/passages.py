@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pyserini_compneg.documents.source_documents import SourceDocument, lead_of, text_of
-from pyserini_compneg.lucene.index_settings import MOST_PASSAGES
-from pyserini_compneg.support.errors import InputError
+from pyserini_compneg.documents.source_documents import SourceDocument, check_passage_count, lead_of, text_of
+from pyserini_compneg.lucene import UNSPACED
+from pyserini_compneg.support.errors import ArgumentError
 
 _WORD = re.compile(r"\S+")
 
@@ -29,6 +29,15 @@ class Passage(NamedTuple):
     text: str
 
 
+def shown_passages(passages: Mapping[str, int]) -> str:
+    """Sizes of passages as a flag has them.
+
+    >>> shown_passages({"words": 200, "overlap": 50}), shown_passages({})
+    ('words=200,overlap=50', 'none')
+    """
+    return ",".join(f"{name}={passages[name]}" for name in ("words", "overlap")) if passages else "none"
+
+
 def split_text(text: str, words: int, overlap: int) -> list[Passage]:
     """The passages of a text. A text without words has one passage, which is empty.
 
@@ -45,16 +54,26 @@ def split_text(text: str, words: int, overlap: int) -> list[Passage]:
     return found
 
 
-def passage_texts(document: SourceDocument, passages: Mapping[str, int]) -> list[str]:
-    """What is encoded of a document: each passage, below the document's title. Without ``passages``, the text."""
+def check_spaced(language: str) -> None:
+    """Refuses texts that have no spaces to split them at."""
+    if language in UNSPACED:
+        what = f"texts of the language {language} have no spaces between words to split passages at"
+        raise ArgumentError(what, remedy="leave out passages")
+
+
+def passage_texts(
+    document: SourceDocument, passages: Mapping[str, int], fields: Sequence[str] | None = None
+) -> list[str]:
+    """What is encoded of a document: each passage, below the document's title. Without ``passages``, the text.
+
+    Given ``fields`` have no title among them.
+    """
     text = document.text or ""
     if not passages:
         return [text]
-    lead = lead_of(document.record)
+    lead = 0 if fields else lead_of(document.record)
     split = split_text(text[lead:], **passages)
-    if len(split) > MOST_PASSAGES:
-        what = f"has {len(split):,} passages, more than {MOST_PASSAGES:,}"
-        raise InputError(what, where=document.source, remedy="make them longer")
+    check_passage_count(len(split), document.source)
     return [text[:lead] + passage.text for passage in split]
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from pyserini_compneg.documents.collection import Block
+from pyserini_compneg.documents.collection import VECTOR, VECTORS, Block
 from pyserini_compneg.lucene import LONGEST_TERM_BYTES
+from pyserini_compneg.lucene.index_settings import MOST_PASSAGES
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import decoded_line
 from pyserini_compneg.support.json_objects import (
@@ -46,6 +48,15 @@ class SourceDocument(NamedTuple):
 
 def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[dict[int, SourceDocument], list[str]]:
     """The documents with texts, by their line in the block, and the messages for all other lines."""
+    return _read(block, partial(_text_document, fields=fields))
+
+
+def passage_documents(block: Block) -> tuple[dict[int, SourceDocument], list[str]]:
+    """The documents with vectors of passages, ``record["vectors"]``; see :func:`text_documents`."""
+    return _read(block, _passage_document)
+
+
+def _read(block: Block, document: Callable[[str, str], SourceDocument]) -> tuple[dict[int, SourceDocument], list[str]]:
     documents: dict[int, SourceDocument] = {}
     problems: list[str] = []
     for number, (source, line) in enumerate(block.numbered()):
@@ -54,13 +65,13 @@ def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[d
                 raise InputError(fault)
             text = decoded_line(line, source)
             if text and not text.isspace():
-                documents[number] = _text_document(text, source, fields)
+                documents[number] = document(text, source)
         except InputError as error:
             problems.append(str(error))
     return documents, problems
 
 
-def _text_document(line: str, source: str, fields: Sequence[str] | None) -> SourceDocument:
+def _text_document(line: str, source: str, fields: Sequence[str] | None = None) -> SourceDocument:
     document = source_document(line, source, fields)
     if document.text is None:
         remedy = "add its text, or build an index of vectors with index --encoder MODEL"
@@ -68,23 +79,43 @@ def _text_document(line: str, source: str, fields: Sequence[str] | None) -> Sour
     return document
 
 
-def source_document(line: str, source: str, fields: Sequence[str] | None = None) -> SourceDocument:
+def _passage_document(line: str, source: str) -> SourceDocument:
+    document = source_document(line, source, repeated_keys=False)
+    vectors = document.record.get(VECTORS)
+    if not isinstance(vectors, list) or not vectors or not all(isinstance(one, dict) for one in vectors):
+        what = "expected `vectors`, a list with a vector {term: weight} for each passage"
+        raise InputError(what, where=source, remedy="encode the texts with encode --passages")
+    check_passage_count(len(vectors), source)
+    return document
+
+
+def check_passage_count(count: int, source: str) -> None:
+    if count > MOST_PASSAGES:
+        raise InputError(
+            f"has {count:,} passages, more than {MOST_PASSAGES:,}", where=source, remedy="make them longer"
+        )
+
+
+def source_document(
+    line: str, source: str, fields: Sequence[str] | None = None, repeated_keys: bool = True
+) -> SourceDocument:
     """Reads the document on a line.
 
     Args:
         line: The JSON object.
         source: ``path:line``, for messages.
         fields: See :func:`text_documents`.
+        repeated_keys: Accept a key that an object has twice, as documents with vectors may.
 
     Raises:
         InputError: The line does not hold a document.
     """
-    record = parse_json_object(line, source, repeated_keys=True)  # like documents with vectors
-    vector = record.get("vector")
+    record = parse_json_object(line, source, repeated_keys=repeated_keys)
+    vector = record.get(VECTOR)
     if vector is not None and not isinstance(vector, dict):
         raise InputError(f"`vector` must be a JSON object, got {json_kind(vector)}", where=source)
     text = text_of(record, source, fields)
-    if text is None and vector is None:
+    if text is None and vector is None and VECTORS not in record:
         named = ", ".join(f"`{field}`" for field in fields or ())
         raise InputError(f"no text; expected {named or _EXPECTED}", where=source)
     unread = unread_fields(record, text) if text is not None and not fields else ()
@@ -125,7 +156,7 @@ def fields_beside(record: Mapping[str, Any], fields: Sequence[str] | None = None
     >>> fields_beside({"docid": "d1", "title": "Soup", "text": "broth", "year": 1999})
     {'title': 'Soup', 'year': 1999}
     """
-    known = {*DOCUMENT_ID_FIELDS, "contents", "vector", "encoder", *_text_fields(record, fields)} - {"title"}
+    known = {*DOCUMENT_ID_FIELDS, "contents", VECTOR, VECTORS, "encoder", *_text_fields(record, fields)} - {"title"}
     return {name: value for name, value in record.items() if name not in known}
 
 

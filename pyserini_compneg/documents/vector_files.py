@@ -272,13 +272,13 @@ def check_output(path: Path, overwrite: bool) -> None:
 
 
 def read_about(path: Path) -> dict[str, Any]:
-    """The vectors' ``encoder``, ``settings``, ``signed`` and ``impact_scale``; empty if there is no such file."""
+    """The ``encoder``, ``settings``, ``signed``, ``impact_scale`` and any ``passages``; empty without a file."""
     try:
         about = parse_json_object(path.read_text(encoding="utf-8"), str(path))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError):
         about = {}
-    if set(about) != _ABOUT_KEYS or misfit(Manifest, about) is not None:
+    if set(about) - {"passages"} != _ABOUT_KEYS or misfit(Manifest, about) is not None:
         raise InputError("damaged", where=path, remedy="delete it, and name --encoder and --impact-scale")
     return about

@@ -21,6 +21,7 @@ from pyserini_compneg.documents.collection import (
     say_formats,
 )
 from pyserini_compneg.documents.formats import CollectionFile, Format
+from pyserini_compneg.documents.passages import check_spaced, shown_passages
 from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder
 from pyserini_compneg.encode.bm25 import count_terms, mean_length
@@ -29,7 +30,7 @@ from pyserini_compneg.encode.models import MINI, ModelOptions, StaticSide, load_
 from pyserini_compneg.index.index_folder import check_target, clear_stale, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
-from pyserini_compneg.lucene import ENGLISH, UNSPACED, IndexSettings, Manifest, checked_language
+from pyserini_compneg.lucene import ENGLISH, IndexSettings, Manifest, checked_language
 from pyserini_compneg.lucene.passage_reader import document_of
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 from pyserini_compneg.support.progress import progress
@@ -99,7 +100,7 @@ def build_index(
     build = checked_build(encoder, model_options, bm25, settings)
     part = Part(collection_files(collection, collection_format, build.settings.filter_fields))
     say_formats(part.files)
-    return build_part(collection, part, index, build)
+    return build_part(collection, part, index, with_passages(build, part.files))
 
 
 def checked_build(
@@ -114,10 +115,21 @@ def checked_build(
     if bm25 and encoder != BM25 and not hybrid:
         raise EncodingError("k1, b and language are parameters of bm25, not of this encoder", where=encoder)
     warn_of_english(model, checked_language(build.language))
-    if build.settings.passages and build.language in UNSPACED:
-        what = f"texts of the language {build.language} have no spaces between words to split passages at"
-        raise ArgumentError(what, remedy="leave out passages")
+    if build.settings.passages:
+        check_spaced(build.language)
     return build
+
+
+def with_passages(build: Build, files: Sequence[CollectionFile]) -> Build:
+    """The build with the sizes of passages that ``encode`` has noted beside vectors. Refuses other ones."""
+    folder, asked = files[0].path.parent, build.settings.passages
+    sizes = {} if build.encoder == BM25 else read_about(folder / VECTORS_FILE).get("passages", {})
+    if not sizes:
+        return build
+    if asked not in ({}, sizes):
+        what = f"the passages of the vectors are {shown_passages(sizes)}, not {shown_passages(asked)}"
+        raise InputError(what, where=folder, remedy="leave out passages")
+    return replace(build, settings=replace(build.settings, passages=sizes))
 
 
 def build_part(collection: str | Path, part: Part, index: str | Path, build: Build) -> Manifest:
@@ -178,10 +190,7 @@ def _source(
             said = "%s: has vectors of %s, and bm25 reads the texts beside them; give --encoder %s to index the vectors"
             _logger.warning(said, files[0].path.parent, about["encoder"], about["encoder"])
         return TextSource(make_bm25(), settings)
-    if settings.passages:
-        what = "the documents bring their vectors, so there is no text to split into passages"
-        raise EncodingError(what, where=encoder, remedy="split the texts before they are encoded")
-    return VectorSource(files, encoder)
+    return VectorSource(files, encoder, settings)
 
 
 class _CollectionIndexer(ImpactIndexer):

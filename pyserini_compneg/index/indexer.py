@@ -161,8 +161,7 @@ class ImpactIndexer(VectorLines):
             InputError: A document is bad: this one, or one of an earlier call. With ``on_error="skip"`` it is listed
                 instead.
         """
-        if self._options.passages:
-            raise ArgumentError("a vector cannot be split into passages", remedy="leave out passages")
+        check_whole(self._options.passages)
         self._collect(docid, vector, raw)
 
     def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> None:
@@ -262,6 +261,13 @@ class ImpactIndexer(VectorLines):
         self._log.flush()
         with (self._folder / SKIPPED_LOG).open(encoding="utf-8") as log:
             return f"; {self.skipped} were skipped, the first because {log.readline().rstrip()}"
+
+
+def check_whole(passages: Mapping[str, int]) -> None:
+    """Refuses a program's vectors in an index of passages."""
+    if passages:
+        what = "a vector cannot be split into passages"
+        raise ArgumentError(what, remedy="give files with `vectors` to index or update, or leave out passages")
 
 
 def _number(value: Any) -> Any:

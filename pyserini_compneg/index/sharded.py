@@ -32,7 +32,7 @@ from pyserini_compneg.encode.bm25 import count_terms, mean_length
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.sharded import model_settings
-from pyserini_compneg.index.build import Build, build_part, check_place, checked_build, unfinished_length
+from pyserini_compneg.index.build import Build, build_part, check_place, checked_build, unfinished_length, with_passages
 from pyserini_compneg.index.index_folder import drop_unfinished, keep_unfinished, new_index_folder
 from pyserini_compneg.lucene import IndexSettings, Manifest, analysis_settings, is_index
 from pyserini_compneg.lucene.passage_reader import document_of
@@ -91,8 +91,10 @@ def build_sharded_index(
     """
     check_number_of_shards(shards)
     build = checked_build(encoder, model_options, bm25, settings)
-    fields, whole = build.settings.filter_fields, build.settings
+    fields = build.settings.filter_fields
     files = collection_files(collection, collection_format, fields)
+    build = with_passages(build, files)
+    whole = build.settings
     target = check_place(index, files, whole)
     say_formats(files)
     if len(files) < shards:  # each shard gets a part of the lines

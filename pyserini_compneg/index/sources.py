@@ -8,35 +8,87 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from pyserini_compneg.documents.collection import Block
+from pyserini_compneg.documents.collection import VECTOR, VECTORS, Block, vector_field
 from pyserini_compneg.documents.formats import CollectionFile
 from pyserini_compneg.documents.passages import passage_texts
-from pyserini_compneg.documents.source_documents import SourceDocument, UnreadFields, text_documents
+from pyserini_compneg.documents.source_documents import SourceDocument, UnreadFields, passage_documents, text_documents
 from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.encode import DocumentEncoder
 from pyserini_compneg.encode.registry import made_by
 from pyserini_compneg.lucene import IndexSettings
 from pyserini_compneg.lucene.passage_reader import SOURCE, passage_fields, passage_id
-from pyserini_compneg.support.errors import InputError
+from pyserini_compneg.support.errors import EncodingError, InputError
 
 Layer = tuple[bytes, bytes]
 """Lines with an id and a vector each, and their sources. In a second layer, each has the second passage of its line."""
 
 
-class VectorSource:
+class _Source:
+    """The documents of blocks, and how their ids and passages are written."""
+
+    def __init__(self, index: IndexSettings) -> None:
+        self._index = index
+
+    def _documents(self, block: Block) -> tuple[dict[int, SourceDocument], list[str]]:
+        raise NotImplementedError
+
+    def identified(self, block: Block) -> bytes:
+        """The lines of one block with the ids of their documents. The vectors may be empty."""
+        documents, _ = self._documents(block)
+        lines = {number: {"id": one.docid, "vector": {}} for number, one in documents.items()}
+        return _lines(block, lines)
+
+    def compared(self, block: Block) -> Layer:
+        """What an update compares with the index: ids, as ``encoded`` gives them first, and their sources."""
+        if not self._index.passages:
+            return self.identified(block), block.lines
+        documents, _ = self._documents(block)
+        return self._layers(block, documents, [[{}]] * len(documents))[0]
+
+    def _layers(
+        self, block: Block, documents: Mapping[int, SourceDocument], vectors: Iterable[Sequence[Mapping[str, float]]]
+    ) -> list[Layer]:
+        """The passages of the documents, the n-th ones in the n-th layer. So each keeps the number of its line.
+
+        The first passage has its document's line, so that an update compares the whole document.
+        """
+        whole = block.lines.split(b"\n")
+        layers: list[tuple[dict[int, Any], dict[int, Any]]] = [({}, {})]
+        for (number, document), passages in zip(documents.items(), vectors, strict=True):
+            record = document.record
+            values = {field: record[field] for field in self._index.filter_fields if field in record}
+            for passage, vector in enumerate(passages):
+                if passage == len(layers):
+                    layers.append(({}, {}))
+                lines, sources = layers[passage]
+                lines[number] = {"id": passage_id(document.docid, passage), "vector": vector}
+                line = {} if passage else {SOURCE: whole[number].decode().rstrip("\r")}
+                sources[number] = passage_fields(document.docid, passage) | values | line
+        return [(_lines(block, lines), _lines(block, sources)) for lines, sources in layers]
+
+
+class VectorSource(_Source):
     """Lines that contain vectors. The vectors are checked when they are indexed.
 
     In a folder that ``encode`` made, a file names the encoder of the vectors; another encoder is refused. The user may
-    override ``impact_scale``.
+    override ``impact_scale``. In an index of passages, each line has the ``vectors`` of a document's passages.
     """
 
     most_lines: int | None = None
 
-    def __init__(self, files: Sequence[CollectionFile], encoder: str) -> None:
+    def __init__(self, files: Sequence[CollectionFile], encoder: str, index: IndexSettings) -> None:
+        super().__init__(index)
         folder = files[0].path.parent
         about = read_about(folder / VECTORS_FILE)
         if about and not made_by(str(about["encoder"]), about["settings"], encoder):
             raise InputError(f"{folder}: the vectors are of {about['encoder']!r}, not of {encoder!r}")
+        found = vector_field(files)
+        if index.passages and found == VECTOR:
+            what = "the documents bring their vectors, so there is no text to split into passages"
+            raise EncodingError(what, where=encoder, remedy="encode the texts with encode --passages")
+        if found == VECTORS and not index.passages:
+            what = "documents have the `vectors` of their passages, and nothing says how their texts were split"
+            raise InputError(what, where=folder, remedy="give --passages words=N,overlap=N")
         self.impact_scale: float = about.get("impact_scale", 1.0)
         self.settings: Mapping[str, float | int | str] = about.get("settings", {})
         self.signed: bool = about.get("signed", False)
@@ -44,19 +96,26 @@ class VectorSource:
     def encoded(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, list[Layer], list[str]]]:
         """For each block its lines and sources, and the problems of bad lines, which are left blank."""
         for block in blocks:
-            yield block, [(block.lines, block.lines)], list(block.faults.values())
+            if self._index.passages:
+                documents, problems = self._documents(block)
+                vectors = (document.record[VECTORS] for document in documents.values())
+                yield block, self._layers(block, documents, vectors), problems
+            else:
+                yield block, [(block.lines, block.lines)], list(block.faults.values())
+
+    def _documents(self, block: Block) -> tuple[dict[int, SourceDocument], list[str]]:
+        return passage_documents(block)
 
     def identified(self, block: Block) -> bytes:
-        """The lines of one block with the ids that ``encoded`` gives them. The vectors may be empty."""
-        return block.lines
+        return super().identified(block) if self._index.passages else block.lines
 
 
-class TextSource:
+class TextSource(_Source):
     """Lines with texts. The filter fields are not reported as unread. See also :class:`VectorSource`."""
 
     def __init__(self, encoder: DocumentEncoder, index: IndexSettings) -> None:
+        super().__init__(index)
         self._encoder = encoder
-        self._index = index
         self.impact_scale = encoder.impact_scale
         self.settings = encoder.settings
         self.signed = encoder.signed
@@ -77,52 +136,28 @@ class TextSource:
                     unread.add(document.docid, [field for field in document.unread if field not in known])
                 yield list(chain.from_iterable(split))
 
-        for vectors in self._encoder.stream(texts()):
+        for encoded in self._encoder.stream(texts()):
             block, documents, counts, problems = read.popleft()
+            remaining = iter(encoded)
+            vectors = [list(islice(remaining, count)) for count in counts]
             if self._index.passages:
-                yield block, self._layers(block, documents, counts, vectors), problems
+                yield block, self._layers(block, documents, vectors), problems
             else:
-                yield block, [(_lines(block, documents, vectors), block.lines)], problems
+                pairs = zip(documents.items(), vectors, strict=True)
+                lines = {number: {"id": one.docid, "vector": vector} for (number, one), [vector] in pairs}
+                yield block, [(_lines(block, lines), block.lines)], problems
         unread.warn()
 
-    def _layers(
-        self,
-        block: Block,
-        documents: Mapping[int, SourceDocument],
-        counts: Sequence[int],
-        vectors: Sequence[Mapping[str, float]],
-    ) -> list[Layer]:
-        """The passages of the documents, the n-th ones in the n-th layer. So each keeps the number of its line."""
-        whole, remaining = block.lines.split(b"\n"), iter(vectors)
-        layers: list[tuple[list[bytes], list[bytes]]] = []
-        for (number, document), count in zip(documents.items(), counts, strict=True):
-            record = document.record
-            values = {field: record[field] for field in self._index.filter_fields if field in record}
-            for passage, vector in enumerate(islice(remaining, count)):
-                if passage == len(layers):
-                    layers.append(([b""] * len(whole), [b""] * len(whole)))
-                lines, sources = layers[passage]
-                lines[number] = _json({"id": passage_id(document.docid, passage), "vector": vector})
-                source = passage_fields(document.docid, passage) | values
-                if self._index.store_raw and not passage:
-                    source[SOURCE] = whole[number].decode()
-                sources[number] = _json(source)
-        return [(b"\n".join(lines), b"\n".join(sources)) for lines, sources in layers]
-
-    def identified(self, block: Block) -> bytes:
-        documents, _ = text_documents(block)
-        return _lines(block, documents, [{}] * len(documents))
+    def _documents(self, block: Block) -> tuple[dict[int, SourceDocument], list[str]]:
+        return text_documents(block)
 
 
 Source = VectorSource | TextSource
 
 
-def _lines(block: Block, documents: Mapping[int, SourceDocument], vectors: Sequence[Mapping[str, float]]) -> bytes:
+def _lines(block: Block, records: Mapping[int, Mapping[str, Any]]) -> bytes:
+    """Records as lines of JSON, each with the number of its line in a block."""
     lines = [b""] * len(block.lines.split(b"\n"))
-    for (number, document), vector in zip(documents.items(), vectors, strict=True):
-        lines[number] = _json({"id": document.docid, "vector": vector})
+    for number, record in records.items():
+        lines[number] = json.dumps(record, ensure_ascii=False).encode()
     return b"\n".join(lines)
-
-
-def _json(record: Mapping[str, Any]) -> bytes:
-    return json.dumps(record, ensure_ascii=False).encode()

@@ -17,6 +17,7 @@ from pyserini_compneg.documents.collection import (
     say_formats,
 )
 from pyserini_compneg.documents.formats import CollectionFile, Format
+from pyserini_compneg.documents.passages import shown_passages
 from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder
 from pyserini_compneg.encode.hybrid import HybridDocumentEncoder, split_name
@@ -112,7 +113,8 @@ def _add(updater: ImpactUpdater, files: Sequence[CollectionFile], source: Source
 
     def changed() -> Iterator[Block]:
         for block in iter_collection_blocks(Part(files), most_lines=source.most_lines):
-            found = updater.compare(source.identified(block), block.name, block.first_line, block.lines)
+            ids, sources = source.compared(block)
+            found = updater.compare(ids, block.name, block.first_line, sources)
             lines = block.lines.split(b"\n")
             kept = [line if place != NOWHERE else b"" for line, place in zip(lines, [*found, 0], strict=False)]
             if block.faults or any(map(bytes.strip, kept)):
@@ -121,10 +123,12 @@ def _add(updater: ImpactUpdater, files: Sequence[CollectionFile], source: Source
             bar.update(sum(map(bool, map(bytes.strip, lines))))
 
     with progress(None, None, " docs", "updating", summary=True) as bar:
-        for block, [(lines, sources)], problems in source.encoded(changed()):
+        for block, layers, problems in source.encoded(changed()):
             if problems:
                 raise InputError(problems[0])
-            updater.write(lines, places.popleft(), block.name, block.first_line, sources)
+            found = places.popleft()
+            for lines, sources in layers:
+                updater.write(lines, found, block.name, block.first_line, sources)
         return int(bar.n)
 
 
@@ -145,12 +149,13 @@ def _source(
 ) -> Source:
     """The encoder of the index's documents, with its settings."""
     name = encoder or manifest.encoder
+    index = IndexSettings(filter_fields=manifest.filter_fields, passages=manifest.passages)
     if encoder and not made_by(manifest.encoder, manifest.settings, encoder):
         said = f"the index was encoded with {manifest.encoder!r}"
         raise EncodingError(said, where=encoder, remedy="build another index with this encoder")
     if manifest.encoder != BM25 and has_vectors(files) is not False:
         _check_vectors(files, manifest)
-        return VectorSource(files, name)
+        return VectorSource(files, name, index)
     made: DocumentEncoder | None = bm25
     if manifest.encoder != BM25:
         made = _model(name, manifest, options)
@@ -161,7 +166,7 @@ def _source(
         was, now = settings.get(changed[0]), made.settings.get(changed[0])
         said = f"{changed[0]} was {was!r} when the index was built, and is {now!r}"
         raise EncodingError(said, where=name, remedy="use the encoder of the index, or build it again")
-    return TextSource(made, IndexSettings(filter_fields=manifest.filter_fields))
+    return TextSource(made, index)
 
 
 def _encoding(manifest: Manifest) -> dict[str, float | int | str]:
@@ -174,6 +179,11 @@ def _check_vectors(files: Sequence[CollectionFile], manifest: Manifest) -> None:
     folder = files[0].path.parent
     about = read_about(folder / VECTORS_FILE)
     settings = _encoding(manifest)
+    if about and (sizes := about.get("passages", {})) != manifest.passages:
+        said = (
+            f"passages of the vectors are {shown_passages(sizes)}, and {shown_passages(manifest.passages)} in the index"
+        )
+        raise InputError(said, where=folder, remedy="encode them with the settings of the index")
     if about and settings and (changed := changed_settings(settings, about["settings"])):
         was, now = settings.get(changed[0]), about["settings"].get(changed[0])
         said = f"{changed[0]} of the vectors is {now!r}, and {was!r} in the index"

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from pyserini_compneg.index.index_folder import BLOCK_MAXIMA
-from pyserini_compneg.index.indexer import NOT_REORDERED, VectorLines
+from pyserini_compneg.index.indexer import NOT_REORDERED, VectorLines, check_whole
 from pyserini_compneg.lucene import (
     LEAST_REORDERED,
     SHARDS_NAME,
@@ -30,7 +30,9 @@ from pyserini_compneg.lucene import (
     open_reader,
     resolve_index,
 )
+from pyserini_compneg.lucene.index_settings import PASSAGE_OF
 from pyserini_compneg.lucene.manifest import commits
+from pyserini_compneg.lucene.passage_reader import all_passages, document_of, passage_id
 from pyserini_compneg.lucene.shards import ShardEntry, read_shards, shard_checksum, shard_commit, write_shards
 from pyserini_compneg.lucene.writer import Found
 from pyserini_compneg.support.arguments import checked_list
@@ -142,16 +144,14 @@ class ImpactUpdater(VectorLines):
         if reader.manifest is None:
             said = "has no compneg.json (stock Anserini built it), so its encoder and settings are unknown"
             raise IndexFormatError(said, where=self._place, remedy="build an index of its documents with index")
-        if reader.manifest.passages:
-            said = "has passages, and only whole documents can be updated"
-            raise IndexFormatError(said, where=self._place, remedy="build it again, with index --replace")
         above = self.folder.parent
         if (above / SHARDS_NAME).is_file() and self.folder.name in {entry.path for entry in read_shards(above)}:
             raise IndexFormatError("is a shard", where=self._place, remedy=f"update the whole index, {above}")
         self.manifest, (raw, vectors) = reader.manifest, reader.stored()
         self.state = {"updates": 0, **reader.update}
         made = {
-            name: getattr(self.manifest, name) for name in ("impact_scale", "signed", "pair_terms", "filter_fields")
+            name: getattr(self.manifest, name)
+            for name in ("impact_scale", "signed", "pair_terms", "filter_fields", "passages")
         }
         sharded = (self.folder / SHARDS_NAME).is_file()
         return IndexSettings(store_raw=raw, store_docvectors=vectors, shard=sharded, **made)
@@ -172,7 +172,9 @@ class ImpactUpdater(VectorLines):
 
         Raises:
             InputError: A document is bad, or its id was given before: this one, or one of an earlier call.
+            ArgumentError: The index has passages; :func:`update_index` updates it.
         """
+        check_whole(self.manifest.passages)
         self._collect(docid, vector, raw)
 
     def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> None:
@@ -181,10 +183,13 @@ class ImpactUpdater(VectorLines):
         Raises:
             InputError: See :meth:`add`.
         """
+        check_whole(self.manifest.passages)
         self.write(lines, self.compare(lines, file, first_line, sources), file, first_line, sources)
 
     def compare(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> list[int]:
         """Compares the documents of a block with the index, by their ids and sources, and counts them.
+
+        In an index of passages, the lines are those of first passages. All passages of changed documents are deleted.
 
         Returns:
             For each line, the number of the shard that takes it, or ``NOWHERE`` for an unchanged document.
@@ -196,10 +201,21 @@ class ImpactUpdater(VectorLines):
             shard.writer.compare(lines, sources or b"", remembers=not number)
             for number, shard in enumerate(self._shards)
         ]
-        return [
+        places = [
             self._place_of(states, f"{file}:{number}")
             for number, states in enumerate(zip(*found, strict=True), first_line)
         ]
+        if self.manifest.passages:
+            separate = lines.split(b"\n")
+            for shard, states in zip(self._shards, found, strict=True):
+                changed = [line for line, state in zip(separate, states, strict=False) if state == Found.CHANGED]
+                self._drop_passages(shard, (document_of(json.loads(line)["id"])[0] for line in changed))
+        return places
+
+    def _drop_passages(self, shard: _Shard, docids: Iterable[str]) -> None:
+        """Deletes all passages of documents: a new version may have fewer. Lucene keeps the order of the calls."""
+        if of_documents := list(map(all_passages, docids)):
+            shard.writer.delete(of_documents, merge=False, field=PASSAGE_OF)
 
     def _place_of(self, states: Sequence[int], line: str) -> int:
         if Found.GIVEN in states:
@@ -243,7 +259,8 @@ class ImpactUpdater(VectorLines):
         self.counts.not_found += len(given) - len(known)
         if not known:
             return
-        found = [shard.writer.remove(known) for shard in self._shards]
+        ids = [passage_id(docid, 0) for docid in known] if self.manifest.passages else known
+        found = [shard.writer.remove(ids) for shard in self._shards]
         for docid, *states in zip(known, *found, strict=True):
             if Found.GIVEN in states:
                 raise InputError(f"document id {docid!r} was given before in this update", where=self._place)
@@ -253,6 +270,8 @@ class ImpactUpdater(VectorLines):
             self.counts.deleted += 1
             shard = self._shards[states.index(Found.CHANGED)]
             shard.documents, shard.changed = shard.documents - 1, True
+            if self.manifest.passages:
+                self._drop_passages(shard, [docid])
 
     def optimize(self) -> None:
         """At the end, merges the index into one segment, without deleted documents.

@@ -34,6 +34,13 @@ _PAIRS = Number(
 )
 
 
+def check_passages(passages: object) -> None:
+    """Refuses sizes of passages that texts cannot be split into. None, or no sizes, mean no passages."""
+    if passages and not (isinstance(passages, Mapping) and fit_passages(passages)):
+        what = "passages must be of so many words, with a smaller overlap, such as words=200,overlap=50"
+        raise ArgumentError(f"{what}, got {shown(passages)}")
+
+
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
     """How an index is made.
@@ -43,7 +50,8 @@ class IndexSettings:
         store_raw: Keep each document's source, to show it with a hit.
         filter_fields: Fields of each document's source that a search can filter by: texts, numbers, or lists of these.
         passages: ``{"words": 200, "overlap": 50}`` splits each text into passages of so many words, of which so many
-            are also in the passage before; empty for no passages. Only :func:`build_index` splits texts.
+            are also in the passage before; empty for no passages. Only :func:`build_index` splits texts, and takes the
+            sizes of vectors from the file beside them.
         impact_scale: Impact = round(weight * impact_scale), half to even, above 0 and at most ``LARGEST_IMPACT``.
             Impacts of 0 are dropped. With 1 the weights must be whole numbers. None means 256 for ``bm25`` and hybrids
             with it, 51.2 for models, as in Pyserini, and 1 for vectors in the documents.
@@ -109,12 +117,8 @@ class IndexSettings:
         self._check_passages()
 
     def _check_passages(self) -> None:
-        if not self.passages:
-            return
-        if not isinstance(self.passages, Mapping) or not fit_passages(self.passages):
-            what = "passages must be of so many words, with a smaller overlap, such as words=200,overlap=50"
-            raise ArgumentError(f"{what}, got {shown(self.passages)}")
-        if self.on_error == "skip":
+        check_passages(self.passages)
+        if self.passages and self.on_error == "skip":
             raise ArgumentError("passages of bad documents cannot be skipped", remedy="leave out on_error")
 
     @property

@@ -224,12 +224,17 @@ def document_of(passage: str) -> tuple[str, int]:
 
 def passage_fields(docid: str, number: int) -> dict[str, str]:
     """The fields by which a passage is found, beside the filter fields of its document."""
-    return {PASSAGE_OF: docid + _SIGN} | ({} if number else {FIRST_PASSAGE: _YES})
+    return {PASSAGE_OF: all_passages(docid)} | ({} if number else {FIRST_PASSAGE: _YES})
+
+
+def all_passages(docid: str) -> str:
+    """The value of ``PASSAGE_OF`` of a document. The sign keeps ids such as 1990..1999 from being ranges."""
+    return docid + _SIGN
 
 
 def _only(docids: Iterable[str]) -> Filter:
-    """All passages of some documents. The sign keeps ids such as 1990..1999 from being ranges."""
-    return Filter({PASSAGE_OF: [docid + _SIGN for docid in docids]})
+    """All passages of some documents."""
+    return Filter({PASSAGE_OF: list(map(all_passages, docids))})
 
 
 def _order(one: tuple[str, _Best]) -> tuple[float, str]:

@@ -7,7 +7,7 @@ from json_lines import write_jsonl
 from refusals import refusal
 from served import make_client
 
-from pyserini_compneg.index import ImpactIndexer, build_index
+from pyserini_compneg.index import ImpactIndexer, ImpactUpdater, build_index
 from pyserini_compneg.support.errors import CompNegError
 
 BOOKS = [
@@ -48,6 +48,18 @@ def test_commands_show_documents_and_their_best_passages(run, ranked, passages):
     assert "by passage 2" in run(f"explain --index {passages} --query 'spy hides' --docid whaler").out
     assert json.loads(run(f"doc --index {passages} whaler").out) == BOOKS[0]
     assert run(f"index --verify {passages}").err.endswith("the ids and the manifest of 5 passages\n")
+
+
+def test_an_update_replaces_all_passages_of_a_document(run, passages, tmp_path):
+    (tmp_path / "ids.txt").write_text("spy#2\n")
+    changes = write_jsonl(tmp_path / "changes.jsonl", BOOKS[0] | {"text": "A spy."})
+    done = run(f"update --index {passages} --collection {changes} --delete", tmp_path / "ids.txt").err
+    assert done.endswith(f"{passages}: 0 inserted, 1 replaced, 0 unchanged, 1 deleted, 1 passages now\n")
+    assert "1 unchanged" in run(f"update --index {passages} --collection {changes}").err
+    assert "\n  1 document\n" in run(f"search --index {passages} --query 'spy OR whales'").out
+    assert "(passage 0)" in run(f"search --index {passages} --query spy").out
+    with pytest.raises(CompNegError, match="a vector cannot be split"), ImpactUpdater(passages) as updater:
+        updater.add("d", {"spy": 1})
 
 
 def test_the_server_gives_the_best_passage(passages):
@@ -99,10 +111,6 @@ def test_what_passages_cannot_do(run, passages, books, tmp_path):
     assert error(f"search --index {passages} --query spy --filter year=1") == (
         f"error: query spy: {passages}: cannot be filtered: it has no filter field 'year'; build it with "
         "--filter-fields year\n"
-    )
-    assert error(f"update --index {passages} --collection {books}") == (
-        f"error: {passages}: has passages, and only whole documents can be updated; build it "
-        "again, with index --replace\n"
     )
     again = write_jsonl(tmp_path / "again.jsonl", *BOOKS, BOOKS[0])
     for shards in ("", "--shards 2"):

@@ -58,9 +58,11 @@ def draw_vector(random, signed):
     }
 
 
-def draw_document(random, docid, signed):
+def draw_document(random, docid, signed, passages=0):
     fields = {"year": random.randint(1988, 1999), "genre": random.choice(["spy", "war", "love"])}
-    return {"id": docid, "vector": draw_vector(random, signed), "contents": f"text {random.random()}", **fields}
+    vectors = [draw_vector(random, signed) for _ in range(random.randint(1, passages or 1))]
+    found = {"vectors": vectors} if passages else {"vector": vectors[0]}
+    return {"id": docid, **found, "contents": f"text {random.random()}", **fields}
 
 
 def ranked(reader, hits):
@@ -70,6 +72,8 @@ def ranked(reader, hits):
     return [
         *(pairs(ranking) for node in NODES for ranking in search(reader, [node], hits)),
         *(pairs(r) for one in FILTERS for r in search(reader, NODES, hits, filters=[one] * len(NODES))),
+        [getattr(ranking, "passages", None) for ranking in reader.search(lines, hits)],
+        [reader.matches(lines, [one] * len(lines), {"genre": 2}) for one in (None, *FILTERS)],
         [list(reader.filtered(one)[:3]) for one in FILTERS],
         reader.score(lines, [docids] * len(lines)),
         [reader.explain(lines[0], docid) for docid in docids],
@@ -91,7 +95,7 @@ def build(folder, documents, shards, options):
         build_index(collection, folder, "m", **fields)
 
 
-def draw_update(random, there, signed, most):
+def draw_update(random, there, most, *kind):
     """Documents to give and ids to delete, and what the update counts; changes ``there``."""
     before = dict(there)
     deleted = random.sample(sorted(there), random.randint(0, min(most, len(there) // 3)))
@@ -100,7 +104,7 @@ def draw_update(random, there, signed, most):
     same = [docid for docid in old if random.random() < 0.4]
     new = [f"d{random.randrange(10_000):04}" for _ in range(random.randint(1, most))]
     new = [docid for docid in dict.fromkeys(new) if docid not in before]
-    given = {docid: before[docid] if docid in same else draw_document(random, docid, signed) for docid in [*old, *new]}
+    given = {docid: before[docid] if docid in same else draw_document(random, docid, *kind) for docid in [*old, *new]}
     there |= given
     for docid in deleted:
         del there[docid]
@@ -115,6 +119,7 @@ def has_block_maxima(index):
     return any(segment in path.read_bytes() for path in index.glob("*.si"))
 
 
+SIZES = {"words": 2, "overlap": 1}
 FORMS = {
     "plain": (0, {}, 60),
     "pairs": (0, {"pair_terms": 4, "store_docvectors": True}, 60),
@@ -122,6 +127,8 @@ FORMS = {
     "shards": (3, {}, 60),
     "shards with pairs": (2, {"pair_terms": 3, "signed": True}, 60),
     "reordered": (0, {"reorder": True}, 3000),
+    "passages with pairs": (0, {"passages": SIZES, "pair_terms": 4, "signed": True}, 60),
+    "passages in shards": (2, {"passages": SIZES}, 60),
 }
 
 
@@ -134,15 +141,15 @@ FORMS = {
 )
 def test_updates_equal_a_new_index(form, seeds, tmp_path):
     shards, options, count = FORMS[form]
-    signed = bool(options.get("signed"))
+    kind = bool(options.get("signed")), 4 * ("passages" in options)
     for seed in range(seeds):
         random, folder = Random(f"{form} {seed}"), tmp_path / str(seed)
         folder.mkdir()
-        there = {docid: draw_document(random, docid, signed) for docid in (f"d{i:04}" for i in range(count))}
+        there = {docid: draw_document(random, docid, *kind) for docid in (f"d{i:04}" for i in range(count))}
         build(folder / "updated", there.values(), shards, options)
         reader = open_reader(folder / "updated")
         for update in range(1, 4 if seeds == 1 else 12):
-            documents, ids, counts = draw_update(random, there, signed, 30)
+            documents, ids, counts = draw_update(random, there, 30, *kind)
             changes, deletes = write_jsonl(folder / "changes.jsonl", *documents), folder / "ids.txt"
             deletes.write_text("".join(f"{docid}\n" for docid in ids))
             last = update == (3 if seeds == 1 else 11)
@@ -153,8 +160,9 @@ def test_updates_equal_a_new_index(form, seeds, tmp_path):
             assert reader.reopen()
             assert reader.updates == update
             assert reader.manifest == report.manifest
-            assert reader.manifest.documents == len(there)
-            assert verify_index(folder / "updated") == len(there)
+            assert reader.document_count == len(there)
+            lines = sum(len(one.get("vectors", "1")) for one in there.values())
+            assert reader.manifest.documents == verify_index(folder / "updated") == lines
             if form == "reordered":
                 assert has_block_maxima(folder / "updated")
             build(folder / f"new{update}", there.values(), 0, {**options, "reorder": False})
@@ -181,22 +189,26 @@ def hits(index, query="birds"):
         return [(hit.docid, hit.score) for hit in searcher.search(query, 10)]
 
 
-@pytest.mark.parametrize(("encoder", "made"), [("bm25", Bm25DocumentEncoder), ("bm25+mini", HybridDocumentEncoder)])
-def test_texts_are_encoded_as_in_a_new_index(encoder, made, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("encoder", "made", "words"),
+    [("bm25", Bm25DocumentEncoder, 0), ("bm25", Bm25DocumentEncoder, 1), ("bm25+mini", HybridDocumentEncoder, 0)],
+)
+def test_texts_are_encoded_as_in_a_new_index(encoder, made, words, tmp_path, monkeypatch):
     """BM25's query weights count no deleted document. Only changed texts are encoded."""
     documents = write_jsonl(tmp_path / "old.jsonl", *texts())
-    build_index(documents, tmp_path / "index", encoder, filter_fields=())
+    passages = {"passages": {"words": words, "overlap": 0}} if words else {}
+    build_index(documents, tmp_path / "index", encoder, **passages)
     changes = write_jsonl(tmp_path / "new.jsonl", *texts(a="birds run", e="birds lie"))
     (tmp_path / "ids.txt").write_text("c\nx\n\nc\n")
     with monkeypatch.context() as patch:
         encoded = taken_texts(patch, made)
         report = update_index(tmp_path / "index", changes)
     assert (report.inserted, report.replaced, report.unchanged) == (1, 1, 3)
-    assert encoded == ["birds run", "birds lie"]
+    assert encoded == (["birds", "run", "birds", "lie"] if words else ["birds run", "birds lie"])
     report = update_index(tmp_path / "index", write_jsonl(tmp_path / "none.jsonl"), tmp_path / "ids.txt")
-    assert (report.deleted, report.not_found, report.manifest.documents) == (1, 1, 4)
+    assert (report.deleted, report.not_found, report.manifest.documents) == (1, 1, 8 if words else 4)
     left = [document for document in texts(a="birds run", e="birds lie") if document["id"] != "c"]
-    build_index(write_jsonl(tmp_path / "left.jsonl", *left), tmp_path / "fresh", encoder)
+    build_index(write_jsonl(tmp_path / "left.jsonl", *left), tmp_path / "fresh", encoder, **passages)
     for query in ("birds", "birds NOT run", "spies AND run"):
         assert hits(tmp_path / "index", query) == hits(tmp_path / "fresh", query)
 
@@ -412,7 +424,7 @@ def test_a_killed_update_shows_nothing_and_can_be_given_again(shards, every, tmp
     random = Random(7)
     there = {docid: draw_document(random, docid, False) for docid in (f"d{i:04}" for i in range(40))}
     build(tmp_path / "index", there.values(), shards, {})
-    documents, ids, _ = draw_update(random, there, False, 12)
+    documents, ids, _ = draw_update(random, there, 12, False)
     changes, deletes = write_jsonl(tmp_path / "changes.jsonl", *documents), tmp_path / "ids.txt"
     deletes.write_text("\n".join(ids))
     as_steps(monkeypatch, ImpactWriter, "add_lines", "remove", "settle", "commit", "release")
