@@ -66,8 +66,8 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="FIELD=VALUE|FILE",
         help="find only documents that have this value in a field of index --filter-fields, a number in the range "
-        "1990..1999, a date in released=1999..2003 or 'released>=1999-05-01', or an id that is a line of FILE; repeat "
-        "a field to accept any of its values; different fields must all match",
+        "1990..1999 or above it ('year>1990'), a date in released=1999..2003 or 'released>=1999-05-01', or an id that "
+        "is a line of FILE; repeat a field to accept any of its values; different fields must all match",
     )
     flags.add_read(
         parser,
@@ -163,7 +163,7 @@ def run_tag(args: argparse.Namespace, searcher: SignedImpactSearcher) -> str:
     chosen = {
         **{name: getattr(args, name) for name in (*_KINDS, *_STRENGTHS, "cpt")},
         "read": args.read and Path(args.read).name,
-        "filter": ",".join(one if "=" in one else Path(one).name for one in args.filter) or None,
+        "filter": ",".join(one if _is_condition(one) else Path(one).name for one in args.filter) or None,
         **{name: getattr(args, name) for name in (*_ENCODING, *_PRUNING)},
         **settings,
         "rerank": Path(rerank).name or None,
@@ -184,7 +184,7 @@ def _with_filter(topics: list[Topic], args: argparse.Namespace) -> list[Topic]:
         given = narrowed(None, read_conditions(conditions))
     for path in (one for one in args.filter if not _is_condition(one)):
         if path != "-" and not Path(path).exists():
-            what, remedy = "no such file of ids", "a condition is FIELD=VALUE, FIELD>=VALUE or FIELD<=VALUE"
+            what, remedy = "no such file of ids", "a condition is FIELD=VALUE, FIELD>=VALUE or FIELD<VALUE"
             raise ArgumentError(what, where=f"--filter {shown(path)}", remedy=remedy)
         given = narrowed(given, {ID: read_ids(path)})
     if given is None:
@@ -199,7 +199,7 @@ def _with_filter(topics: list[Topic], args: argparse.Namespace) -> list[Topic]:
 
 
 def _is_condition(filter: str) -> bool:
-    return "=" in filter and not Path(filter).exists()
+    return not {"=", "<", ">"}.isdisjoint(filter) and not Path(filter).exists()
 
 
 def chosen_settings(args: argparse.Namespace) -> SearchSettings:

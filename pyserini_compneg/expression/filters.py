@@ -29,10 +29,11 @@ FACET_VALUES = 10
 
 _FIELD = re.compile(r"[^\W\d][\w.-]*")
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
-_BOUND = re.compile(r"([^=<>]*)(>=|<=)(.+)", re.DOTALL)
+_BOUND = re.compile(r"([^=<>]*)([<>]=?)(.+)", re.DOTALL)
+_TURNED_BOUND = re.compile(r"=\s*([<>])=?(.+)", re.DOTALL)
 _LIKE_DATE = re.compile(r"[0-9]{4,}-")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_RANGE = re.compile(rf"(?!\.\.$)({_NUMBER})?\.\.({_NUMBER})?")
+_RANGE = re.compile(rf"(?!\.\.$)(?:({_NUMBER})<?)?\.\.(?:<?({_NUMBER}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ class Filter:
 
     Values are compared as whole texts, without blanks at their ends. A number is written without needless zeros, so
     1990.0 becomes ``"1990"``. A document with the text ``"1990.0"`` matches both this text and the number. A text such
-    as ``"1990..1999"``, ``"1990.."`` or ``"..1999"`` is a range of numbers that includes its ends. Four digits are a
+    as ``"1990..1999"``, ``"1990.."`` or ``"..1999"`` is a range of numbers that includes its ends; a ``<`` beside the
+    dots excludes that end, as in ``"1990<..1999"`` and ``"..<2000"``. Four digits are a
     year, too, so this is also a range of dates, like ``"1999-05-01..1999-06"``. Dates are those of ISO 8601. A year, a
     month or a day at the end of a range belongs to it as a whole. A date in a document counts as its first moment.
 
@@ -92,7 +94,7 @@ class Filter:
         True
         """
         return all(
-            any(_text(value) in wanted or (name != ID and _is_within(value, wanted)) for value in values.get(name, ()))
+            any(_allows(wanted, value, name == ID) for value in values.get(name, ()))
             for name, wanted in self.fields.items()
         )
 
@@ -125,27 +127,33 @@ def checked_fields(names: Iterable[str]) -> tuple[str, ...]:
 def read_conditions(conditions: Iterable[str]) -> dict[str, list[str]]:
     """Parses conditions ``FIELD=VALUE``. If a field is repeated, a document may have any of its values.
 
-    ``FIELD>=VALUE`` and ``FIELD<=VALUE`` are ranges of numbers or dates. Both together are one range.
+    ``FIELD>=VALUE``, and those with ``>``, ``<=`` and ``<``, are ranges of numbers or dates. A lower and an upper bound
+    together are one range.
 
     >>> read_conditions(["released>=1999-05", "released<=2003"])
     {'released': ['1999-05..2003']}
+    >>> read_conditions(["year>1990", "year<2000"])
+    {'year': ['1990<..<2000']}
     >>> read_conditions(["genre=War", "year=1990..1999", "genre=Comedy"])
     {'genre': ['War', 'Comedy'], 'year': ['1990..1999']}
     """
     fields: dict[str, list[str]] = {}
     bounds: dict[str, dict[str, str]] = {}
     for condition in conditions:
-        if (bound := _BOUND.fullmatch(condition)) and _FIELD.fullmatch(bound[1]):
-            _add_bound(bounds.setdefault(bound[1], {}), *bound.groups())
+        if (found := _BOUND.fullmatch(condition)) and _FIELD.fullmatch(found[1]):
+            _add_bound(bounds.setdefault(found[1], {}), *found.groups())
             continue
         name, _, value = condition.partition("=")
         if not value or not _FIELD.fullmatch(name):
             form = "a condition must be FIELD=VALUE, such as genre=Comedy, year=1990..1999 or year>=1990"
             remedy = "NOT! genre=Comedy in an expression excludes"
             raise ArgumentError(f"{form}, got {shown(condition)}", remedy=remedy)
+        if (turned := _TURNED_BOUND.fullmatch(condition[len(name) :])) and _is_bound(turned[2].strip()):
+            sign, bound = f"{turned[1]}=", turned[2].strip()
+            raise ArgumentError(f"{condition} has its signs the wrong way round", remedy=f"write {name}{sign}{bound}")
         fields.setdefault(name, []).append(value)
     for name, ends in bounds.items():
-        fields.setdefault(name, []).append(f"{ends.get('>=', '')}..{ends.get('<=', '')}")
+        fields.setdefault(name, []).append(f"{ends.get('>', '')}..{ends.get('<', '')}")
     return fields
 
 
@@ -153,12 +161,17 @@ def _add_bound(ends: dict[str, str], name: str, sign: str, value: str) -> None:
     value = value.strip()
     if name == ID:
         raise ArgumentError(f"ids have no ranges, so there is no {name}{sign}", remedy="write id=ID for each id")
-    if not re.fullmatch(_NUMBER, value) and span(value) is None:
+    if not _is_bound(value):
         what = f"{name}{sign} needs a number, or a date such as 1999-05-01, got {shown(value)}"
         raise ArgumentError(what)
-    if sign in ends:
-        raise ArgumentError(f"{name}{sign} is given twice", remedy="one of them would have no effect")
-    ends[sign] = value
+    if sign[0] in ends:
+        end = "lower" if sign[0] == ">" else "upper"
+        raise ArgumentError(f"{name} has two {end} bounds", remedy="one of them would have no effect")
+    ends[sign[0]] = {">": f"{value}<", "<": f"<{value}"}.get(sign, value)
+
+
+def _is_bound(value: str) -> bool:
+    return bool(re.fullmatch(_NUMBER, value)) or span(value) is not None
 
 
 def read_facets(text: str) -> dict[str, int]:
@@ -236,14 +249,14 @@ def _text(value: object) -> str:
 
 def _check_range(name: str, value: str) -> None:
     """Refuses a range that ends before it begins, and one with a date that no calendar has."""
-    least, most = _ends(value)
-    first, last = _date_ends(value) or (-math.inf, math.inf)
-    least_text, dots, most_text = value.partition("..")
-    if least > most or first > last:
-        raise ArgumentError(
-            f"the range {value} of {name!r} ends before it begins", remedy=f"write {most_text}..{least_text}"
-        )
-    if dots and any(map(_LIKE_DATE.match, (least_text, most_text))) and _date_ends(value) is None:
+    readings = [ends for ends in (_number_ends(value), _date_ends(value)) if ends is not None]
+    least, dots, most = value.partition("..")
+    least, most = least.removesuffix("<"), most.removeprefix("<")
+    if readings and all(first > last for first, last in readings):
+        is_open = "<" in value
+        what = f"the range {value} of {name!r} {'contains nothing' if is_open else 'ends before it begins'}"
+        raise ArgumentError(what, remedy="" if is_open else f"write {most}..{least}")
+    if dots and any(map(_LIKE_DATE.match, (least, most))) and _date_ends(value) is None:
         what = f"the range {value} of {name!r} has no date of ISO 8601 at an end"
         raise ArgumentError(what, remedy="write dates as 1999, 1999-05, 1999-05-01 or 1999-05-01T12:30:00Z")
 
@@ -251,26 +264,36 @@ def _check_range(name: str, value: str) -> None:
 def _date_ends(value: str) -> tuple[float, float] | None:
     """The ends of a range of dates, in microseconds, or None."""
     least, dots, most = value.partition("..")
-    first, last = span(least), span(most)
+    first, last = span(least.removesuffix("<")), span(most.removeprefix("<"))
     if not dots or not (least or most) or (least and first is None) or (most and last is None):
         return None
-    return first.first if first else -math.inf, last.last if last else math.inf
+    return (
+        (first.last + 1 if least.endswith("<") else first.first) if first else -math.inf,
+        (last.first - 1 if most.startswith("<") else last.last) if last else math.inf,
+    )
 
 
-def _ends(value: str) -> tuple[float, float]:
-    """The ends of a range. A single number gives both ends, any other text gives infinity twice."""
-    if re.fullmatch(_NUMBER, value):
-        return float(value), float(value)
-    ends = _RANGE.fullmatch(value)
-    return (float(ends[1] or "-inf"), float(ends[2] or "inf")) if ends else (math.inf, math.inf)
+def _number_ends(value: str) -> tuple[float, float] | None:
+    """The ends of a range of numbers, or None."""
+    if (ends := _RANGE.fullmatch(value)) is None:
+        return None
+    least, most = float(ends[1] or "-inf"), float(ends[2] or "inf")
+    return (
+        math.nextafter(least, math.inf) if "<.." in value else least,
+        math.nextafter(most, -math.inf) if "..<" in value else most,
+    )
 
 
-def _is_within(value: Value, wanted: Iterable[str]) -> bool:
-    if isinstance(value, bool):
-        return False
-    dates = [ends for ends in map(_date_ends, wanted) if ends is not None]
-    if dates and (date := span(_text(value))) and any(first <= date.first <= last for first, last in dates):
-        return True
-    if isinstance(value, str):
-        return False
-    return any(least <= value <= most for least, most in map(_ends, wanted))
+def _allows(wanted: Iterable[str], value: Value, is_id: bool) -> bool:
+    """Whether a value is one of the wanted values. Java decides alike: a range is never a text of that name."""
+    text, date = _text(value), None if isinstance(value, bool) else span(_text(value))
+    number = None if isinstance(value, (bool, str)) or is_id else float(value)
+    for one in wanted:
+        numbers, dates = (None, None) if is_id else (_number_ends(one), _date_ends(one))
+        is_value = numbers is None and dates is None
+        if is_value and (text == one or (number is not None and re.fullmatch(_NUMBER, one) and number == float(one))):
+            return True
+        for place, ends in ((number, numbers), (date and date.first, dates)):
+            if place is not None and ends is not None and ends[0] <= place <= ends[1]:
+                return True
+    return False

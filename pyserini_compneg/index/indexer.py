@@ -240,7 +240,7 @@ class ImpactIndexer(VectorLines):
         found = self._writer.numeric_texts()
         if texts := {field: one for field, one in found.items() if field in self._options.filter_fields}:
             listed = ", ".join(f"{field} ({count:,}, such as {shown(text)})" for field, (count, text) in texts.items())
-            said = "%s: filter fields have numbers as texts, of which ranges find only years: %s; remove the quotes"
+            said = "%s: filter fields have numbers as texts, which ranges do not find: %s; remove the quotes"
             _logger.warning(said, self._target, listed)
 
     def _check_content(self) -> None:

@@ -139,7 +139,7 @@ class FilterParameters(Parameters):
     filter: Annotated[list[str] | dict[str, Any] | None, BeforeValidator(_conditions)] = Field(
         default=None,
         description="find only documents with this value, FIELD=VALUE, or a number or a date of ISO 8601 in this "
-        "range, FIELD=1990..1999, FIELD>=1999-05-01 or FIELD<=2003. "
+        "range, FIELD=1990..1999, FIELD>=1999-05-01 or FIELD<2003. "
         "Give a field twice to accept either value. Different fields must all match. In a body also {FIELD: values}",
     )
 

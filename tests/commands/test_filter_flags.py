@@ -67,6 +67,7 @@ def test_topics(run, ranked, flags, expected, told):
         ("spy' --filter year=1966 --filter year=1980..", ["d3", "d1"]),
         ("spy' --filter year=1966..1985 --filter genre=War", ["d2"]),
         ("spy' --filter year=1966.0", ["d1"]),
+        ("spy' --filter 'year>1966' --filter 'year<1985'", ["d2"]),
         ("spy' --filter ids.txt --filter id=d2 --filter id=d1", ["d2"]),
         ("spy' --filter 'genre=Spy film'", ["d1"]),
         ('spy NOT! genre="Spy film"\'', ["d3", "d2"]),
@@ -190,5 +191,5 @@ def test_numbers_that_are_texts_are_told_once(run, tmp_path):
         for one in run(f"index --collection {films} --filter-fields f,g --index {tmp_path}/i").told
         if "docs" not in one
     ]
-    said = "filter fields have numbers as texts, of which ranges find only years: f (4, such as '1999')"
+    said = "filter fields have numbers as texts, which ranges do not find: f (3, such as '7.5')"
     assert told == f"{tmp_path}/i: {said}; remove the quotes"

@@ -108,7 +108,7 @@ search --index films --query spy --depth 3  # there is no --depth; write --metho
 search --index dated --query spy --filter empty.txt  # empty.txt: no document ids, so nothing…expected one a line
 search --index dated --query spy --filter words.txt  # words.txt:2: expected one document id, got 'd2 d3'
 search --index dated --query spy --filter missing.txt  # --filter 'missing.txt': no such file of ids; a condition is…
-search --index dated --query spy --filter year  # --filter 'year': no such file of ids; a condition is…FIELD<=VALUE
+search --index dated --query spy --filter year  # --filter 'year': no such file of ids; a condition is…FIELD<VALUE
 search --index dated --query spy --filter year=  # a condition must be FIELD=VALUE, such as…excludes
 search --index dated --query 'spy NOT! yaer=1'  # query spy NOT! yaer=1: dated: cannot be filtered: it has…genre, year
 search --index dated --topics twice.jsonl --filter year=1975  # twice.jsonl:1: two filters name the field 'year'; give…

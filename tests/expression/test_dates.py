@@ -97,7 +97,7 @@ DATES += [
     "1999-12-31T23:00-23:59",
     "0001-01-01T00:00+23:59",
 ]
-OTHERS = ["Comedy", "1999a", ":", "~", "0", "199", "1990.5", "-1999", *BAD]
+OTHERS = ["Comedy", "1999..2003", "1999<..", "..0", "1999a", ":", "~", "0", "199", "1990.5", "-1999", *BAD]
 NUMBERS = [1999, 2000, 1999.5, -1999, 199, 2003.0, True]
 
 
@@ -119,11 +119,12 @@ ENDS = st.sampled_from(["", *DATES, "1990", "2000", "1999-05-01T00", "0", "1e3"]
 )
 
 
-@given(ENDS, ENDS, st.sampled_from([[], ["1999-05"], [1999]]))
-def test_java_finds_what_the_definition_says(index, least, most, more):
+@given(ENDS, ENDS, st.booleans(), st.booleans(), st.sampled_from([[], ["1999-05"], [1999]]))
+def test_java_finds_what_the_definition_says(index, least, most, is_after, is_before, more):
     reader, values = index
+    dots = f"{'<' * (is_after and least != '')}..{'<' * (is_before and most != '')}"
     try:
-        asked = Filter({"f": [f"{least}..{most}", *more]})
+        asked = Filter({"f": [f"{least}{dots}{most}", *more]})
     except ArgumentError:
         return
     (ranking,) = reader.search(['{"vector": {"a": 1}}'], 99, filters=[asked])
@@ -136,6 +137,8 @@ def test_what_people_expect():
         "1999..2003": ["1999", "1999-05-01", "2003-12-31T23:59:59Z", "2003-12-31T23:30-00:00", 1999, "2003"],
         "1999-05..1999-05": ["1999-05-01", "1999-05-31T23:59", "1999-05"],
         "..1999-05-01": ["1999-05-01T18:00Z", "1998", 1998],
+        "1999-05<..": ["1999-06-01", "2000", 2000],
+        "1998<..<2000": ["1999", 1999, "1999-12-31T23:59:59.999999", 1998.5, 1999.5],
         "1999-05-01..": ["1999-05-01", "1999-05-01T00:00", "2000", 2000],
     }.items():
         assert all(Filter({"f": text}).allows({"f": [value]}) for value in found), text
@@ -143,6 +146,7 @@ def test_what_people_expect():
         "1999..2003": ["2004-01-01", "1998-12-31", "2003-12-31T23:30-01:00", "May 2000", 2003.5],
         "1999-05..1999-05": ["1999-04-30", "1999-06-01", "1999", 1999],
         "..1999-05-01": ["1999-05-02", "1999-05-01T23:30-01:00", "2000"],
+        "1999-05<..<2003": ["1999-05-31T23:59:59", "2003-01-01", 2003, 1999, "1999-05<..<2003"],
     }.items():
         assert not any(Filter({"f": text}).allows({"f": [value]}) for value in left_out), text
 
@@ -153,6 +157,8 @@ def test_what_people_expect():
         (["f>=1999-05-01"], {"f": ["1999-05-01.."]}),
         (["f<=1999", "g=x", "f>=-5"], {"f": ["-5..1999"], "g": ["x"]}),
         (["f>=1999", "f=x"], {"f": ["x", "1999.."]}),
+        (["f<2001-05", "f> 1999", "g<7"], {"f": ["1999<..<2001-05"], "g": ["..<7"]}),
+        (["f=>x", "g=a<b"], {"f": [">x"], "g": ["a<b"]}),
     ],
 )
 def test_bounds_are_ranges(conditions, fields):
@@ -164,7 +170,10 @@ def test_bounds_are_ranges(conditions, fields):
     [
         (["f>=May"], "f>= needs a number, or a date such as 1999-05-01, got 'May'"),
         (["id>=1"], "ids have no ranges, so there is no id>=; write id=ID for each id"),
-        (["f>=1", "f>=2"], "f>= is given twice; one of them would have no effect"),
+        (["f>=1", "f>2"], "f has two lower bounds; one of them would have no effect"),
+        (["f<2", "f<=May"], "f<= needs a number, or a date such as 1999-05-01, got 'May'"),
+        (["f=>1999-05"], "f=>1999-05 has its signs the wrong way round; write f>=1999-05"),
+        (["f=< 7"], "f=< 7 has its signs the wrong way round; write f<=7"),
     ],
 )
 def test_bounds_that_are_none(conditions, message):

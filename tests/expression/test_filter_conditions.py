@@ -17,6 +17,8 @@ _VALUE = "a value of the filter field 'a' must be a text such as Comedy or 1990.
         ({"a": " "}, f"{_VALUE}' '"),
         ({"a": float("nan")}, f"{_VALUE}nan"),
         ({"a": "1999..1990"}, "the range 1999..1990 of 'a' ends before it begins; write 1990..1999"),
+        ({"a": "1990<..<1990"}, "the range 1990<..<1990 of 'a' contains nothing"),
+        ({"a": "1990-05<..<1990-06"}, "the range 1990-05<..<1990-06 of 'a' contains nothing"),
     ],
 )
 def test_filters_that_are_none(fields, message):

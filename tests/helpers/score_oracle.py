@@ -59,13 +59,16 @@ def score(node: ScoringNode, impacts: Mapping[str, float], fields: Mapping[str, 
 
 
 def passes(filter: Filter, fields: Mapping[str, list]) -> bool:
-    """Whether a document has one of the values of each field; a range is two numbers around two dots."""
+    """Whether a document has one of the values of each field. A range is two numbers around dots; < leaves one out."""
 
     def has(value: object, wanted: str) -> bool:
         least, dots, most = wanted.partition("..")
         if not dots:
             return str(value) == wanted
-        return isinstance(value, int) and int(least or value) <= value <= int(most or value)
+        if not isinstance(value, int):
+            return False
+        low, high = int(least.rstrip("<") or value), int(most.lstrip("<") or value)
+        return low + least.endswith("<") <= value <= high - most.startswith("<")
 
     return all(
         any(has(value, one) for value in fields.get(name, []) for one in wanted)

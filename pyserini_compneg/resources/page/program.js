@@ -30,12 +30,12 @@ function python(index, { query, read, tags, filter, ...chosen }, hits) {
 /** Conditions as the mapping of fields to values that Python takes. */
 function fields(conditions) {
   const values = Object.create(null);
-  const bounds = Object.create(null); // FIELD>=VALUE and FIELD<=VALUE are one range
-  for (const [, name, sign, value] of conditions.map((one) => one.match(/^([^=<>]*)([<>]?=)(.*)$/su)).filter(Boolean)) {
+  const bounds = Object.create(null); // FIELD>=VALUE and FIELD<=VALUE are one range, of which a < excludes an end
+  for (const [, name, sign, value] of conditions.map((one) => one.match(/^([^=<>]*)([<>]=?|=)(.*)$/su)).filter(Boolean)) {
     if (sign === "=") (values[name] ??= []).push(value);
-    else (bounds[name] ??= {})[sign] = value.trim();
+    else (bounds[name] ??= {})[sign[0]] = { ">": `${value.trim()}<`, "<": `<${value.trim()}` }[sign] ?? value.trim();
   }
-  for (const [name, ends] of Object.entries(bounds)) (values[name] ??= []).push(`${ends[">="] ?? ""}..${ends["<="] ?? ""}`);
+  for (const [name, ends] of Object.entries(bounds)) (values[name] ??= []).push(`${ends[">"] ?? ""}..${ends["<"] ?? ""}`);
   return JSON.stringify(values);
 }
 

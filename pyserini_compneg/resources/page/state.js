@@ -20,7 +20,7 @@ export function urlOf(state) {
 
 /** The conditions FIELD=VALUE of what was typed, with commas between them. A value may hold commas, too. */
 export function conditionsOf(text) {
-  return text.split(/,(?=\s*[\p{L}_][\p{L}\p{N}_.-]*[<>]?=)/u).map((one) => one.trim()).filter(Boolean);
+  return text.split(/,(?=\s*[\p{L}_][\p{L}\p{N}_.-]*(?:[<>]=?|=))/u).map((one) => one.trim()).filter(Boolean);
 }
 
 /** The parameters of the API for one of the two settings, "a" or "b". */

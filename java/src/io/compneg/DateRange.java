@@ -43,13 +43,19 @@ final class DateRange extends MultiTermQuery {
     this.range = range;
   }
 
-  /** Reads {@code 1999-05..2003}, of which an end may be left out; null when it is no range of dates. */
+  /**
+   * Reads {@code 1999-05..2003}, or {@code 1999-05<..<2003}. An end may be left out. Null when it is no range of
+   * dates.
+   */
   static DateRange of(String field, String text) {
     int dots = text.indexOf("..");
     if (dots < 0 || text.length() == 2) return null;
-    Span from = dots == 0 ? new Span(Long.MIN_VALUE, 0) : span(text.substring(0, dots));
-    Span to = dots + 2 == text.length() ? new Span(0, Long.MAX_VALUE) : span(text.substring(dots + 2));
-    return from == null || to == null ? null : new DateRange(field, new Span(from.first, to.last));
+    boolean isAfter = text.startsWith("<..", dots - 1);
+    boolean isBefore = text.startsWith("..<", dots);
+    Span from = dots == 0 ? new Span(Long.MIN_VALUE, 0) : span(text.substring(0, isAfter ? dots - 1 : dots));
+    Span to = dots + 2 == text.length() ? new Span(0, Long.MAX_VALUE) : span(text.substring(dots + (isBefore ? 3 : 2)));
+    if (from == null || to == null) return null;
+    return new DateRange(field, new Span(isAfter ? from.last + 1 : from.first, isBefore ? to.first - 1 : to.last));
   }
 
   /** Whether any document has a date in a field. */

@@ -42,16 +42,19 @@ import org.apache.lucene.util.FixedBitSet;
 /**
  * The documents that have, in each of some fields, one of its values. The id of a document is such a field, too. Values
  * are exact terms, and {@code 1990..1999} is a range of numbers and of dates ({@link DateRange}), whose ends belong to
- * it and may be left out. {@code 1990.0} is this text and that number.
+ * it and may be left out; {@code 1990<..<1999} is the range without its ends. {@code 1990.0} is this text and that
+ * number.
  *
  * <p>The documents are looked up once an index, and kept as a bit set for each segment. Two filters are equal only if
  * they are one. Safe for use by several threads.
  */
 public final class DocumentFilter {
   private static final String NUMBER = "-?\\d+(?:\\.\\d+)?(?:[eE][+-]?\\d+)?";
-  private static final Pattern NUMERIC_TEXT = Pattern.compile("\\s*(?!-?0\\d)" + NUMBER + "\\s*"); // 007 is a name
+  private static final Pattern NUMERIC_TEXT =
+      Pattern.compile("\\s*(?!-?0\\d|\\d{4}\\s*$)" + NUMBER + "\\s*"); // 007 is a name, 1999 a year
   private static final Pattern ONE_NUMBER = Pattern.compile(NUMBER);
-  private static final Pattern RANGE = Pattern.compile("(?!\\.\\.$)(" + NUMBER + ")?\\.\\.(" + NUMBER + ")?");
+  private static final Pattern RANGE =
+      Pattern.compile("(?!\\.\\.$)(?:(" + NUMBER + ")(<?))?\\.\\.(?:(<?)(" + NUMBER + "))?");
 
   /** In the data of a shard's commit: the filter fields of the whole index, of which the shard may lack some. */
   static final String DECLARED = "filterFields";
@@ -242,7 +245,9 @@ public final class DocumentFilter {
 
   private static Query range(String field, Matcher range) {
     double least = range.group(1) == null ? Double.NEGATIVE_INFINITY : number(range.group(1));
-    double most = range.group(2) == null ? Double.POSITIVE_INFINITY : number(range.group(2));
+    double most = range.group(4) == null ? Double.POSITIVE_INFINITY : number(range.group(4));
+    if ("<".equals(range.group(2))) least = Math.nextUp(least);
+    if ("<".equals(range.group(3))) most = Math.nextDown(most);
     return DoublePoint.newRangeQuery(field + POINTS, least, most);
   }
 
