@@ -8,7 +8,8 @@ import logging
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command, say
 from pyserini_compneg.encode.models import ModelOptions
-from pyserini_compneg.lucene import IndexSettings
+from pyserini_compneg.lucene import IndexSettings, Manifest
+from pyserini_compneg.lucene.index_settings import SCALE
 from pyserini_compneg.support.options import add_flags
 
 _EPILOG = """\
@@ -20,6 +21,7 @@ examples:
   python -m pyserini_compneg.update --index indexes/films --collection changes.jsonl.gz
   python -m pyserini_compneg.update --index indexes/films --delete ids.txt
   python -m pyserini_compneg.update --index indexes/films --optimize
+  python -m pyserini_compneg.update --index indexes/stock --adopt --encoder naver/splade-v3
 """
 _logger = logging.getLogger(__name__)
 
@@ -28,14 +30,20 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from pyserini_compneg.index import update_index
     from pyserini_compneg.index.update import REBUILD_FROM
 
-    if args.collection is None and args.delete is None and not args.optimize:
-        parser.error("--collection or --delete is needed, or both, or --optimize")
+    if args.collection is None and args.delete is None and not (args.optimize or args.adopt):
+        parser.error("--collection or --delete is needed, or both, or --optimize or --adopt")
+    if args.adopt and not args.encoder:
+        parser.error("--adopt needs --encoder MODEL, the model that made the vectors of the index")
+    if args.impact_scale and not args.adopt:
+        parser.error("--impact-scale is for --adopt; other indexes know their scale")
+    adopt = Manifest(args.encoder, impact_scale=args.impact_scale or 1.0) if args.adopt else None
     report = update_index(
         args.index,
         args.collection,
         args.delete,
         optimize=args.optimize,
-        encoder=args.encoder,
+        encoder=None if adopt else args.encoder,
+        adopt=adopt,
         collection_format=args.collection_format,
         model_options=flags.chosen_model_options(args),
         threads=args.threads,
@@ -54,18 +62,23 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = flags.command_parser(
         "update",
-        "--index DIR [--collection PATH] [--delete FILE] [--optimize]",
+        "--index DIR [--collection PATH] [--delete FILE] [--optimize] [--adopt]",
         "Inserts, replaces and deletes documents of an index. Searches find the old index or the new one.",
         _EPILOG,
     )
-    parser.add_argument("--index", required=True, metavar="DIR", help="folder of the index, which this package built")
+    parser.add_argument("--index", required=True, metavar="DIR", help="folder of the index")
     flags.add_collection(parser, required=False)
     parser.add_argument("--delete", metavar="FILE", help="ids to delete, one on a line")
     text = "merge the index, and order its documents again if they were ordered; useful after many updates"
     parser.add_argument("--optimize", action="store_true", help=text)
+    text = "take an impact index that stock Anserini built for one of --encoder; its documents then come as vectors"
+    parser.add_argument("--adopt", action="store_true", help=text)
     add_flags(parser, IndexSettings, ("threads",))
     group = flags.advanced(parser)
-    group.add_argument("--encoder", metavar="NAME", help="where the model of the index is now, if it was moved")
+    text = "where the model of the index is now, if it was moved; with --adopt, the model that made its vectors"
+    group.add_argument("--encoder", metavar="NAME", help=text)
+    text = "with --adopt, impact = round(weight * X) for vectors to come (default 1: they have whole numbers)"
+    group.add_argument("--impact-scale", type=SCALE, metavar="X", help=text)
     add_flags(group, ModelOptions, ("backend", "device"))
     flags.add_log_format(group)
     return parser

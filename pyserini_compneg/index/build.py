@@ -138,11 +138,7 @@ def build_part(collection: str | Path, part: Part, index: str | Path, build: Bui
     lines = [[part.number, part.shards]] if settings.shard else []
     sources = [*fingerprint(part.files), *lines]
     target = check_place(index, part.files, settings)
-    hybrid, model = split_name(encoder)
-    folder = os.path.expanduser(model)  # the shell does not expand ~ after bm25+
-    if model not in (BM25, MINI) and os.path.isdir(folder):
-        # The absolute path, so that searches from other folders find the model.
-        encoder = HYBRID * hybrid + os.path.realpath(folder)
+    encoder = absolute_name(encoder)
 
     def average() -> float:
         known = unfinished_length(target, encoder, build, sources) if settings.may_resume else None
@@ -158,6 +154,14 @@ def build_part(collection: str | Path, part: Part, index: str | Path, build: Bui
     with bar, _CollectionIndexer(collection, part, source, index, encoder, settings, sources) as indexer:
         indexer.add_collection(bar)
     return indexer.manifest
+
+
+def absolute_name(encoder: str) -> str:
+    """The encoder with the absolute path of its model, if that is a folder, so searches from other folders find it."""
+    hybrid, model = split_name(encoder)
+    folder = os.path.expanduser(model)  # the shell does not expand ~ after bm25+
+    is_folder = model not in (BM25, MINI) and os.path.isdir(folder)
+    return HYBRID * hybrid + os.path.realpath(folder) if is_folder else encoder
 
 
 def check_place(index: str | Path, files: Sequence[CollectionFile], settings: IndexSettings) -> Path:

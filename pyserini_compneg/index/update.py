@@ -23,6 +23,7 @@ from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder
 from pyserini_compneg.encode.hybrid import HybridDocumentEncoder, split_name
 from pyserini_compneg.encode.models import Head, ModelOptions, load_checkpoint
 from pyserini_compneg.encode.registry import made_by
+from pyserini_compneg.index.build import absolute_name
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
 from pyserini_compneg.index.updater import NOWHERE, ImpactUpdater, UpdateCounts
 from pyserini_compneg.lucene import ENGLISH, IndexSettings, Manifest
@@ -57,6 +58,7 @@ def update_index(
     *,
     optimize: bool = False,
     encoder: str | None = None,
+    adopt: Manifest | None = None,
     collection_format: Format | None = None,
     model_options: ModelOptions | None = None,
     threads: int | None = None,
@@ -66,26 +68,29 @@ def update_index(
     Documents with the same content as in the index are skipped, and not encoded.
 
     Args:
-        index: The folder of the index, which this package built.
+        index: The folder of the index.
         collection: The documents to insert, or to replace if the index has their ids; see :func:`build_index`.
         delete: A file with the ids to delete, one on a line.
         optimize: Merge the index at the end; see :meth:`ImpactUpdater.optimize`.
         encoder: The place of the index's model, if the model was moved. It must be the same model.
+        adopt: The manifest for an index that stock Anserini built, as in :class:`ImpactUpdater`. Documents then have
+            vectors.
         collection_format: See :func:`build_index`.
         model_options: The ``backend`` and the ``device`` on which the model runs. All else is as in the index.
         threads: The number of threads; None for the number of processors.
 
     Raises:
-        ArgumentError: There is neither a collection nor a file of ids.
-        IndexFormatError: There is no such index, or stock Anserini built it.
+        ArgumentError: There is nothing to do, or ``adopt`` has other values than an encoder and a scale.
+        IndexFormatError: There is no such index, or stock Anserini built it and it is not adopted, or cannot be.
         InputError: A document is bad, an id is given twice, the vectors were made by another encoder, or there are
             no documents, and nothing else to do.
         EncodingError: The model is not the one of the index, or cannot be used.
         OutputError: Another process updates or builds the index, or the index cannot be written.
     """
-    if collection is None and delete is None and not optimize:
+    if collection is None and delete is None and adopt is None and not optimize:
         raise ArgumentError("nothing to do", remedy="give a collection, a file of ids to delete, or both")
-    with ImpactUpdater(index, threads) as updater:
+    adopt = adopt and replace(adopt, encoder=absolute_name(adopt.encoder))
+    with ImpactUpdater(index, threads, adopt) as updater:
         files = []
         if collection is not None:
             files = collection_files(collection, collection_format, updater.manifest.filter_fields)

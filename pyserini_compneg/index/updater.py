@@ -1,9 +1,9 @@
 """Updates an index in place: inserts, replaces and deletes documents.
 
 Lucene's commit is the step that makes an update visible, all at once. It also records how many updates there were;
-``compneg.json`` stays as the build wrote it. In an index of shards each shard commits first, and keeps its former
-commit. Then the list of shards, which names their commits, is replaced. Work of a killed update is never seen, and the
-next update removes it.
+``compneg.json`` stays as the build wrote it. Only an index of stock Anserini that is adopted gets one. In an index of
+shards each shard commits first, and keeps its former commit. Then the list of shards, which names their commits, is
+replaced. Work of a killed update is never seen, and the next update removes it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from pyserini_compneg.encode import BM25, split_name
 from pyserini_compneg.index.index_folder import BLOCK_MAXIMA
 from pyserini_compneg.index.indexer import NOT_REORDERED, VectorLines, check_whole
 from pyserini_compneg.lucene import (
@@ -36,7 +37,7 @@ from pyserini_compneg.lucene.passage_reader import all_passages, document_of, pa
 from pyserini_compneg.lucene.shards import ShardEntry, read_shards, shard_checksum, shard_commit, write_shards
 from pyserini_compneg.lucene.writer import Found
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import IndexFormatError, InputError, OutputError
+from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, InputError, OutputError
 from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.staging import DISK_FULL, locked, output_errors
 
@@ -91,6 +92,8 @@ class ImpactUpdater(VectorLines):
     Args:
         index: The folder of the index.
         threads: Threads that parse and index; None for the number of processors.
+        adopt: The manifest for an impact index that stock Anserini built: a model as the ``encoder``, and perhaps the
+            ``impact_scale`` for weights of later documents. The update writes it into the index.
 
     Attributes:
         manifest: The manifest of the index. After the update it counts the documents that are there then.
@@ -98,7 +101,9 @@ class ImpactUpdater(VectorLines):
         state: What the last update has noted; this update notes it, too.
 
     Raises:
-        IndexFormatError: There is no such index, stock Anserini built it, or it is a shard of an index (on entry).
+        ArgumentError: ``adopt`` says more than an encoder and a scale, or these have wrong values (on entry).
+        IndexFormatError: There is no such index, stock Anserini built it and it is not adopted or cannot be, or it is a
+            shard of an index (on entry).
         InputError: A document is bad, an id is given twice, or the index would have no document with a term.
         OutputError: Another process updates or builds the index, or the index cannot be written.
 
@@ -110,13 +115,14 @@ class ImpactUpdater(VectorLines):
 
     manifest: Manifest
 
-    def __init__(self, index: str | Path, threads: int | None = None) -> None:
+    def __init__(self, index: str | Path, threads: int | None = None, adopt: Manifest | None = None) -> None:
         self.folder = Path(os.path.realpath(resolve_index(Path(index))))
         super().__init__(str(index))
         self._threads = min(threads or _PROCESSORS, 4 * _PROCESSORS)
         self.counts = UpdateCounts()
         self.state: dict[str, Any] = {}
         self._optimizes = False
+        self._adopt, self._adopts = adopt, False
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -125,6 +131,8 @@ class ImpactUpdater(VectorLines):
             with open_reader(self.folder) as reader:
                 settings = self._checked(reader)
             self._open(settings, stack)
+            if self._adopts:
+                self._check_adopted()
             self._stack = stack.pop_all()
         return self
 
@@ -141,13 +149,11 @@ class ImpactUpdater(VectorLines):
 
     def _checked(self, reader: Reader) -> IndexSettings:
         """The settings of the index. Refuses an index that cannot be updated."""
-        if reader.manifest is None:
-            said = "has no compneg.json (stock Anserini built it), so its encoder and settings are unknown"
-            raise IndexFormatError(said, where=self._place, remedy="build an index of its documents with index")
+        self.manifest = self._known(reader)
         above = self.folder.parent
         if (above / SHARDS_NAME).is_file() and self.folder.name in {entry.path for entry in read_shards(above)}:
             raise IndexFormatError("is a shard", where=self._place, remedy=f"update the whole index, {above}")
-        self.manifest, (raw, vectors) = reader.manifest, reader.stored()
+        raw, vectors = reader.stored()
         self.state = {"updates": 0, **reader.update}
         made = {
             name: getattr(self.manifest, name)
@@ -155,6 +161,38 @@ class ImpactUpdater(VectorLines):
         }
         sharded = (self.folder / SHARDS_NAME).is_file()
         return IndexSettings(store_raw=raw, store_docvectors=vectors, shard=sharded, **made)
+
+    def _known(self, reader: Reader) -> Manifest:
+        """The manifest of the index, or the manifest that adopts it."""
+        known, adopt = reader.manifest, self._adopt
+        if adopt is None:
+            if known is None:
+                said = "has no compneg.json (stock Anserini built it), so its encoder and settings are unknown"
+                remedy = "name its model with --adopt --encoder MODEL, or build an index of its documents with index"
+                raise IndexFormatError(said, where=self._place, remedy=remedy)
+            return known
+        IndexSettings(impact_scale=adopt.impact_scale)  # checks it
+        if not adopt.encoder.strip() or adopt != Manifest(adopt.encoder, impact_scale=adopt.impact_scale):
+            raise ArgumentError("adopt is a manifest with an encoder, and perhaps an impact_scale, and no more")
+        if known is not None and replace(known, documents=0, empty_documents=0) != adopt:
+            said = f"has a compneg.json, which names its encoder, {known.encoder!r}"
+            raise IndexFormatError(said, where=self._place, remedy="leave out --adopt")
+        if adopt.encoder == BM25 or split_name(adopt.encoder)[0]:
+            said = "an index of stock Anserini has no weights of bm25, only frequencies of terms and rounded lengths"
+            raise IndexFormatError(said, where=self._place, remedy="build an index of its documents with index")
+        self._adopts, documents = known is None, reader.document_count
+        empty = documents - reader.field_document_count
+        return known or replace(adopt, documents=documents, empty_documents=empty)
+
+    def _check_adopted(self) -> None:
+        """Refuses an index that has other fields, or other documents, than an index of this package."""
+        (shard,) = self._shards
+        said = shard.writer.unfit()
+        if said is None and (twice := shard.writer.duplicate_ids(1)):
+            said = f"has several documents with the id {twice[0]!r}"
+        if said is not None:
+            remedy = "build an index of its documents with index"
+            raise IndexFormatError(f"{said}, so it cannot be adopted", where=self._place, remedy=remedy)
 
     def _open(self, settings: IndexSettings, stack: ExitStack) -> None:
         entries: list[ShardEntry | None] = [*read_shards(self.folder)] if settings.shard else [None]
@@ -299,6 +337,7 @@ class ImpactUpdater(VectorLines):
             self._report(shard.writer.drain())
         changed = [shard for shard in self._shards if shard.changed]
         if not changed:
+            self._write_adopted()
             return
         for shard in changed:
             if self._optimizes:
@@ -310,6 +349,7 @@ class ImpactUpdater(VectorLines):
         )
         if documents == empty:
             raise InputError("the update would leave no document with a term", where=self._place)
+        self._write_adopted()  # before the commit, because an update of an index without it would be of no use
         self.state["updates"] += 1
         for shard in changed:
             shard.writer.commit(json.dumps(self.state))
@@ -318,6 +358,10 @@ class ImpactUpdater(VectorLines):
         for shard in changed:
             shard.writer.release()
         self.manifest = replace(self.manifest, documents=documents, empty_documents=empty)
+
+    def _write_adopted(self) -> None:
+        if self._adopts:
+            self.manifest.write(self.folder)
 
     def _entry(self, shard: _Shard) -> ShardEntry:
         """The entry of a shard in the new list."""

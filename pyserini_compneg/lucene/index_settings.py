@@ -28,7 +28,7 @@ PASSAGE_OF, FIRST_PASSAGE = "passage.of", "passage.first"
 Existing = Literal["refuse", "resume", "overwrite", "replace", "resume or overwrite"]
 
 _RESERVED = {"id", "contents", "raw", "compneg.hash", PASSAGE_OF, FIRST_PASSAGE}
-_SCALE = Number(f"a finite number above 0, at most {LARGEST_IMPACT}", finite_number, lambda x: 0 < x <= LARGEST_IMPACT)
+SCALE = Number(f"a finite number above 0, at most {LARGEST_IMPACT}", finite_number, lambda x: 0 < x <= LARGEST_IMPACT)
 _PAIRS = Number(
     f"0, or a whole number from 2 to {MOST_PAIR_TERMS}", whole_number, lambda n: n == 0 or 2 <= n <= MOST_PAIR_TERMS
 )
@@ -83,7 +83,7 @@ class IndexSettings:
         None,
         "impact = round(weight * X); default 256 for bm25 and bm25+MODEL, 51.2 for models, 1 for vectors of whole "
         "numbers",
-        _SCALE,
+        SCALE,
     )
     pair_terms: int = option(
         0,

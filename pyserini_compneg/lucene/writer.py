@@ -180,6 +180,11 @@ class ImpactWriter:
         check_heap(2 * len(lines) + len(sources))
         return bytes(self._call(lambda java: java.compare(lines, sources, remembers)).tostring())
 
+    def unfit(self) -> str | None:
+        """Why an index of stock Anserini cannot be updated as one of impacts, or None if it can."""
+        why: str | None = self._call(lambda java: java.unfit())
+        return why
+
     def remove(self, ids: Sequence[str]) -> bytes:
         """Deletes documents in an update. Returns what each id is: a :class:`Found`."""
         joined = "\n".join(ids).encode(errors="surrogatepass")

@@ -1,8 +1,11 @@
 """``compneg update``: what it says at its end."""
 
+from impact_indexes import write_stock_index
+from index_folders import postings
 from json_lines import write_jsonl
 
 from pyserini_compneg.index import build_index
+from pyserini_compneg.lucene import Manifest
 
 
 def test_an_update_says_what_it_did(run, tmp_path):
@@ -25,4 +28,19 @@ def test_an_update_says_what_it_did(run, tmp_path):
     assert said.told == [f"{tmp_path / 'i'}: 2 ids to delete were not in the index"]
     assert said.err.endswith("0 inserted, 0 replaced, 0 unchanged, 2 deleted, 2 documents now\n")
     said = run(f"update --index {tmp_path / 'i'}", code=2).err
-    assert said.startswith("error: --collection or --delete is needed, or both, or --optimize\n")
+    assert said.startswith("error: --collection or --delete is needed, or both, or --optimize or --adopt\n")
+
+
+def test_an_adoption(run, tmp_path):
+    """It needs no documents, and may be given again. Later vectors have its scale."""
+    index = write_stock_index(tmp_path, {"a": {"t": 3, "u": 2}, "b": {"t": 2}, "c": {"t": 9}})
+    (model := tmp_path / "model").mkdir()
+    command = f"update --index {index} --adopt --encoder {model} --impact-scale 10"
+    for _ in range(2):
+        assert run(command).err.endswith("0 inserted, 0 replaced, 0 unchanged, 0 deleted, 3 documents now\n")
+        assert Manifest.read(index) == Manifest(str(model), impact_scale=10, documents=3)
+    run(f"{command} --collection {write_jsonl(tmp_path / 'new.jsonl', {'id': 'd', 'vector': {'t': 0.42}})}")
+    assert postings(index, "t") == {"c": 9, "d": 4, "a": 3, "b": 2}
+    refused = {"--adopt": "--adopt needs --encoder", "--optimize --impact-scale 9": "--impact-scale is for --adopt"}
+    for flags, said in refused.items():
+        assert run(f"update --index {index} {flags}", code=2).err.startswith(f"error: {said}")

@@ -63,13 +63,16 @@ def delete_documents(folder: Path, docids: Iterable[str]) -> None:
     directory.close()
 
 
-def write_stock_index(folder: Path, documents: Documents) -> Path:
+def write_stock_index(
+    folder: Path, documents: Documents | Iterable[tuple[str, Mapping[str, int]]], *flags: str
+) -> Path:
     """What Pyserini's documentation says to run for an impact index of vectors."""
     collection, index = folder / "collection", folder / "index"
-    lines = ({"id": docid, "contents": "", "vector": impacts} for docid, impacts in documents.items())
+    pairs = documents.items() if isinstance(documents, Mapping) else documents
+    lines = ({"id": docid, "contents": "", "vector": impacts} for docid, impacts in pairs)
     write_jsonl(collection / "documents.jsonl", *lines)
     options = f"-collection JsonVectorCollection -input {collection} -index {index}".split()
-    options += ["-generator", "DefaultLuceneDocumentGenerator", "-threads", "1", "-impact", "-pretokenized"]
+    options += ["-generator", "DefaultLuceneDocumentGenerator", "-threads", "1", "-impact", "-pretokenized", *flags]
     java_class("io.anserini.index.IndexCollection").main(options)
     return index
 

@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -49,13 +49,16 @@ sys.addaudithook(_hear)
 
 
 @contextmanager
-def at_step(folder: Path, number: int, act: Callable[[str], object]) -> Iterator[list[tuple[str, str]]]:
-    """Calls ``act`` before step ``number`` in a folder, if there are as many; yields all steps, with their paths."""
+def at_step(
+    folder: Path, number: int | Container[int], act: Callable[[str], object]
+) -> Iterator[list[tuple[str, str]]]:
+    """Calls ``act`` before step ``number`` in a folder, or several; yields the steps so far, with their paths."""
+    numbers = (number,) if isinstance(number, int) else number
     seen: list[tuple[str, str]] = []
 
     def count(event: str, path: str) -> None:
         seen.append((event, path))
-        if len(seen) == number:
+        if len(seen) in numbers:
             act(event)
 
     _Watch.act, _Watch.thread, _Watch.folder = count, threading.get_ident(), str(folder)

@@ -275,6 +275,11 @@ public final class ImpactIndexer implements Closeable {
     return base.compare(reader(lines), sources.length == 0 ? lines : sources, remembers);
   }
 
+  /** Why the index that is updated cannot be adopted, see {@link UpdateBase#unfit}; null if it can. */
+  public String unfit() throws IOException {
+    return base.unfit(settings.field);
+  }
+
   /** Removes the documents of ids (UTF-8, separated by line feeds) in an update; returns what each id is here. */
   public byte[] remove(byte[] ids) throws IOException {
     delete(ids, ExternalIds.FIELD, false);

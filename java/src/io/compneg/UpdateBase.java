@@ -12,9 +12,15 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import org.apache.lucene.index.DirectoryReader;
+import org.apache.lucene.index.DocValuesType;
+import org.apache.lucene.index.FieldInfo;
+import org.apache.lucene.index.FieldInfos;
+import org.apache.lucene.index.IndexOptions;
 import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.index.MultiTerms;
 import org.apache.lucene.index.NumericDocValues;
 import org.apache.lucene.index.ReaderUtil;
+import org.apache.lucene.index.TermsEnum;
 import org.apache.lucene.util.BytesRef;
 import org.apache.lucene.util.FixedBitSet;
 
@@ -43,6 +49,31 @@ final class UpdateBase implements Closeable {
 
   DirectoryReader reader() {
     return reader;
+  }
+
+  /**
+   * Why an index that stock Anserini built cannot be updated as an index of impacts; null if it can.
+   *
+   * <p>Its fields must be those that {@link DocumentMaker} makes. Nothing says whether frequencies are impacts. In
+   * texts, most terms never occur twice in a document.
+   */
+  String unfit(String field) throws IOException {
+    FieldInfos fields = FieldInfos.getMergedFieldInfos(reader);
+    FieldInfo impacts = fields.fieldInfo(field);
+    FieldInfo id = fields.fieldInfo(ExternalIds.FIELD);
+    if (impacts == null || id == null) return "has no field " + (id == null ? ExternalIds.FIELD : field);
+    IndexOptions options = impacts.getIndexOptions();
+    if (options.compareTo(IndexOptions.DOCS_AND_FREQS) > 0) return "has positions of terms, as texts have, not impacts";
+    boolean found = id.getIndexOptions() == IndexOptions.DOCS && id.getDocValuesType() == DocValuesType.BINARY;
+    if (options != IndexOptions.DOCS_AND_FREQS || !impacts.hasNorms() || !found)
+      return "has other fields than Anserini's";
+    long terms = 0;
+    long single = 0;
+    TermsEnum each = MultiTerms.getTerms(reader, field).iterator();
+    for (; each.next() != null; terms++) {
+      if (each.totalTermFreq() == each.docFreq()) single++;
+    }
+    return 2 * single > terms ? "has frequencies of terms, as texts have: most are 1 in every document" : null;
   }
 
   static MessageDigest hasher() {
