@@ -22,7 +22,7 @@ from pyserini_compneg.encode.models.options import checked_ablation
 from pyserini_compneg.lucene import ENGLISH, Reader, analysis_settings, analyze, analyze_spans, checked_language
 from pyserini_compneg.support.errors import EncodingError, InputError
 from pyserini_compneg.support.progress import progress
-from pyserini_compneg.support.vectors import TermSpan
+from pyserini_compneg.support.vectors import TermSpan, is_number
 
 K1 = 0.9
 B = 0.4
@@ -55,10 +55,10 @@ class Bm25DocumentEncoder:
     most_lines: int | None = None
 
     def __init__(self, average_length: float, k1: float = K1, b: float = B, language: str = ENGLISH) -> None:
-        if not 0 <= k1 < math.inf:
-            raise EncodingError(f"k1 must be a finite number, 0 or more, got {k1}")
-        if not 0 <= b <= 1:
-            raise EncodingError(f"b must be a number from 0 to 1, got {b}")
+        if not is_number(k1) or not 0 <= k1 < math.inf:
+            raise EncodingError(f"k1 must be a finite number, 0 or more, got {k1!r}")
+        if not is_number(b) or not 0 <= b <= 1:
+            raise EncodingError(f"b must be a number from 0 to 1, got {b!r}")
         self.average_length = average_length
         self.k1 = k1
         self.b = b

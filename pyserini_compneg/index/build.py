@@ -110,6 +110,8 @@ def checked_build(
     for name in sorted({"k1", "b", "language"} & settings.keys()):
         remedy = 'give all as bm25={"k1": 0.9, "b": 0.4, "language": "en"}'
         raise ArgumentError(f"{name} is not a separate argument", remedy=remedy)
+    if unknown := sorted({*(bm25 or ())} - {"k1", "b", "language"}, key=str):
+        raise ArgumentError(f"bm25 has no parameter {unknown[0]!r}", remedy="it has k1, b and language")
     build = Build(encoder, options, bm25 or {}, IndexSettings(**settings))
     hybrid, model = split_name(encoder)
     if bm25 and encoder != BM25 and not hybrid:

@@ -25,21 +25,24 @@ def named_topics(name: str) -> list[tuple[str, Mapping[str, str]]]:
         java_class("io.anserini.search.topicreader.TopicReader")
     finally:
         system.setOut(out)
-    known: Collection[str] = ()
     try:
         base = _pyserini_search_base()
-        known = getattr(base, "topics_mapping", ())
-        found = base.get_topics(name)
+        known = _known_names(base)
+        found = base.get_topics(name) if name in known else None
     except Exception as cause:  # without a network, Pyserini raises various errors
-        if type(cause) is ValueError:
-            nearest = ", ".join(difflib.get_close_matches(name, known, cutoff=0.4))
-            remedy = f"nearest: {nearest}" if nearest else "give a file of topics"
-            raise InputError(
-                "no such file, and Pyserini has no topics of that name", where=name, remedy=remedy
-            ) from None
         what = f"no such file, and Pyserini's topics of a name need a network: {message_of(cause)}"
         raise DownloadError(what, where=name, remedy="give a file of topics") from None
+    if found is None:
+        nearest = ", ".join(difflib.get_close_matches(name, known, cutoff=0.4))
+        remedy = f"nearest: {nearest}" if nearest else "give a file of topics"
+        raise InputError("no such file, and Pyserini has no topics of that name", where=name, remedy=remedy)
     return [(str(qid), fields) for qid, fields in sorted(found.items(), key=lambda one: _order(one[0]))]
+
+
+def _known_names(base: Any) -> Collection[str]:
+    """The names that Pyserini knows. Pyserini 2 reads their list from the network, or from its cache."""
+    names: Collection[str] = base.topics_mapping if hasattr(base, "topics_mapping") else base._get_topics_mapping()
+    return names
 
 
 def _order(qid: int | str) -> tuple[bool, int, str]:

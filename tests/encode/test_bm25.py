@@ -38,6 +38,7 @@ def test_a_document_by_hand(text, parameters, expected):
     ("parameters", "said"),
     [
         ({"k1": -1}, "k1 must be a finite number, 0 or more, got -1"),
+        ({"k1": "1"}, "k1 must be a finite number, 0 or more, got '1'"),
         ({"b": 2}, "b must be a number from 0 to 1, got 2"),
     ],
 )

@@ -114,6 +114,8 @@ def test_k1_and_b_stand_together(tmp_path):
     for name in ("k1", "b"):
         said = f'{name} is not a separate argument; give all as bm25={{"k1": 0.9, "b": 0.4, "language": "en"}}'
         assert refusal(build_index, tmp_path, tmp_path / "index", error=ArgumentError, **{name: 0.5}) == said
+    said = "bm25 has no parameter 'lang'; it has k1, b and language"
+    assert refusal(build_index, tmp_path, tmp_path / "index", bm25={"lang": "de"}, error=ArgumentError) == said
 
 
 def test_an_existing_index_is_refused_before_the_collection_is_read(tmp_path, index):

@@ -109,18 +109,20 @@ def test_a_title_that_is_no_expression(write):
     assert refusal(read_topics, path, "expression", error=QueryError).startswith(f"{path}:1: ")
 
 
-@pytest.fixture
-def pyserini(monkeypatch):
-    """Stands in for Pyserini's module of topics."""
+@pytest.fixture(params=["topics_mapping", "_get_topics_mapping"])
+def pyserini(request, monkeypatch):
+    """Stands in for Pyserini's module of topics, of Pyserini 1 or 2."""
 
     def get_topics(name):
         if name == "offline":
             raise OSError("no\nroute")
-        if name not in base.topics_mapping:
-            raise ValueError(f"Topic {name} Not Found")
+        if name == "damaged":
+            raise ValueError("Unable to load topic")
         return {10: {"title": "spy NOT comedies"}, 9: {"title": "birds", "narrative": "all"}, "a": {"title": "bats"}}
 
-    base = SimpleNamespace(get_topics=get_topics, topics_mapping={"msmarco-passage-dev-subset": None})
+    known = dict.fromkeys(["msmarco-passage-dev-subset", "offline", "damaged"])
+    names = known if request.param == "topics_mapping" else lambda: known
+    base = SimpleNamespace(get_topics=get_topics, **{request.param: names})
     monkeypatch.setattr(named_topics, "_pyserini_search_base", lambda: base)
 
 
@@ -134,8 +136,9 @@ def test_topics_by_name(pyserini, tmp_path, monkeypatch):
     assert refusal(read_topics, name, field="narrative") == said
     said = f"msmarco-passage-dev-subst: no such file, and Pyserini has no topics of that name; nearest: {name}"
     assert refusal(read_topics, "msmarco-passage-dev-subst") == said
-    said = "offline: no such file, and Pyserini's topics of a name need a network: no route; give a file of topics"
-    assert refusal(read_topics, "offline", error=DownloadError) == said
+    for failing, why in (("offline", "no route"), ("damaged", "Unable to load topic")):
+        said = f"no such file, and Pyserini's topics of a name need a network: {why}; give a file of topics"
+        assert refusal(read_topics, failing, error=DownloadError) == f"{failing}: {said}"
     assert refusal(read_topics, "missing.tsv") == "missing.tsv: no such file"
     (tmp_path / name).write_text("1\tspy\n")  # a file is a file
     assert texts(name) == [("1", "spy")]
