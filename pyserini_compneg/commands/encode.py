@@ -23,6 +23,8 @@ examples:
   python -m pyserini_compneg.encode --collection documents.jsonl.gz --output vectors --encoder naver/splade-v3 \\
     --shards 64 --ray head:6379 --device cuda
   python -m pyserini_compneg.encode --collection documents.jsonl.gz --output vectors --encoder naver/splade-v3 --update
+  python -m pyserini_compneg.encode --collection books.jsonl.gz --output books --encoder naver/splade-v3 \\
+    --passages words=200,overlap=50
   python -m pyserini_compneg.index --collection vectors --index indexes/splade --encoder naver/splade-v3
 """
 
@@ -61,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--output", required=True, metavar="DIR", help="folder for the file of vectors")
     parser.add_argument("--encoder", required=True, metavar="MODEL", help=f"{flags.MODEL}, or bm25+MODEL")
     add_flags(parser, EncodeSettings, {"shard_id", "shard_num", "language"})
+    flags.add_passages(parser)
     parser.add_argument("--shards", type=COUNT, metavar="N", help="encode all of N shards")
     clusters.add_ray(parser, "encode the shards")
     parser.add_argument("--resume", action="store_true", help="continue a run that was killed")

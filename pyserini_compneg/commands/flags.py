@@ -15,7 +15,9 @@ from typing import Any, NoReturn, TypeAlias
 
 from pyserini_compneg.commands.versions import ShowVersions
 from pyserini_compneg.encode.models import Head, ModelOptions
+from pyserini_compneg.lucene.manifest import fit_passages
 from pyserini_compneg.reading.decomposition import READINGS
+from pyserini_compneg.support.arguments import whole_number
 from pyserini_compneg.support.errors import ArgumentError, OutputError
 from pyserini_compneg.support.options import COUNT, add_flags, given_options
 from pyserini_compneg.support.staging import of_standard_output
@@ -180,6 +182,22 @@ def add_collection(flags: Flags, required: bool = True) -> None:
     flags.add_argument("--collection", required=required, metavar="PATH", help=text)
     text = "its format: jsonl, json, csv or tsv (default: detected from its name and first bytes)"
     flags.add_argument("--format", choices=("jsonl", "json", "csv", "tsv"), dest="collection_format", help=text)
+
+
+def add_passages(flags: Flags) -> None:
+    text = "split texts into passages of N words that share N words, such as words=200,overlap=50; a search gives each "
+    text += "document once, by its best passage"
+    flags.add_argument("--passages", type=_passages, metavar="words=N,overlap=N", help=text)
+
+
+def _passages(text: str) -> dict[str, int]:
+    """The words and the overlap of passages. Without an overlap it is 0."""
+    given = {name.strip(): whole_number(number) for name, _, number in (one.partition("=") for one in text.split(","))}
+    sizes = {name: number for name, number in {"overlap": 0, **given}.items() if number is not None}
+    if len(sizes) < len({"overlap", *given}) or not fit_passages(sizes):
+        said = "must be words=N,overlap=N with an overlap below the words, such as words=200,overlap=50"
+        raise argparse.ArgumentTypeError(f"{said}, got {text}")
+    return sizes
 
 
 def add_threads(flags: Flags, default: int, what: str = "queries searched at once") -> None:

@@ -8,8 +8,6 @@ from typing import Any
 from pyserini_compneg.commands import clusters, flags
 from pyserini_compneg.commands.running import command, say
 from pyserini_compneg.lucene import LANGUAGES, IndexSettings
-from pyserini_compneg.lucene.manifest import fit_passages
-from pyserini_compneg.support.arguments import whole_number
 from pyserini_compneg.support.options import COUNT, FINITE, add_flags, given_options
 
 _EPILOG = """\
@@ -65,16 +63,6 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     say(f"{args.index}: {manifest.documents} {counted}{empty}, encoder {manifest.encoder}")
 
 
-def _passages(text: str) -> dict[str, int]:
-    """The words and the overlap of passages. Without an overlap it is 0."""
-    given = {name.strip(): whole_number(number) for name, _, number in (one.partition("=") for one in text.split(","))}
-    sizes = {name: number for name, number in {"overlap": 0, **given}.items() if number is not None}
-    if len(sizes) < len({"overlap", *given}) or not fit_passages(sizes):
-        said = "must be words=N,overlap=N with an overlap below the words, such as words=200,overlap=50"
-        raise argparse.ArgumentTypeError(f"{said}, got {text}")
-    return sizes
-
-
 def _existing(args: argparse.Namespace) -> str:
     """How the flags treat an existing index or an unfinished build of one."""
     if args.replace:
@@ -114,13 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME,NAME",
         help="fields of the documents that search --filter can filter by: texts, numbers, or lists of these",
     )
-    parser.add_argument(
-        "--passages",
-        type=_passages,
-        metavar="words=N,overlap=N",
-        help="split texts into passages of N words that share N words, such as words=200,overlap=50; a search gives "
-        "each document once, by its best passage",
-    )
+    flags.add_passages(parser)
     text = "split the documents into N indexes, which are searched as one index (default: 1)"
     parser.add_argument("--shards", type=COUNT, metavar="N", help=text)
     clusters.add_ray(parser, "build the shards")

@@ -205,13 +205,12 @@ class KnownVectors:
         deleted = len(self._documents) - len(self._given)
         return f"{done}, {deleted} deleted, {self._counts.total()} documents now"
 
-    def find(self, docid: str, text: str) -> dict[str, float] | None:
-        """The vector of a document with this text; None if there is none."""
+    def find(self, docid: str, text: str) -> list[dict[str, float]] | None:
+        """The vectors of a document with this text: one, or those of its passages. None if there are none."""
         digest, start, line = self._documents.get(docid, (b"", 0, 0))
         if digest != _digest(text):
             return None
-        vector: dict[str, float] = json.loads(self._lines(start)[line])["vector"]
-        return vector
+        return _vectors(json.loads(self._lines(start)[line]))
 
     def _read(self) -> None:
         start, size = 0, self._path.stat().st_size
@@ -219,8 +218,9 @@ class KnownVectors:
             lines, end = self._member(start)
             for number, line in enumerate(lines):
                 record = json.loads(line)
-                record["vector"].items()
-                self._documents[record["id"]] = _digest(record["contents"]), start, number
+                for vector in _vectors(record):
+                    vector.items()
+                self._documents[record["id"]] = _digest(_text(record)), start, number
             start = end
 
     def _member(self, start: int) -> tuple[list[bytes], int]:
@@ -233,6 +233,15 @@ class KnownVectors:
                 raise EOFError
             data += member.decompress(packed)
         return bytes(data).splitlines(), self._file.tell() - len(member.unused_data)
+
+
+def _vectors(record: Mapping[str, Any]) -> list[dict[str, float]]:
+    return [record["vector"]] if "vector" in record else list(record["vectors"])
+
+
+def _text(record: Mapping[str, Any]) -> str:
+    """The text that was encoded; beside vectors of passages, a title stands alone."""
+    return str(record["contents"]) if "contents" in record else f"{record['title']}\n{record['text']}"
 
 
 def _digest(text: str) -> bytes:

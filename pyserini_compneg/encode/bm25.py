@@ -149,7 +149,7 @@ def count_terms(
             documents_read, problems = text_documents(block, fields)
             if problems and not skip:
                 raise InputError(problems[0])
-            texts = [text for document in documents_read.values() for text in passage_texts(document, passages)]
+            texts = [text for document in documents_read.values() for text in passage_texts(document, passages, fields)]
             counts = term_counts(texts, language)
             terms += sum(counts)
             documents += sum(count > 0 for count in counts)

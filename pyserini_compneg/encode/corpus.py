@@ -9,10 +9,13 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pyserini_compneg.documents.collection import (
+    VECTOR,
+    VECTORS,
     Block,
     Part,
     check_same,
@@ -22,7 +25,14 @@ from pyserini_compneg.documents.collection import (
     say_formats,
 )
 from pyserini_compneg.documents.formats import Format
-from pyserini_compneg.documents.source_documents import SourceDocument, UnreadFields, fields_beside, text_documents
+from pyserini_compneg.documents.passages import check_spaced, passage_texts
+from pyserini_compneg.documents.source_documents import (
+    SourceDocument,
+    UnreadFields,
+    fields_beside,
+    lead_of,
+    text_documents,
+)
 from pyserini_compneg.documents.vector_files import (
     VECTORS_FILE,
     KnownVectors,
@@ -37,6 +47,7 @@ from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, count_terms, mean_
 from pyserini_compneg.encode.hybrid import DocumentEncoder, HybridDocumentEncoder, split_name, warn_of_english
 from pyserini_compneg.encode.models import ModelOptions, load_checkpoint
 from pyserini_compneg.lucene import ENGLISH, LANGUAGES
+from pyserini_compneg.lucene.index_settings import check_passages
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError, OutputError
 from pyserini_compneg.support.options import COUNT, WHOLE, check_options, option
@@ -66,10 +77,12 @@ class EncodeSettings:
             bytes of the files.
         model_options: How the model is run; None for the defaults.
         language: The language in which ``bm25+MODEL`` analyses the texts; None for English.
+        passages: ``{"words": 200, "overlap": 50}`` encodes each text as passages of so many words, of which so many are
+            also in the passage before; None for whole texts.
 
     Raises:
-        ArgumentError: A number is out of its range, ``fields`` is a single text instead of a list, or a shard is to be
-            updated.
+        ArgumentError: A number is out of its range, ``fields`` is a single text instead of a list, a shard is to be
+            updated, or texts of the language cannot be split.
     """
 
     shard_id: int = option(0, "which shard, from 0 (default 0)", WHOLE, metavar="I")
@@ -84,9 +97,13 @@ class EncodeSettings:
         choices=LANGUAGES,
         metavar="LANGUAGE",
     )
+    passages: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
         check_options(self)
+        check_passages(self.passages)
+        if self.passages:
+            check_spaced(self.language or ENGLISH)
         if self.existing not in get_args(Existing):
             raise ArgumentError(f"existing must be one of {', '.join(get_args(Existing))}, got {shown(self.existing)}")
         if not 0 <= self.shard_id < self.shard_num:
@@ -127,7 +144,8 @@ def encode_collection(
     """Encodes the texts of a collection. The file of vectors is written atomically.
 
     The lines of the file are JSON, ``{"id", "contents", "vector", "encoder"}`` and the other fields of the document, in
-    the order of the collection. Vectors are saved every few hundred documents, so that a killed run can be resumed.
+    the order of the collection. With passages, ``vectors`` has the vector of each passage, in place of ``vector``.
+    Vectors are saved every few hundred documents, so that a killed run can be resumed.
 
     Args:
         collection: A file of JSON Lines, of a JSON list, of CSV or of TSV, plain or gzip, or a folder of such files.
@@ -176,10 +194,11 @@ def encode_shard(
     # Like an index, updated vectors keep BM25's average length, on which the weights of all documents depend.
     length = counted["length"] if counted else there.get("average_length")
     model = model or _document_encoder(encoder, settings, part, length)
+    sizes: dict[str, Any] = {"passages": dict(settings.passages)} if settings.passages else {}
     about = {"encoder": encoder, "settings": dict(model.settings), "signed": model.signed}
-    about |= {"impact_scale": model.impact_scale}
+    about |= {"impact_scale": model.impact_scale} | sizes
     _check_other_shards(path, about, settings.may_overwrite and not settings.updates)
-    plan = {"model": dict(model.settings), "encoder": encoder, "fields": fields, "sources": fingerprint(files)}
+    plan = {"model": dict(model.settings), "encoder": encoder, "fields": fields, "sources": fingerprint(files)} | sizes
     plan = json.loads(json.dumps(plan))
     with closing(KnownVectors(path)) if settings.updates else nullcontext() as known:
         # A bad document is reported now, not after hours of encoding the documents before it.
@@ -189,7 +208,7 @@ def encode_shard(
         may = {"overwrite": settings.may_overwrite, "resume": settings.may_resume, "restart": settings.updates}
         with bar, shard_file(path, plan, **may) as target:
             bar.initial = bar.n = target.documents
-            for lines in _encoded(target, part, model, encoder, fields, known):
+            for lines in _encoded(target, part, model, encoder, settings, known):
                 bar.update(lines)
             with atomic_writer(path.with_name(VECTORS_FILE), "make room, or give another --output") as handle:
                 handle.write(json.dumps(about, indent=2) + "\n")
@@ -222,7 +241,10 @@ def _document_encoder(encoder: str, settings: EncodeSettings, part: Part, length
     if not hybrid:
         return model
     # The average length is computed over all shards, so that they can make one index.
-    length = length or mean_length([count_terms(Part(part.files), settings.fields, language=language)])
+    if length is None:
+        length = mean_length(
+            [count_terms(Part(part.files), settings.fields, language=language, passages=settings.passages or {})]
+        )
     return HybridDocumentEncoder(Bm25DocumentEncoder(length, language=language), model)
 
 
@@ -276,23 +298,31 @@ def _encoded(
     part: Part,
     model: DocumentEncoder,
     name: str,
-    fields: Sequence[str] | None,
+    settings: EncodeSettings,
     known: KnownVectors | None,
 ) -> Iterator[int]:
     """Encodes the documents that are not in the file yet. Yields the number of documents of each block."""
-    read: deque[tuple[Block, list[SourceDocument], list[dict[str, float] | None]]] = deque()
+    fields, passages = settings.fields, settings.passages or {}
+    read: deque[tuple[Block, list[SourceDocument], list[list[dict[str, float]] | int]]] = deque()
 
     def texts() -> Iterator[list[str]]:
         for block in iter_collection_blocks(part, target.position, model.most_lines):
             documents = list(_documents(block, fields).values())
-            found = [known.find(one.docid, one.text or "") if known else None for one in documents]
+            found: list[list[dict[str, float]] | int] = []  # vectors, or the number of texts that are encoded
+            asked: list[str] = []
+            for one in documents:
+                vectors = known.find(one.docid, one.text or "") if known else None
+                split = passage_texts(one, passages, fields) if vectors is None else []
+                found.append(len(split) if vectors is None else vectors)
+                asked += split
             read.append((block, documents, found))
-            yield [one.text or "" for one, vector in zip(documents, found, strict=True) if vector is None]
+            yield asked
 
     for encoded in model.stream(texts()):
         block, documents, found = read.popleft()
         made = iter(encoded)
-        vectors = (next(made) if vector is None else vector for vector in found)
+        each = (list(islice(made, one)) if isinstance(one, int) else one for one in found)
+        vectors = ({VECTORS: one} if passages else {VECTOR: one[0]} for one in each)
         target.add(block.end, [_line(*pair, name, fields) for pair in zip(documents, vectors, strict=True)])
         yield len(documents)
 
@@ -304,8 +334,11 @@ def _documents(block: Block, fields: Sequence[str] | None) -> dict[int, SourceDo
     return documents
 
 
-def _line(document: SourceDocument, vector: Mapping[str, float], name: str, fields: Sequence[str] | None) -> str:
-    record = {"id": document.docid, "contents": document.text, "vector": vector, "encoder": name}
+def _line(document: SourceDocument, vectors: Mapping[str, Any], name: str, fields: Sequence[str] | None) -> str:
+    text: dict[str, Any] = {"contents": document.text}
+    if VECTORS in vectors and not fields and lead_of(document.record):  # the title is not in the passages' places
+        text = {field: document.record[field] for field in ("title", "text")}
+    record = {"id": document.docid, **text, **vectors, "encoder": name}
     line = json.dumps(record | fields_beside(document.record, fields), ensure_ascii=False)
     if "Infinity" in line:  # 1e999 is JSON, but what Python makes of it is not
         line = json.dumps(json.loads(line, parse_constant=lambda _: None), ensure_ascii=False)

@@ -65,7 +65,7 @@ def encode_in_shards(
     keep_inputs(output, collection, *filter(os.path.isdir, [model]))
     model_made = run(model_settings, [(model, settings.model_options)], "reading the model")[0]
     plan: dict[str, Any] = {"shards": shards, "encoder": encoder, "model": model_made, "fields": settings.fields}
-    plan |= analysis_settings(language)
+    plan |= analysis_settings(language) | {"passages": settings.passages}
     plan = json.loads(json.dumps(plan | {"sources": fingerprint(files)}))
     record = _continued(folder, plan, paths, settings.may_overwrite) if settings.may_resume else None
     if record is None:
@@ -78,7 +78,9 @@ def encode_in_shards(
             raise InputError(where, where=collection, remedy="encode fewer shards")
         length = None
         if hybrid:
-            counted_parts = [(part, settings.fields, False, language) for part in parts(files, shards)]
+            counted_parts = [
+                (part, settings.fields, False, language, settings.passages or {}) for part in parts(files, shards)
+            ]
             length = mean_length(run(count_terms, counted_parts, "counting terms"))
         record = {"plan": plan, "documents": documents, "length": length}
         _begin(folder, record, paths if settings.may_overwrite else ())

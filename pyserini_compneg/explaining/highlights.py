@@ -20,7 +20,7 @@ from pyserini_compneg.search import Contribution, SignedImpactSearcher
 from pyserini_compneg.support.errors import CompNegError
 from pyserini_compneg.support.vectors import PAIR_SIGN, TermSpan
 
-NO_TEXTS = ("id", "_id", "docid", "vector")
+NO_TEXTS = ("id", "_id", "docid", "vector", "vectors")
 """Fields of a stored document that are no text of it."""
 
 SpanFinder: TypeAlias = Callable[[Sequence[str]], list[list[TermSpan]]]

@@ -8,6 +8,7 @@ from refusals import refusal
 from served import make_client
 
 from pyserini_compneg.index import ImpactIndexer, ImpactUpdater, build_index
+from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support.errors import CompNegError
 
 BOOKS = [
@@ -60,6 +61,38 @@ def test_an_update_replaces_all_passages_of_a_document(run, passages, tmp_path):
     assert "(passage 0)" in run(f"search --index {passages} --query spy").out
     with pytest.raises(CompNegError, match="a vector cannot be split"), ImpactUpdater(passages) as updater:
         updater.add("d", {"spy": 1})
+
+
+def test_vectors_of_passages_make_the_same_index(run, books, tmp_path):
+    v, sizes = tmp_path / "v", "--passages words=6,overlap=1"
+    run(f"encode --collection {books} --output {v} --encoder mini {sizes}")
+    kept = f"--encoder mini --store-raw --filter-fields genre --index {tmp_path}"
+    assert "5 passages, encoder mini\n" in run(f"index --collection {v} {kept}/i").err
+    run(f"index --collection {books} {kept}/direct {sizes}")
+    query = "--query 'spy NOT whales' --facets genre --total exact"
+    assert run(f"search --index {tmp_path}/i {query}").out == run(f"search --index {tmp_path}/direct {query}").out
+    with SignedImpactSearcher(tmp_path / "i") as searcher:
+        whaler = next(hit for hit in searcher.search("spy hides") if hit.docid == "whaler")
+        assert searcher.passage(whaler)._asdict() == BEST
+
+    def error(line, code=2):
+        return run(line, code=code).err.removeprefix("error: ")
+
+    other = f"{v}: the passages of the vectors are words=6,overlap=1, not words=6,overlap=0; leave out passages\n"
+    assert error(f"index --collection {v} --index {tmp_path}/o --encoder mini --passages words=6") == other
+    again = f"{v}: holds vectors of 'mini' with other settings; give another --output\n"
+    assert error(f"encode --collection {books} --output {v} --encoder mini --passages words=6 --update", 1) == again
+    spaces = "texts of the language th have no spaces between words to split passages at; leave out passages\n"
+    line = f"encode --collection {books} --output {tmp_path}/o --encoder bm25+mini --language th {sizes}"
+    assert error(line) == spaces
+    run(f"encode --collection {books} --output {tmp_path}/w --encoder mini --passages words=3")
+    said = f"{tmp_path}/w: passages of the vectors are words=3,overlap=0, and words=6,overlap=1 in the index; "
+    assert error(f"update --index {tmp_path}/i --collection {tmp_path}/w").startswith(said)
+    (tmp_path / "w" / "vectors.about").unlink()
+    said = (
+        f"{tmp_path}/w: documents have the `vectors` of their passages, and nothing says how their texts were split; "
+    )
+    assert error(f"index --collection {tmp_path}/w --index {tmp_path}/o --encoder mini").startswith(said)
 
 
 def test_the_server_gives_the_best_passage(passages):

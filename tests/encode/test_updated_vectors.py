@@ -10,6 +10,7 @@ from refusals import refusal
 from stand_in_encoder import StandInEncoder, taken_texts
 from vector_files import NAME, encode, leftovers, records
 
+from pyserini_compneg.documents.passages import split_text
 from pyserini_compneg.documents.vector_files import VECTORS_FILE
 from pyserini_compneg.encode.sharded import encode_in_shards
 from pyserini_compneg.index import build_index
@@ -37,7 +38,8 @@ def test_an_update_makes_what_a_new_encoding_makes(tmp_path, encoded, caplog, se
     caplog.set_level("INFO")
     choice = random.Random(seed)
     documents = {f"d{i}": draw_document(choice, f"d{i}") for i in range(80)}
-    encode(write_jsonl(tmp_path / "c.jsonl", *documents.values()), tmp_path / "out")
+    passages = {"words": 2, "overlap": 1} if seed % 2 else None
+    encode(write_jsonl(tmp_path / "c.jsonl", *documents.values()), tmp_path / "out", passages=passages)
     for turn in range(3):
         before = dict(documents)
         gone = set(choice.sample(sorted(documents), 6))
@@ -53,15 +55,22 @@ def test_an_update_makes_what_a_new_encoding_makes(tmp_path, encoded, caplog, se
         texts = {docid: f"{one['title']}\n{one['text']}" for docid, one in documents.items()}
         old = {docid: f"{one['title']}\n{one['text']}" for docid, one in before.items()}
         changed = [text for docid, text in texts.items() if old.get(docid) != text]
+        split = [
+            f"{title}\n{one.text}"
+            for title, text in (one.split("\n") for one in changed)
+            for one in split_text(text, 2, 1)
+        ]
         encoded.clear()
-        place = encode(path, tmp_path / "out", existing="update")
-        assert encoded == changed
+        place = encode(path, tmp_path / "out", existing="update", passages=passages)
+        assert encoded == (split if passages else changed)
         new = len(texts.keys() - old.keys())
         assert caplog.messages[-1] == (
             f"{place}: {new} inserted, {len(changed) - new} replaced, {len(texts) - len(changed)} unchanged, "
             f"{len(gone)} deleted, {len(texts)} documents now"
         )
-        assert place.read_bytes() == encode(path, tmp_path / "new", existing="overwrite").read_bytes()
+        assert (
+            place.read_bytes() == encode(path, tmp_path / "new", existing="overwrite", passages=passages).read_bytes()
+        )
         assert leftovers(place.parent) == []
 
 

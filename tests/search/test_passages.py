@@ -9,9 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pyserini_compneg import SignedImpactSearcher, build_index
+from pyserini_compneg.compose import Linear
 from pyserini_compneg.documents.passages import split_text
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.index import build_sharded_index, verify_index
+from pyserini_compneg.search import PassageHit
 from pyserini_compneg.support.errors import CompNegError
 
 WORDS = ["spy", "war", "soup", "bird"]
@@ -127,6 +129,62 @@ def test_documents_rank_by_their_best_passages(tmp_path_factory, documents, word
                 assert passage.text.split() == split(source, words, overlap)[hit.passage].split()
                 assert source["text"][passage.start : passage.end] == passage.text
                 assert searcher.doc(hit.docid) == source
+
+
+@st.composite
+def vectors(draw):
+    """Documents with vectors of their passages, of few weights, so that many have equal scores."""
+    docids = draw(st.lists(st.sampled_from(IDS), min_size=2, max_size=len(IDS), unique=True))
+    vector = st.dictionaries(st.sampled_from(WORDS), st.integers(1, 2), max_size=3)
+    passages = st.lists(vector, min_size=1, max_size=4)
+    documents = [{"id": one, "vectors": draw(passages), "genre": draw(st.sampled_from("xy"))} for one in docids]
+    documents[0] |= {"vectors": [{}, {"spy": 1}], "genre": "x"}  # so that the index is not empty
+    return documents
+
+
+def best_passages(documents, weights):
+    """The definition of MaxP: the first of the passages with the highest score, among those with a wanted term."""
+    found = {}
+    for document in documents:
+        for number, vector in enumerate(document["vectors"]):
+            score = sum(weights.get(term, 0) * impact for term, impact in vector.items())
+            if any(weights.get(term, 0) > 0 for term in vector):
+                found.setdefault(document["id"], []).append((-score, number))
+    ranked = sorted((min(passages), docid) for docid, passages in found.items())
+    ranked.sort(key=lambda one: (one[0][0], one[1]))
+    return [(docid, -score, number) for (score, number), docid in ranked]
+
+
+@INDEPENDENT
+@given(vectors(), st.dictionaries(st.sampled_from(WORDS), st.integers(-2, 3), min_size=1), st.booleans(), st.data())
+def test_vectors_of_passages_rank_as_their_definition_says(tmp_path_factory, documents, weights, sharded, data):
+    folder = tmp_path_factory.mktemp("index")
+    lines = write(folder / "documents.jsonl", documents)
+    options = {"filter_fields": ["genre"], "passages": {"words": 9, "overlap": 0}}
+    try:
+        if sharded:
+            build_sharded_index(lines, folder / "index", 2, "m", **options)
+        else:
+            build_index(lines, folder / "index", "m", **options)
+    except CompNegError as error:
+        assert "nothing to index" in str(error)
+        return
+    with SignedImpactSearcher(folder / "index") as searcher:
+        query = Linear({term: float(weight) for term, weight in weights.items()})
+        for only in FILTERS:
+            there = [one for one in documents if not only or only.allows({"genre": [one["genre"]], "id": [one["id"]]})]
+            wanted = best_passages(there, weights)
+            for k in (1, 2, len(documents)):
+                assert triples(searcher.search(query, k, filter=only)) == wanted[:k]
+            genres = Counter(one["genre"] for one in there if one["id"] in {docid for docid, *_ in wanted})
+            counted = searcher.matches(query, filter=only, facets={"genre": 2})
+            assert (counted.total.value, counted.facets["genre"]) == (len(wanted), dict(genres))
+        if wanted := best_passages(documents, weights):
+            place = data.draw(st.integers(0, len(wanted) - 1))
+            docid, score, passage = wanted[place]
+            assert (
+                triples(searcher.search(query, 3, after=PassageHit(docid, score, passage))) == wanted[place + 1 :][:3]
+            )
 
 
 @given(st.text("ab \n\u3000é", max_size=40), st.integers(1, 5), st.data())
