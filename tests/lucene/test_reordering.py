@@ -16,19 +16,19 @@ from pyserini_compneg.support.progress import progress
 GROUPS, SIZE, TERMS = 8, 100, 12
 
 
-def grouped():
+def grouped(count=GROUPS * SIZE):
     """Documents of groups that share no term, one of each group after the other, and some without terms."""
     choice = random.Random(1)
-    for number in range(GROUPS * SIZE):
+    for number in range(count):
         group = number % GROUPS
         terms = choice.sample(range(TERMS), 6) if number % 50 else []
         yield f"d{number}", {f"g{group}t{term}": choice.randint(1, 99) for term in terms}
 
 
-def written(folder, reorder, threads=1):
+def written(folder, reorder, threads=1, count=GROUPS * SIZE):
     folder.mkdir()
     with ImpactWriter(folder, threads=threads) as writer:
-        add_documents(writer, dict(grouped()))
+        add_documents(writer, dict(grouped(count)))
         writer.optimize(reorder)
         writer.commit()
     return folder
@@ -66,7 +66,7 @@ def test_documents_that_share_terms_stand_together(tmp_path):
 
 
 def test_the_order_does_not_depend_on_threads(tmp_path):
-    folder = written(tmp_path / "index", False)
+    folder = written(tmp_path / "index", False, count=20_000)  # so that threads share a range
     reader, one = segment(folder)
     bisection, counter, most = (
         java_class("io.compneg.GraphBisection"),

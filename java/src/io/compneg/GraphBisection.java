@@ -11,6 +11,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.RecursiveAction;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.stream.IntStream;
 import org.apache.lucene.index.LeafReader;
 import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.Terms;
@@ -33,6 +34,7 @@ public final class GraphBisection {
   private static final int SMALLEST = 32; // documents; ranges up to this size are not divided
   private static final int TERM_BYTES = 16; // in a workspace
   private static final int ROUNDS = 10;
+  private static final int SHARED = 1 << 13; // documents; at the top there are fewer ranges than threads
   private static final float[] LOG2 = new float[1 << 16];
   private static final int LONGEST = Integer.MAX_VALUE - 8;
 
@@ -75,13 +77,21 @@ public final class GraphBisection {
 
     /** Sorts the documents of one side by their gains, the largest first; equal ones by number. */
     void sort(int from, int to, float[] termGains) {
-      for (int i = from; i < to; i++) {
-        float gain = 0;
-        for (int p = starts[documents[i]]; p < starts[documents[i] + 1]; p++) gain += termGains[postings[p]];
-        gains[i] = (long) sortable(-gain) << 32 | documents[i];
+      if (to - from < SHARED) {
+        for (int i = from; i < to; i++) gains[i] = gain(documents[i], termGains);
+        Arrays.sort(gains, from, to);
+      } else { // the other threads of the pool help
+        IntStream.range(from, to).parallel().forEach(i -> gains[i] = gain(documents[i], termGains));
+        Arrays.parallelSort(gains, from, to);
       }
-      Arrays.sort(gains, from, to);
       for (int i = from; i < to; i++) documents[i] = (int) gains[i];
+    }
+
+    /** What a document gains by a change, the other way round, above its number. */
+    private long gain(int document, float[] termGains) {
+      float gain = 0;
+      for (int p = starts[document]; p < starts[document + 1]; p++) gain += termGains[postings[p]];
+      return (long) sortable(-gain) << 32 | document;
     }
 
     void move(int document, int[] source, int[] target) {
@@ -152,7 +162,7 @@ public final class GraphBisection {
    *
    * @param threads how many work at most; each needs 16 bytes for each term, and they take half of {@code bytes}
    * @param bytes the memory for the terms of all documents; the most frequent terms are left out where it is too small
-   * @param divided counts the documents of the ranges that are divided, up to {@link #work}
+   * @param divided counts the documents of the ranges that are divided, in shares after each round, up to {@link #work}
    */
   public static int[] order(LeafReader segment, String field, int threads, long bytes, LongAdder divided)
       throws IOException, InterruptedException {
@@ -221,6 +231,7 @@ public final class GraphBisection {
     if (space == null) space = new Workspace();
     space.count(from, middle, space.left);
     space.count(middle, to, space.right);
+    int counted = 0;
     for (int round = 0; round < ROUNDS && !stopped; round++) {
       space.computeGains(log2(middle - from), log2(to - middle));
       space.sort(from, middle, space.gainLeft);
@@ -236,10 +247,12 @@ public final class GraphBisection {
         exchanged++;
       }
       if (exchanged == 0) break;
+      divided.add((to - from) / ROUNDS);
+      counted += (to - from) / ROUNDS;
     }
     space.clear();
     workspaces.add(space);
-    divided.add(to - from);
+    divided.add(to - from - counted);
   }
 
   private float gain(int place) {
