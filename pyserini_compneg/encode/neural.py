@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
 
 from pyserini_compneg.encode.cached import VectorCache
 from pyserini_compneg.encode.models import Checkpoint, ModelOptions, NeuralSide, StaticSide, model_hash
@@ -26,6 +28,8 @@ IMPACT_SCALE = 256 / 5
 
 _MOST_TEXTS = 512
 _logger = logging.getLogger(__name__)
+_LOADED: WeakValueDictionary[Any, SideEncoder] = WeakValueDictionary()
+"""The networks for queries that are in use, so an index that is opened again need not load the same one again."""
 
 
 def checkpoint_hash(checkpoint: Checkpoint) -> str:
@@ -62,7 +66,8 @@ class ModelQueryEncoder:
             self._side = StaticSide(self._side.folder, None, self._side.max_length, self._side.longest)
         self._ablation = ablation
         self._options = options
-        self._loaded: SideEncoder | None = None
+        self._key = (model_hash(self._side), self._side, options) if isinstance(self._side, NeuralSide) else None
+        self._loaded = _LOADED.get(self._key)
         self._cache = VectorCache(self._cache_path(self._side)) if isinstance(self._side, NeuralSide) else None
         if self._cache is None:
             self._encoder()
@@ -106,6 +111,8 @@ class ModelQueryEncoder:
     def _encoder(self) -> SideEncoder:
         if self._loaded is None:
             self._loaded = load_side(self._side, self._options)
+            if self._key:
+                _LOADED[self._key] = self._loaded
         return self._loaded
 
     def _warn_of_cuts(self, texts: Sequence[str], cut: Sequence[bool]) -> None:

@@ -73,7 +73,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
     )
-    app.state.backend = backend
+    app.state.backend, app.state.has_keys = backend, bool(api_keys)
     app.include_router(router)
     _add_pages(app, backend)
     _add_error_handlers(app, backend)

@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect
 
 from pyserini_compneg.serve.metrics import Metrics
 from pyserini_compneg.serve.options import ServeOptions
+from pyserini_compneg.serve.replies import API
 from pyserini_compneg.serve.search_pool import SearchPool
 from pyserini_compneg.serve.served_index import ServedIndex
 from pyserini_compneg.serve.settings import Limits
@@ -49,6 +50,14 @@ class Backend:
         if name is not None and name not in self.indexes:
             raise HTTPException(400, f"Unable to open index: {name[:80]}; {there}")
         return next(iter(self.indexes.values())) if name is None else self.indexes[name]
+
+    def switch(self, name: str, folder: str) -> dict[str, Any]:
+        """Opens another folder under the name of an index, and says what is searched then."""
+        index = self.index(name)
+        index.switch(folder)
+        self.metrics.reloads.labels(name).inc()
+        _logger.info("index %s: switched to %s, %s documents", name, folder, f"{index.documents:,}")
+        return {"api": API, "index": name, "generation": index.generation, "documents": index.documents}
 
     def health(self) -> dict[str, Any]:
         """Whether all indexes are complete, their sizes, and their filter fields."""

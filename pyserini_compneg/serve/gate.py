@@ -113,7 +113,7 @@ class Gate:
             return HTTPException(401, _NO_KEY, {"WWW-Authenticate": "Bearer"})
         if _is_foreign(scope["method"], headers):
             return HTTPException(403, "A page of another origin may not ask this server; ask from a program")
-        if scope["method"] == "POST" and not _is_json(headers.get(b"content-type", b"")):
+        if scope["method"] in ("POST", "PUT") and not _is_json(headers.get(b"content-type", b"")):
             return HTTPException(415, "The body must be JSON; send it with Content-Type: application/json")
         return queue_full() if self._backend.pool.is_full else None
 

@@ -281,3 +281,9 @@ class SearchBody(OperatorParameters, _HitParameters):
         if useless := sorted(name for name in self.model_fields_set & idle if getattr(self, name) is not None):
             raise ValueError(f"{useless[0]} has no use beside {given[0]}; leave it out")
         return self
+
+
+class SwitchBody(Parameters):
+    """``PUT /v1/{index}``: the name of the folder to open, which the ``versions`` of the settings allow."""
+
+    index: str = Field(min_length=1, max_length=64)

@@ -23,6 +23,15 @@ class ErrorReply(TypedDict):
     error: str
 
 
+class SwitchReply(TypedDict):
+    """An index that was switched to another folder."""
+
+    api: str
+    index: str
+    generation: Annotated[str, Field(description="of the content that is searched now")]
+    documents: int
+
+
 class Contribution(TypedDict):
     """The contribution of a term, or of a pair ``a∩b``, to a score."""
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
-from fastapi.responses import Response
-from pydantic import ValidationError
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ValidationError
 
 from pyserini_compneg.serve import answers
 from pyserini_compneg.serve.backend import Backend
@@ -21,19 +22,30 @@ from pyserini_compneg.serve.parameters import (
     ReadingParameters,
     SearchBody,
     SearchParameters,
+    SwitchBody,
 )
-from pyserini_compneg.serve.replies import API, DocumentReply, ErrorReply, ExplainReply, ReadingReply, SearchReply
+from pyserini_compneg.serve.replies import (
+    API,
+    DocumentReply,
+    ErrorReply,
+    ExplainReply,
+    ReadingReply,
+    SearchReply,
+    SwitchReply,
+)
 from pyserini_compneg.serve.search_pool import stage
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.json_objects import parse_json_object
 from pyserini_compneg.support.settings_files import first_fault
 from pyserini_compneg.support.terminal import shown
 
+BodyT = TypeVar("BodyT", bound=BaseModel)
+
 _DESCRIPTIONS: dict[int | str, str] = {
     "default": "Any other error",
     400: "Wrong parameters, a query that cannot be read, or no such index",
     401: "No API key, or a wrong one",
-    403: "A page of another origin asks",
+    403: "A page of another origin asks, or an index shall be switched by a server without keys",
     404: "No such document, or no such route",
     405: "No such method",
     413: "A body that is too large",
@@ -54,17 +66,20 @@ def _each_once(request: Request) -> None:
         raise HTTPException(400, f"{shown(twice)} is given twice")
 
 
-def _read(body: bytes) -> SearchBody:
+def _read(body: bytes, model: type[BodyT]) -> BodyT:
     """Parses the JSON body of a request as strictly as files."""
     try:
-        return SearchBody.model_validate(parse_json_object(body.decode(), "body", ArgumentError), strict=True)
+        return model.model_validate(parse_json_object(body.decode(), "body", ArgumentError), strict=True)
     except UnicodeDecodeError as error:
         raise ArgumentError(f"not UTF-8 text, at byte {error.start}", where="body") from None
     except ValidationError as error:
         raise ArgumentError(first_fault(error.errors(include_url=False)), where="body") from None
 
 
-_BODY = {"required": True, "content": {"application/json": {"schema": SearchBody.model_json_schema()}}}
+def _described(model: type[BaseModel]) -> dict[str, Any]:
+    schema = model.model_json_schema()
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
 
 router = APIRouter(prefix=f"/{API}", responses=_ERRORS, dependencies=[Depends(_each_once)])
 
@@ -96,14 +111,30 @@ async def search(request: Request, index: str, asked: Annotated[SearchParameters
     "/{index}/search",
     response_model=SearchReply,
     summary="Search an index for a composed query",
-    openapi_extra={"requestBody": _BODY},
+    openapi_extra=_described(SearchBody),
 )
 async def search_composed(request: Request, index: str) -> Response:
     """The best documents for a composed query, for a tree, or for weights of tokens."""
     body = await request.body()
     if request.query_params:
         raise HTTPException(400, "a POST takes its parameters in the body, and none in the URL")
-    return await _answer(request, lambda backend: answers.search_answer(backend, index, _read(body)))
+    return await _answer(request, lambda backend: answers.search_answer(backend, index, _read(body, SearchBody)))
+
+
+@router.put(
+    "/{index}",
+    response_model=SwitchReply,
+    summary="Switch an index to another version",
+    openapi_extra=_described(SwitchBody),
+)
+async def switch(request: Request, index: str) -> Response:
+    """Opens another folder under the name of an index. Searches that have begun end in the old one."""
+    if not request.app.state.has_keys:
+        raise HTTPException(403, "An index is switched only by a server with API keys")
+    backend: Backend = request.app.state.backend
+    asked = _read(await request.body(), SwitchBody)
+    answer = await asyncio.to_thread(backend.switch, index, asked.index)
+    return JSONResponse(answer, headers={"Cache-Control": "no-store"})
 
 
 @router.get("/{index}/doc/{docid:path}", response_model=DocumentReply, summary="Fetch a document by its id")

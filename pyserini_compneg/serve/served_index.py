@@ -7,12 +7,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TypeAlias
 
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.search import SignedImpactSearcher
-from pyserini_compneg.serve.settings import IndexSettings
-from pyserini_compneg.support.errors import IndexReadError
+from pyserini_compneg.serve.settings import IndexSettings, checked_name
+from pyserini_compneg.support.errors import IndexReadError, InputError
 
 OpenIndex: TypeAlias = Callable[..., SignedImpactSearcher]
 """Opens an index, by its folder or prebuilt name, with an encoder, None for its own, and perhaps a ``language``."""
@@ -39,6 +40,8 @@ def generation(searcher: SignedImpactSearcher) -> str:
 class ServedIndex:
     """An open index. If it is updated or replaced in the folder, :meth:`reload` opens the new index.
 
+    :meth:`switch` opens another folder.
+
     The encoder is loaded immediately. A search continues with the index in which it started. The last search of a
     replaced index closes it.
     """
@@ -48,13 +51,15 @@ class ServedIndex:
         self._settings, self._open_index = settings, open_index
         path = settings.path
         self._path = os.path.abspath(path) if os.path.isdir(path) else path  # absolute, so messages can replace it
-        self._lock = threading.Lock()
+        self._paths = {self._path}  # all so far: a search may still be in an index of before
+        self._first = os.path.split(self._path)
+        self._lock, self._replacing = threading.Lock(), threading.Lock()
         self._search_failed = self._reload_failed = False
-        self._current = self._open()
+        self._current = self._open(self._path)
 
-    def _open(self) -> _Opened:
+    def _open(self, path: str) -> _Opened:
         named = {"language": language} if (language := self._settings.language) else {}
-        searcher = self._open_index(self._path, self._settings.encoder, **named)
+        searcher = self._open_index(path, self._settings.encoder, **named)
         try:
             searcher.encoder  # noqa: B018  # load it now, so that no request waits for it
         except BaseException:
@@ -88,7 +93,7 @@ class ServedIndex:
         """The paths that are hidden from clients."""
         encoder = split_name(self._settings.encoder or "")[1]
         with self._used() as searcher:
-            known = {self._path, str(searcher.reader.folder), *([encoder] if os.path.exists(encoder) else [])}
+            known = {*self._paths, str(searcher.reader.folder), *([encoder] if os.path.exists(encoder) else [])}
         return {path for path in known if os.sep in path}
 
     @property
@@ -121,22 +126,40 @@ class ServedIndex:
     def reload(self) -> bool:
         """If the open index was replaced, opens the index that is now in the folder and returns True.
 
-        If the new index cannot be opened, the old index stays open. Only one thread may call this at a time.
+        If the new index cannot be opened, the old index stays open.
         """
-        before = self._current
-        if not before.searcher.reader.is_replaced():
-            self._reload_failed = False
-            return False
-        try:
-            fresh = self._open()
-        except BaseException:
-            self._reload_failed = True
-            raise
+        with self._replacing:
+            if not self._current.searcher.reader.is_replaced():
+                self._reload_failed = False
+                return False
+            try:
+                fresh = self._open(self._path)
+            except BaseException:
+                self._reload_failed = True
+                raise
+            self._replace(fresh)
+            return True
+
+    def switch(self, folder: str) -> None:
+        """Opens another folder beside the one of the settings, or the latter again, if the settings allow its name.
+
+        If it cannot be opened, the old index stays open.
+        """
+        beside, own = self._first
+        allowed = beside and self._settings.versions and (folder == own or fnmatchcase(folder, self._settings.versions))
+        path = os.path.join(beside, checked_name(folder))
+        if not allowed or not os.path.isdir(path):
+            raise InputError(f"{self.name} has no version {folder!r}")
+        with self._replacing:
+            self._paths.add(path)  # before it is opened, for messages
+            self._replace(self._open(path))
+            self._path = path
+
+    def _replace(self, fresh: _Opened) -> None:
         self._search_failed = self._reload_failed = False
         with self._lock:
-            self._current = fresh
+            before, self._current = self._current, fresh
         self._leave(before, 0)
-        return True
 
     def _leave(self, opened: _Opened, users: int) -> None:
         """Closes a searcher that was replaced and has no users any more. Only one thread does this."""

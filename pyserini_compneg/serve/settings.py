@@ -39,6 +39,9 @@ class Limits(Settings):
 class IndexSettings(Settings):
     """An index: its folder (relative to the YAML file) or its prebuilt name, and the encoder of its queries.
 
+    ``versions`` is a pattern of names, such as ``films-*``: a request with a key may switch the index to such a folder
+    beside its own.
+
     ``language`` is the language of ``bm25`` for an index of stock Anserini, as in ``SearchSettings``.
 
     ``index_type`` is a key of Pyserini. Only indexes of impacts are served.
@@ -48,6 +51,7 @@ class IndexSettings(Settings):
     encoder: str | None = None
     language: Annotated[str, AfterValidator(checked_language)] | None = None
     index_type: Literal["impact"] = "impact"
+    versions: str | None = None
 
 
 def checked_name(name: str) -> str:
@@ -84,6 +88,10 @@ class ServerSettings(Settings):
 def read_server_settings(path: str | Path) -> ServerSettings:
     """Reads the YAML file of a server. Folders are relative to the file."""
     settings = read_settings(path, ServerSettings, InputError)
+    switched = next((name for name, index in settings.indexes.items() if index.versions), None)
+    if switched and not settings.api_keys:
+        said = f"indexes.{switched}.versions lets requests with a key switch the index, and there are no api_keys"
+        raise InputError(said, where=path)
     indexes = {name: _resolved(index, Path(path).parent) for name, index in settings.indexes.items()}
     return settings.model_copy(update={"indexes": indexes})
 

@@ -19,7 +19,7 @@ def client(tmp_path_factory):
 
 def test_routes(client):
     described = yaml.safe_load(client.get("/openapi.yaml").text)["paths"]
-    listed = re.findall(r"^\| `(GET|POST) (\S+)`", PAGE, re.MULTILINE)
+    listed = re.findall(r"^\| `(GET|POST|PUT) (\S+)`", PAGE, re.MULTILINE)
     assert {(method.lower(), path) for method, path in listed} == {
         (method, path) for path, methods in described.items() for method in methods
     }

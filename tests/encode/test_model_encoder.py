@@ -14,7 +14,7 @@ pytest.importorskip("onnxruntime", reason="exports are run by onnxruntime")
 
 from checkpoints import edit_json, sample_texts, token_weights  # noqa: E402
 
-from pyserini_compneg.encode import CachedQueryEncoder, query_encoder, sides  # noqa: E402
+from pyserini_compneg.encode import CachedQueryEncoder, neural, query_encoder, sides  # noqa: E402
 from pyserini_compneg.encode.models import (  # noqa: E402
     ABLATIONS,
     Head,
@@ -64,6 +64,25 @@ def test_the_two_backends_agree(checkpoints, cache):
     found, expected = (documents(checkpoints.bert, options).encode_batch(texts) for options in (None, TORCH))
     assert all(map(alike, found, expected))
     assert [bool(vector) for vector in found] == [False, *[True] * 20, False]
+
+
+def test_an_index_that_is_opened_again_keeps_its_network(checkpoints, cache, monkeypatch):
+    """While the searcher of before is there; with other options there is another network."""
+    loaded, load = [], neural.load_side
+    monkeypatch.setattr(neural, "load_side", lambda *given: loaded.append(given) or load(*given))
+    before = queries(checkpoints.bert)
+    expected = before.encode_batch(["spy films"])
+    after = queries(checkpoints.bert)
+    shutil.rmtree(cache / "queries")
+    del before
+    assert after.encode_batch(["spy films"]) == queries(checkpoints.bert).encode_batch(["spy films"]) == expected
+    assert len(loaded) == 1
+    queries(checkpoints.bert, ModelOptions(max_length=7)).encode_batch(["spy films"])
+    assert len(loaded) == 2
+    del after
+    shutil.rmtree(cache / "queries")
+    queries(checkpoints.bert).encode_batch(["spy films"])
+    assert len(loaded) == 3
 
 
 def test_a_stream_keeps_the_order(checkpoints, cache):

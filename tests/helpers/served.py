@@ -27,9 +27,9 @@ def tool(name, reason):
     return import_module(name)
 
 
-def make_client(folder, *keys, encoder=None, limits=None, hosts=None, **options):
+def make_client(folder, *keys, encoder=None, versions=None, limits=None, hosts=None, **options):
     """A client of a server in this process, which calls the index ``films``."""
-    indexes = {"films": ServedIndex("films", IndexSettings(path=str(folder), encoder=encoder))}
+    indexes = {"films": ServedIndex("films", IndexSettings(path=str(folder), encoder=encoder, versions=versions))}
     app = create_app(indexes, ServeOptions(**options), limits or Limits(), keys, hosts)
     return TestClient(app, raise_server_exceptions=False)
 

@@ -205,3 +205,47 @@ def test_updates_during_searches(folder, index):
     assert [found for found in seen if states[found[0]] != found[1]] == []
     assert len(states) == 8
     assert len(seen) > 1
+
+
+KEY = "a-long-key"
+
+
+def test_a_request_switches_an_index(folder, tmp_path):
+    """To a folder that the settings name, and back. A search that has begun ends in the old one."""
+    folder.rename(tmp_path / "films-1")
+    for name in ("films-2", "secret"):
+        build_index(write_jsonl(tmp_path / f"{name}.jsonl", {"id": name, "contents": "a spy"}), tmp_path / name)
+    (tmp_path / "films-3").mkdir()
+
+    def switch(name, status=200, key=KEY, client=None):
+        answer = (client or keyed).put("/v1/films", json={"index": name}, headers={"X-API-Key": key})
+        assert answer.status_code == status
+        assert str(tmp_path) not in answer.text
+        return answer.json().get("error", answer.json())
+
+    with make_client(tmp_path / "films-1", KEY, versions="films-*") as keyed:
+        index, headers = keyed.app._backend.indexes["films"], {"X-API-Key": KEY}
+        first = index.generation
+        with index.searcher() as before:
+            switched = switch("films-2")
+            assert switched == {"api": "v1", "index": "films", "generation": index.generation, "documents": 1}
+            assert len(docids(before)) == 3
+        answer = keyed.get("/v1/films/search?query=spy", headers=headers).json()
+        assert [one["docid"] for one in answer["candidates"]] == ["films-2"]
+        assert answer["generation"] == switched["generation"] != first
+        for name in ("secret", "films-4"):
+            assert switch(name, 400) == f"films has no version {name!r}"
+        assert switch("films-1/../secret", 400).startswith("an index is named by up to 64 letters")
+        assert switch("films-3", 400) == "films: not a Lucene index (it has no segments file)"
+        assert switch("films-2", 401, "wrong-key").startswith("Unauthorized")
+        assert index.documents == 1
+        (tmp_path / "new.jsonl").write_text('{"id": "n", "contents": "a spy"}')
+        update_index(tmp_path / "films-2", tmp_path / "new.jsonl")
+        assert index.reload()
+        assert index.documents == 2
+        assert switch("films-1")["generation"] == first
+        assert 'compneg_index_reloads_total{index="films"} 2.0' in keyed.get("/metrics").text
+    with make_client(tmp_path / "films-1", KEY) as client:
+        assert switch("films-1", 400, client=client) == "films has no version 'films-1'"
+    with make_client(tmp_path / "films-1", versions="films-*") as client:
+        assert switch("films-2", 403, client=client) == "An index is switched only by a server with API keys"

@@ -31,6 +31,10 @@ def test_pyserinis_keys(tmp_path):
             "indexes: {a: {path: x, language: xx}}",
             "indexes.a.language: no analysis for the language 'xx'; known",
         ),
+        (
+            "indexes: {a: {path: x, versions: x*}}",
+            "indexes.a.versions lets requests with a key switch the index, and there are no api_keys",
+        ),
         ("indexes: {a: x}\nlimits: {atoms: 0}", "limits.atoms: expected a number from 1, got 0"),
         ("indexes: {a: x}\nkeys: []", "unknown key 'keys'; did you mean api_keys?"),
         ("indexes: {a: x}\napi_keys: [short]", "api_keys[0]: an API key has 8 or more printable ASCII characters"),
