@@ -41,8 +41,13 @@ def sample(tmp_path_factory):
 def server(sample, tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile")
     lines = [{"id": "<b>1</b>", **HOSTILE}, {"id": "x/y?z#1", "title": "spy " * 100, "text": "spy" * 2000}]
-    build_index(write_jsonl(folder / "hostile.jsonl", *lines), folder / "hostile", store_raw=True)
-    films = [{"id": f"d{year}", "text": f"spy {year}", "year": year, "genre": "war, spy"} for year in range(1950, 1970)]
+    lines.append({"id": "emoji", "title": "On 😀 spy", "text": "one two three four five 😀😀 <b>Spy</b> & U.S. evil"})
+    passages = {"words": 5, "overlap": 0}
+    build_index(write_jsonl(folder / "hostile.jsonl", *lines), folder / "hostile", store_raw=True, passages=passages)
+    films = [
+        {"id": f"d{year}", "text": f"spy {year}", "year": year, "genre": "war, spy" if year < 1965 else "comedy"}
+        for year in range(1950, 1970)
+    ]
     dated = write_jsonl(folder / "dated.jsonl", *films)
     build_index(dated, folder / "dated", store_raw=True, filter_fields=["year", "genre"])
     with served.serving("--index", f"sample={sample}", folder / "hostile", folder / "dated") as server:
@@ -219,6 +224,8 @@ def test_a_filter_is_offered_where_there_are_fields_and_lives_in_the_link(new_pa
     settled(page)
     assert sorted(docids(page)) == ["d1950", "d1960", "d1961", "d1962"]
     assert violations(page) == []
+    chosen = page.locator("#facets button[aria-pressed=true]")
+    assert chosen.all_inner_texts() == ["1950 1", "1960..1962", "war, spy 4"]
     link = "/?" + page.url.partition("?")[2]
     other = new_page(link)
     assert docids(other) == docids(page)
@@ -246,6 +253,32 @@ def test_a_filter_is_offered_where_there_are_fields_and_lives_in_the_link(new_pa
     refused.fill("#filter", "")
     refused.press("#filter", "Enter")
     refused.wait_for_selector(".hit")
+
+
+def test_pages_and_values_of_fields(new_page):
+    page = new_page("/?query=spy&read=expression&index=dated", viewport={"width": 768, "height": 900})
+    assert page.inner_text("#status").startswith("10 hits of 20 in ")
+    assert page.locator("#facets dt").all_inner_texts() == ["genre"]  # each year has one document, which tells nothing
+    first = docids(page)
+    page.locator(".hit .docid input").nth(0).check()
+    page.get_by_role("button", name="More hits").press("Enter")
+    sync_api.expect(page.locator(".hit")).to_have_count(20)
+    assert page.evaluate("document.activeElement.closest('.hit').querySelector('.rank').textContent") == "11"
+    assert docids(page)[:10] == first and len(set(docids(page))) == 20
+    assert page.is_hidden("#more")
+    page.locator(".hit .docid input").nth(15).check()
+    page.wait_for_selector("#difference:not([hidden])")
+    assert page.locator(".hit").count() == 20
+    page.get_by_role("button", name="war, spy 15").press("Enter")
+    settled(page)
+    assert page.input_value("#filter") == "genre=war, spy"
+    assert page.evaluate("document.activeElement.dataset.condition") == "genre=war, spy"
+    counted = page.locator("#facets button").all_inner_texts()
+    assert counted == ["war, spy 15", "comedy 5"]  # any of a field's values will do, so all are counted
+    assert violations(page) == []
+    page.keyboard.press("Enter")
+    settled(page)
+    assert page.input_value("#filter") == "" and "filter=" not in page.url
 
 
 def test_what_is_typed_before_the_server_has_answered_stays(new_page):
@@ -300,19 +333,26 @@ def test_a_phone(new_page, scheme):
     assert dark == (scheme == "dark")
 
 
-def test_words_that_mean_something_to_javascript(new_page):
-    page = new_page()
-    page.evaluate(
+def test_marks_are_the_highlights_of_the_server(new_page, server):
+    """Also behind characters of two units, in the best passage, and where two highlights overlap."""
+    page = new_page("/?index=hostile&query=spy U.S. NOT evil&read=expression")
+    hit = page.locator(".hit", has=page.locator("bdi", has_text="emoji"))
+    assert hit.locator(".passage").inner_text() == "passage 1"
+    assert hit.locator("p").first.inner_text() == "… 😀😀 <b>Spy</b> & U.S. evil"
+    assert hit.locator("h3 mark").all_inner_texts() == ["spy"]
+    marked = [[mark.inner_text(), mark.get_attribute("class")] for mark in hit.locator("p mark").all()]
+    assert marked == [["Spy", "up"], ["U.S", "up"], ["evil", "down"]]
+    shown = page.evaluate(
         """async () => {
-            const { snippet } = await import("/page/text.js");
-            const text = "constructor __proto__ spy", words = { spy: ["spy"] };
-            const shown = document.body.appendChild(document.createElement("p"));
-            shown.id = "shown";
-            shown.append(snippet(text, words, new Map([["spy", 1]])));
+            const { snippet, titleAndText } = await import("/page/text.js");
+            const marks = [[3, 5, 1], [4, 6, 2], [7, 8, -1], [600, 604, 1], [605, 609, 1], [610, 611, 1]];
+            const highlights = marks.map(([start, end, amount]) => ({ field: "/text", start, end, amount }));
+            return ["😀 北京大学 &b", "constructor __proto__ ".repeat(40)].map((text) =>
+              snippet(titleAndText({ doc: { title: "t", text }, docid: "d", highlights })[1]).innerHTML);
         }"""
     )
-    assert page.inner_text("#shown") == "constructor __proto__ spy"
-    assert page.inner_text("#shown mark") == "spy"
+    assert shown[0] == '😀 北<mark class="up">京大学</mark> <mark class="down">&amp;</mark>b'
+    assert shown[1].startswith("… ") and shown[1].count("<mark") == 3 and len(shown[1]) < 460
 
 
 def test_documents_are_shown_as_text(new_page):

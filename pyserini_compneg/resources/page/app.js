@@ -1,11 +1,12 @@
 // The page: what is typed and chosen makes the state, the state makes requests, their answers are shown.
 
 import { get, useKey } from "./api.js";
+import { facetRequests, showFacets } from "./facets.js";
 import { differenceTable, rankingList } from "./hits.js";
 import { operatorControls, operatorNames } from "./operators.js";
 import { programLines, showLines } from "./program.js";
 import { showReading } from "./reading.js";
-import { parametersOf, stateOf, urlOf } from "./state.js";
+import { conditionsOf, parametersOf, stateOf, urlOf } from "./state.js";
 import { element } from "./text.js";
 
 const at = (id) => document.getElementById(id);
@@ -18,6 +19,8 @@ let fields = {};
 let names = null;
 let loaded = null;
 let running = null;
+let shown = []; // the answers, with all pages so far
+let facets = {};
 
 /** Asks the server once what it has. */
 async function load() {
@@ -31,10 +34,14 @@ async function load() {
 
 /** Changes the state. What is typed replaces the entry of the history, what is asked adds one. */
 function change(values, isNew = true) {
+  remember(values, isNew);
+  search();
+}
+
+function remember(values, isNew) {
   state = { ...state, ...values };
   const url = urlOf(state);
   history[isNew && url !== location.pathname + location.search ? "pushState" : "replaceState"](null, "", url);
-  search();
 }
 
 /** The index that is searched; an unknown one is left to the server to refuse. */
@@ -83,12 +90,16 @@ async function search() {
     await (loaded ??= load());
     showFilter();
     if (isEmpty || signal.aborted) return;
-    const path = `/v1/${encodeURIComponent(index())}/search`;
-    const wanted = { hits: state.hits, explain: true, max_doc_length: MOST_TEXT };
-    const sides = state.compare ? ["a", "b"] : ["a"];
     const begun = performance.now();
-    const answers = await Promise.all(sides.map((side) => get(path, { ...parametersOf(state, side), ...wanted }, signal)));
-    showAnswers(answers, performance.now() - begun);
+    const [own, ...others] = facetRequests(fields[index()] ?? [], conditionsOf(state.filter));
+    const sides = [page("a", signal, own), ...(state.compare ? [page("b", signal)] : [])];
+    const counts = others.map((one) => page("a", signal, { explain: false, highlight: false, ...one }));
+    const answers = await Promise.all([...sides, ...counts]);
+    shown = answers.slice(0, sides.length);
+    facets = Object.assign({}, ...answers.map((answer) => answer.facets));
+    clearTimeout(patience);
+    showAnswers();
+    at("status").textContent += ` in ${Math.round(performance.now() - begun)} ms`;
     await Promise.all([reading(signal), difference(signal), program(signal)]);
   } catch (error) {
     if (!names) loaded = null;
@@ -99,7 +110,33 @@ async function search() {
   }
 }
 
+/** A page of the ranking of one side; `more` has the parameters that only this page has. */
+function page(side, signal, more = {}) {
+  const wanted = { hits: state.hits, explain: true, highlight: true, max_doc_length: MOST_TEXT };
+  return get(`/v1/${encodeURIComponent(index())}/search`, { ...parametersOf(state, side), ...wanted, ...more }, signal);
+}
+
+/** Adds the next page to the hits, of each side that has one. */
+async function more() {
+  const { signal } = running;
+  const first = shown[0].candidates.length;
+  at("more").disabled = true;
+  at("error").replaceChildren();
+  try {
+    const next = await Promise.all(shown.map((answer, i) => answer.cursor ? page("ab"[i], signal, { cursor: answer.cursor }) : null));
+    shown = shown.map((answer, i) => (next[i] ? { ...next[i], candidates: [...answer.candidates, ...next[i].candidates] } : answer));
+    showAnswers();
+    at("results").querySelectorAll("section:first-child h3")[first]?.focus();
+  } catch (error) {
+    if (error.name !== "AbortError") at("error").replaceChildren(element("pre", {}, error.message));
+  } finally {
+    at("more").disabled = false;
+  }
+}
+
 function clear() {
+  shown = [];
+  at("more").hidden = at("facets").hidden = true;
   at("results").setAttribute("aria-busy", "false");
   at("results").replaceChildren();
   at("status").textContent = "";
@@ -119,7 +156,8 @@ function fail(error, again) {
     error.status === 400 ? "" : element("button", { type: "button", onclick: again }, "Try again"));
 }
 
-function showAnswers(answers, milliseconds) {
+function showAnswers() {
+  const answers = shown;
   at("operators-used").textContent = answers.length > 1 ? "Operators" : `Operators: ${settings(answers[0])}`;
   const ranks = new Map(answers[0].candidates.map((one) => [one.docid, one.rank]));
   const chosen = [state.first, state.second];
@@ -128,7 +166,9 @@ function showAnswers(answers, milliseconds) {
     answers.length > 1 ? element("h2", {}, settings(answer)) : element("h2", { class: "hidden" }, "Hits"),
     ...(answer.notes ?? []).map((note) => element("p", { class: "quiet" }, `Note: ${note}`)),
     answer.candidates.length ? rankingList(answer, { before: i ? ranks : null, isOpen: answers.length === 1, chosen, choose }) : element("p", {}, "No document matches."))));
-  at("status").textContent = `${answers.map(counted).join(" and ")} in ${Math.round(milliseconds)} ms`;
+  at("status").textContent = answers.map(counted).join(" and ");
+  at("more").hidden = !answers.some((answer) => answer.hasMore);
+  showFacets(at("facets"), facets, conditionsOf(state.filter), toggle);
 }
 
 /** How many hits there are, of how many documents that match. */
@@ -142,11 +182,26 @@ function settings({ query: { operators } }) {
   return operators ? `${operators.union} · ${operators.intersection} · ${operators.difference} ${operators.difference_weight ?? ""}` : "";
 }
 
+/** Adds a condition to the filter, or takes it away. */
+function toggle(condition) {
+  const others = conditionsOf(state.filter);
+  const chosen = others.includes(condition) ? others.filter((one) => one !== condition) : [...others, condition];
+  at("filter").value = chosen.join(", ");
+  change({ filter: at("filter").value, first: "", second: "" });
+}
+
 /** Chooses one of two hits to compare; a third takes the place of the second. */
 function choose(docid, isChosen) {
   const others = [state.first, state.second].filter((one) => one && one !== docid);
   const [first = "", second = ""] = isChosen ? [...others.slice(0, 1), docid] : others;
-  change({ first, second }, false);
+  compare(first, second);
+}
+
+/** Compares two hits, or none. The ranking stays. */
+function compare(first, second) {
+  remember({ first, second }, false);
+  for (const box of at("results").querySelectorAll(".docid input")) box.checked = [first, second].includes(box.value);
+  difference(running.signal).catch((error) => error.name === "AbortError" || fail(error, search));
 }
 
 async function reading(signal) {
@@ -174,7 +229,7 @@ async function difference(signal) {
   }
   const path = `/v1/${encodeURIComponent(index())}/explain`; // the id is no part of it, for it may be "."
   const explanations = await Promise.all([state.first, state.second].map((docid) => get(path, { ...parametersOf(state, "a"), docid }, signal)));
-  const close = element("button", { type: "button", onclick: () => change({ first: "", second: "" }, false) }, "Close");
+  const close = element("button", { type: "button", onclick: () => compare("", "") }, "Close");
   section.replaceChildren(...differenceTable(explanations), close);
   section.hidden = false;
   section.scrollIntoView({ block: "nearest" });
@@ -208,6 +263,8 @@ at("query").addEventListener("keydown", (event) => {
 for (const name of ["read", "index", "hits", "filter"]) {
   at(name).addEventListener("change", (event) => change({ query: at("query").value, [name]: event.target.value, first: "", second: "" }));
 }
+at("more").addEventListener("click", more);
+at("facets").open = matchMedia("(min-width: 45rem)").matches;
 at("compare").addEventListener("change", (event) => {
   state.compare = event.target.checked ? "1" : "";
   if (names) showOperators();

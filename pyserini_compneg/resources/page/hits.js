@@ -1,6 +1,6 @@
 // Hits, with what each term adds to their scores or takes from them.
 
-import { amounts, element, plain, snippet, titleAndText } from "./text.js";
+import { element, marks, plain, snippet, titleAndText } from "./text.js";
 
 const TERMS = 6;
 const OPERANDS = 3;
@@ -22,22 +22,23 @@ function telling(contributions) {
 }
 
 function hit(candidate, parts, { unit, largest, before, isOpen, isChosen, choose }) {
-  const [title, text] = titleAndText(candidate.doc, candidate.docid);
+  const [title, text] = titleAndText(candidate);
   const rest = candidate.contributions.length - parts.length;
   return element("li", { class: "hit" },
     element("header", {},
       element("span", { class: "rank" }, `${candidate.rank}`),
-      element("h3", { dir: "auto" }, plain(title)),
+      element("h3", { dir: "auto", tabindex: "-1" }, ...marks(title)),
+      candidate.passage ? element("span", { class: "passage quiet" }, `passage ${candidate.passage.number}`) : null,
       candidate.lacks ? lacks(candidate.lacks) : null,
       before && moved(candidate, before),
       element("span", { class: "score", title: "score, in the unit of the encoder" }, number(candidate.score / unit))),
-    text ? snippet(text, candidate.words, amounts(candidate.contributions)) : null,
+    text.text ? snippet(text) : null,
     element("details", { open: isOpen },
       element("summary", {}, "Why it stands here"),
       bars(parts, unit, largest),
       rest ? element("p", { class: "quiet" }, `and ${rest} smaller ones`) : null),
     element("label", { class: "docid" },
-      element("input", { type: "checkbox", checked: isChosen, onchange: (event) => choose(candidate.docid, event.target.checked) }),
+      element("input", { type: "checkbox", value: candidate.docid, checked: isChosen, onchange: (event) => choose(candidate.docid, event.target.checked) }),
       " compare ", element("bdi", {}, plain(candidate.docid))));
 }
 
