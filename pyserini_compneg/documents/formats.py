@@ -211,7 +211,7 @@ def _json_of(row: Sequence[str], header: Sequence[str], numbers: Sequence[str]) 
     """A row as a JSON object. Empty cells are left out."""
     record: dict[str, Any] = {}
     for name, cell in zip(header, row, strict=True):
-        if name == "vector" or (name in numbers and name not in _TEXT_FIELDS and _NUMBER.fullmatch(cell)):
+        if name in ("vector", "vectors") or (name in numbers and name not in _TEXT_FIELDS and _NUMBER.fullmatch(cell)):
             with suppress(ValueError, RecursionError):
                 value = json.loads(cell)
                 json.dumps([[value]], ensure_ascii=False).encode()  # half a surrogate pair, or too many brackets

@@ -12,7 +12,7 @@ from pyserini_compneg.documents import formats
 from pyserini_compneg.documents.collection import Part, collection_files, iter_collection_blocks
 from pyserini_compneg.index import build_index, build_sharded_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
-from pyserini_compneg.lucene import ImpactReader
+from pyserini_compneg.lucene import ImpactReader, open_reader
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support import files
 
@@ -104,6 +104,14 @@ def test_vectors_of_a_format(tmp_path, name, text):
     build_index(write(tmp_path / name, text), tmp_path / "other", "mine")
     for term in ("bird", "fish"):
         assert postings(tmp_path / "one", term) == postings(tmp_path / "other", term) != {}
+
+
+def test_vectors_of_passages_in_a_table(tmp_path):
+    table = write(tmp_path / "v.csv", 'id,vectors\nd1,"[{""bird"": 3}, {""bird"": 4}]"\n')
+    build_index(table, tmp_path / "index", "m", passages={"words": 3, "overlap": 0})
+    with open_reader(tmp_path / "index") as reader:
+        (ranking,) = reader.search(['{"vector": {"bird": 1}}'], 9)
+        assert (ranking.docids, list(ranking.scores), ranking.passages) == (["d1"], [4.0], [1])
 
 
 def test_a_format_that_is_given(tmp_path):
