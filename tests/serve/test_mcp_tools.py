@@ -40,9 +40,17 @@ def call(server, name, **arguments):
 
 
 def test_tools_answer_as_routes_do(server, new_client):
-    asked = {"query": "spy AND comedy NOT! animated", "exclusion": "any", "explain": True, "filter": ["id=d1", "id=d2"]}
+    asked = {
+        "query": "spy AND comedy NOT! animated",
+        "exclusion": "any",
+        "explain": True,
+        "highlight": True,
+        "filter": ["id=d1", "id=d2"],
+    }
     with new_client() as client:
-        assert call(server, "search", **asked) == client.post("/v1/films/search", json=asked).json()
+        found = call(server, "search", **asked)
+        assert found == client.post("/v1/films/search", json=asked).json()
+        assert found["hasMore"] is False and found["candidates"][0]["highlights"]
         for tool, path, parameters in (
             ("get_document", "films/doc", {"docid": "d2"}),
             ("explain", "films/explain", {"query": "spy NOT comedy", "docid": "d1"}),
