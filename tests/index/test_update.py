@@ -51,7 +51,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("updates", [3, pytest.param(12, marks=pytest.mark.slow)])
 def test_updates_equal_a_new_index(form, updates, tmp_path):
-    """The long sequences merge segments; every fourth of their updates is compared."""
+    """The long sequences merge segments; every sixth of their updates is compared."""
     shards, options, count = FORMS[form]
     kind = bool(options.get("signed")), 4 * ("passages" in options)
     random, updated = Random(f"{form} {updates}"), tmp_path / "updated"
@@ -71,7 +71,7 @@ def test_updates_equal_a_new_index(form, updates, tmp_path):
         assert reader.manifest == report.manifest
         assert reader.document_count == len(there)
         assert form != "reordered" or has_block_maxima(updated)
-        if updates > 3 and update % 4:
+        if updates > 3 and update % 6:
             continue
         lines = sum(len(one.get("vectors", "1")) for one in there.values())
         assert reader.manifest.documents == verify_index(updated) == lines
