@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.datasets``: converts official files for Anserini and this package."""
+"""``python -m pyserini_compneg.datasets``: converts official files for Anserini and this package, and makes Likings."""
 
 from __future__ import annotations
 
@@ -8,39 +8,63 @@ from pathlib import Path
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command, say
 from pyserini_compneg.lab.experiments.datasets.conversion import DOCUMENTS, EXPRESSIONS, PLAIN, QRELS, TEXTS, convert
+from pyserini_compneg.lab.experiments.datasets.likings import LikingsSettings, write_likings
 from pyserini_compneg.lab.experiments.datasets.opening import KINDS, open_dataset
+from pyserini_compneg.support.options import add_flags, given_options
 
-_EPILOG = f"""The folder is written atomically. It holds:
+_LIKINGS, _OF_CONVERT = "likings", ("dataset", "split")
+
+_EPILOG = f"""The folder is written atomically. convert writes a split of --dataset:
   {DOCUMENTS:28}documents for Anserini: -collection JsonCollection -input OUT/collection
   {f"{EXPRESSIONS} or {TEXTS}":28}expressions if the dataset has them, else texts, for --topics
   {PLAIN:28}texts for Anserini: -topicReader TsvString
   {QRELS:28}judgements in TREC's format, including judgements of 0
+
+likings writes Likings, a synthetic dataset for `reproduce likings`: documents that list what a
+person likes, and queries with AND, OR and NOT. Equal options make equal files.
 
 examples:
   python -m pyserini_compneg.datasets convert --dataset pyserini_compneg/resources/sample --split queries \\
       --output sample
   python -m pyserini_compneg.index --collection sample/collection --index indexes/converted
   python -m pyserini_compneg.search --index indexes/converted --topics sample/{EXPRESSIONS} --output run.txt
+  python -m pyserini_compneg.datasets likings --documents 5000 --output data/likings
 """
 
 
-def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
+def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    if args.action == _LIKINGS:
+        _make_likings(args, parser)
+        return
+    if given := given_options(LikingsSettings, args):
+        parser.error(f"--{next(iter(given))} belongs to the action {_LIKINGS}")
+    if missing := [f"--{name}" for name in _OF_CONVERT if getattr(args, name) is None]:
+        parser.error(f"the following arguments are required: {', '.join(missing)}")
     documents, queries, judgements = convert(open_dataset(args.dataset, args.kind), args.split, args.output)
     say(f"{args.output}: {documents} documents, {queries} queries, {judgements} judgements")
+
+
+def _make_likings(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    if given := [f"--{name}" for name in (*_OF_CONVERT, "kind") if getattr(args, name) is not None]:
+        parser.error(f"{given[0]} belongs to the action convert")
+    settings = LikingsSettings(**given_options(LikingsSettings, args))
+    say(f"{args.output}: {settings.documents} documents, {write_likings(settings, args.output)} queries")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = flags.command_parser(
         "datasets",
-        "convert --dataset DIR --split NAME --output OUT",
-        "Converts a split of a dataset from its official files to a collection, topics and qrels.",
+        "(convert --dataset DIR --split NAME | likings) --output OUT",
+        "Converts a split of a dataset from its official files to a collection, topics and qrels; or makes Likings, "
+        "a synthetic dataset.",
         _EPILOG,
     )
-    parser.add_argument("action", choices=("convert",), metavar="convert", help="the action")
-    parser.add_argument("--dataset", type=Path, required=True, metavar="DIR", help="the folder of the official files")
-    text = "for example dev; the error about an unknown split lists all splits"
-    parser.add_argument("--split", required=True, metavar="NAME", help=text)
+    parser.add_argument("action", choices=("convert", _LIKINGS), metavar="ACTION", help="convert or likings")
+    parser.add_argument("--dataset", type=Path, metavar="DIR", help="convert: the folder of the official files")
+    text = "convert: for example dev; the error about an unknown split lists all splits"
+    parser.add_argument("--split", metavar="NAME", help=text)
     parser.add_argument("--output", type=Path, required=True, metavar="OUT", help="the folder to create")
+    add_flags(parser, LikingsSettings)
     flags.advanced(parser).add_argument("--kind", choices=KINDS, help="the format of the files (default: recognised)")
     return parser
 

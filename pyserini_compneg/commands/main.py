@@ -19,7 +19,7 @@ COMMANDS = {
     "update": "insert, replace and delete documents of an index",
     "encode": "encode a collection with a model, in shards",
     "eval": "evaluate and compare runs",
-    "datasets": "convert the official files of a dataset",
+    "datasets": "convert the official files of a dataset, or make a synthetic one",
     "reproduce": "make the tables and figures of the papers",
     "train": "train a sparse encoder",
     "export": "export a model to ONNX before it is needed",

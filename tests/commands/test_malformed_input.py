@@ -190,6 +190,9 @@ reproduce table1 --dataset nothing --report new --encoder a b --index i  # --ind
 reproduce table1 --dataset nothing --report new --encoder bm25 bm25  # --encoder has 'bm25' twice for the same index
 datasets
 datasets convert --dataset nothing --output new  # the following arguments are required: --split
+datasets likings --output new --split dev  # --split belongs to the action convert
+datasets likings --output new --documents 5  # argument --documents: must be a whole number from 200 to 100000, got 5
+datasets convert --dataset nothing --split dev --seed 1 --output new  # --seed belongs to the action likings
 datasets convert --dataset missing --split dev --output new
 datasets convert --dataset nothing --split dev --output topics.tsv
 datasets convert --dataset nothing --split dev --output new --kind beir  # nothing: corpus.jsonl is missing, plain or…

@@ -137,7 +137,7 @@ def test_all_protocols_are_reproduced_quickly(tmp_path, capsys, monkeypatch, cap
     needs_sentence_transformers()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(plots, "_png", lambda figure: b"")  # drawn, but not rendered, which takes longest
-    for name, value in (("_DOCUMENTS", 100), ("_RELEVANT", 2), ("_PAIRS", 8)):
+    for name, value in (("_DOCUMENTS", 100), ("_RELEVANT", 2), ("_PAIRS", 8), ("_LIKED", 200), ("_LIKINGS", 2)):
         monkeypatch.setattr(provided, name, value)
     command = ["--quick", "--report", "out", "--wordnet", str(write_wordnet(tmp_path / "wn"))]
     command += ["--dense-encoder", str(write_dense(tmp_path / "dense", "cls"))]
@@ -148,6 +148,10 @@ def test_all_protocols_are_reproduced_quickly(tmp_path, capsys, monkeypatch, cap
     for name in protocol_names():
         results = json.loads((tmp_path / "out" / name / "results.json").read_text())
         assert (tmp_path / "out" / name / "report.md").is_file() and results["sections"]
+    likings = json.loads((tmp_path / "out" / "likings" / "results.json").read_text())
+    for section in likings["sections"][:2]:
+        rows = {row["name"]: row["cells"]["nDCG@10"]["value"] for row in section["rows"]}
+        assert rows["wording"] < rows["ignore"] < rows["damped"] == 1
     left_out = [record.getMessage() for record in caplog.records if "left out" in record.getMessage()]
     assert left_out and all("rows of models" in message for message in left_out)
 

@@ -1,4 +1,4 @@
-"""Protocols, models and measures of this package, and small datasets made from the sample.
+"""Protocols, models and measures of this package, and small datasets, most of them made from the sample.
 
 Help texts show the names, so importing this module loads nothing heavy. The figures of the small datasets are
 meaningless: there are few queries, and pairs differ by a single word.
@@ -33,6 +33,7 @@ REMEDY = "choose another place with --report"
 FOLDER = files(__package__).joinpath("protocols")
 SAMPLE = Path(str(files("pyserini_compneg").joinpath("resources/sample")))
 _DOCUMENTS, _RELEVANT, _PAIRS = 400, 5, 24
+_LIKED, _LIKINGS = 300, 3
 
 
 def protocol_names() -> list[str]:
@@ -55,7 +56,9 @@ def protocol_title(name: str) -> str:
 
 
 def quick_dataset(kinds: Sequence[str], folder: Path) -> Path:
-    """Writes the missing small datasets. Returns the folder of the first kind that has a small dataset."""
+    """Writes the small dataset of the first kind that has one, if it is missing. Returns its folder."""
+    if "likings" in kinds:
+        return _made("likings", _likings(), folder)
     queries = [{**record, "docs": record["docs"][:_RELEVANT]} for _, record in iter_jsonl(SAMPLE / "queries.jsonl")]
     relevant = {docid for query in queries for docid in query["docs"]}
     documents = [record for _, record in iter_jsonl(SAMPLE / "documents.jsonl.gz")]
@@ -66,12 +69,21 @@ def quick_dataset(kinds: Sequence[str], folder: Path) -> Path:
         "excluir": _excluir(documents[: 4 * _PAIRS]),
         "beir": _beir(documents[:_DOCUMENTS], queries),
     }
-    for kind, contents in made.items():
-        for name, records in contents.items():
-            _write(folder / kind / name, records)
     if there := [kind for kind in kinds if kind in made]:
-        return folder / there[0]
+        return _made(there[0], made[there[0]], folder)
     raise InputError(f"--quick has no dataset of the kinds {', '.join(kinds)}", remedy="name one with --dataset")
+
+
+def _made(kind: str, contents: Mapping[str, Iterable[Any]], folder: Path) -> Path:
+    for name, records in contents.items():
+        _write(folder / kind / name, records)
+    return folder / kind
+
+
+def _likings() -> Mapping[str, Iterable[Any]]:
+    from pyserini_compneg.lab.experiments.datasets.likings import LikingsSettings, likings_files
+
+    return likings_files(LikingsSettings(documents=_LIKED, queries=_LIKINGS))
 
 
 def _filmsets(documents: list[Any], queries: list[Any]) -> dict[str, Iterable[Any]]:

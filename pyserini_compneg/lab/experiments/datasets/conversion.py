@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyserini_compneg.documents import SourceDocument
@@ -32,27 +33,34 @@ def convert(dataset: Dataset, split: str, output: str | Path) -> tuple[int, int,
     target = Path(output)
     keep_inputs(target, dataset.folder)
     topics, qrels = dataset.topics(split), dataset.qrels(split)
-    if target.exists():
-        raise OutputError("exists already", where=target, remedy=_REMEDY)
-    if not target.parent.is_dir():
-        missing = f"cannot be written: there is no folder {target.parent}"
-        raise OutputError(missing, where=target, remedy="create it first")
-    with output_errors(target, _REMEDY), staged_folder(target) as folder:
+    with new_folder(target) as folder:
         docids: set[str] = set()
-        _write(folder / DOCUMENTS, _document_lines(dataset.documents(split), docids))
+        write_lines(folder / DOCUMENTS, _document_lines(dataset.documents(split), docids))
         unknown = next((docid for judged in qrels.values() for docid in judged if docid not in docids), None)
         if unknown is not None:
             what = f"document {unknown!r} is judged, but there is no such document"
             raise InputError(what, where=f"{dataset.folder}: split {split}")
         queries = [(topic.qid, _expression(topic), _text(topic)) for topic in topics]
         if all(expression == Atom(text) for _, expression, text in queries):
-            _write(folder / TEXTS, (_json_line(id=qid, text=text) for qid, _, text in queries))
+            write_lines(folder / TEXTS, (_json_line(id=qid, text=text) for qid, _, text in queries))
         else:
-            _write(folder / EXPRESSIONS, (_tsv_line(qid, format_expression(tree)) for qid, tree, _ in queries))
-        _write(folder / PLAIN, (_tsv_line(qid, text) for qid, _, text in queries))
+            write_lines(folder / EXPRESSIONS, (_tsv_line(qid, format_expression(tree)) for qid, tree, _ in queries))
+        write_lines(folder / PLAIN, (_tsv_line(qid, text) for qid, _, text in queries))
         judgements = [f"{qid} 0 {docid} {value}" for qid, judged in qrels.items() for docid, value in judged.items()]
-        _write(folder / QRELS, judgements)
+        write_lines(folder / QRELS, judgements)
     return len(docids), len(queries), len(judgements)
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """A folder that becomes ``target`` at the end, atomically."""
+    if target.exists():
+        raise OutputError("exists already", where=target, remedy=_REMEDY)
+    if not target.parent.is_dir():
+        missing = f"cannot be written: there is no folder {target.parent}"
+        raise OutputError(missing, where=target, remedy="create it first")
+    with output_errors(target, _REMEDY), staged_folder(target) as folder:
+        yield folder
 
 
 def _document_lines(documents: Iterable[SourceDocument], docids: set[str]) -> Iterator[str]:
@@ -85,7 +93,7 @@ def _tsv_line(qid: str, text: str) -> str:
     return f"{qid}\t{' '.join(text.split())}"
 
 
-def _write(path: Path, lines: Iterable[str]) -> None:
+def write_lines(path: Path, lines: Iterable[str]) -> None:
     path.parent.mkdir(exist_ok=True)
     with open(path, "x", encoding="utf-8", newline="\n") as handle:
         handle.writelines(f"{line}\n" for line in lines)

@@ -10,6 +10,7 @@ from pyserini_compneg.lab.experiments.datasets.beir import is_beir, open_beir
 from pyserini_compneg.lab.experiments.datasets.cisi import is_cisi, open_cisi
 from pyserini_compneg.lab.experiments.datasets.dataset import Dataset
 from pyserini_compneg.lab.experiments.datasets.excluir import is_excluir, open_excluir
+from pyserini_compneg.lab.experiments.datasets.likings import is_likings, open_likings
 from pyserini_compneg.lab.experiments.datasets.nevir import is_nevir, open_nevir
 from pyserini_compneg.lab.experiments.datasets.quest import is_filmsets, is_quest, open_filmsets, open_quest
 from pyserini_compneg.support.errors import InputError
@@ -23,6 +24,7 @@ class _Kind(NamedTuple):
 
 
 _KINDS = {
+    "likings": _Kind("Likings", "documents.jsonl with words and phrases.jsonl", is_likings, open_likings),
     "quest": _Kind("QUEST", "documents.jsonl with train, val or test.jsonl", is_quest, open_quest),
     "filmsets": _Kind("FilmSets", "the same with query ids", is_filmsets, open_filmsets),
     "nevir": _Kind("NevIR", "train, validation or test.csv, or .jsonl of pairs", is_nevir, open_nevir),

@@ -31,9 +31,9 @@ def test_no_folder(tmp_path):
 
 
 def test_no_such_kind(tmp_path):
-    assert KINDS == ("quest", "filmsets", "nevir", "excluir", "beir", "cisi")
+    assert KINDS == ("likings", "quest", "filmsets", "nevir", "excluir", "beir", "cisi")
     assert refusal(open_dataset, tmp_path, "msmarco") == (
-        "no kind of dataset 'msmarco'; there are: quest, filmsets, nevir, excluir, beir, cisi"
+        "no kind of dataset 'msmarco'; there are: likings, quest, filmsets, nevir, excluir, beir, cisi"
     )
 
 
@@ -43,6 +43,7 @@ def test_no_dataset(tmp_path, content):
         (tmp_path / "train.jsonl").write_text(content)
     assert refusal(open_dataset, tmp_path) == (
         f"{tmp_path}: no dataset of a known kind; looked for "
+        "likings: documents.jsonl with words and phrases.jsonl; "
         "quest: documents.jsonl with train, val or test.jsonl; "
         "filmsets: the same with query ids; "
         "nevir: train, validation or test.csv, or .jsonl of pairs; "
