@@ -86,7 +86,7 @@ def explain_query(
     node, *vectors = searcher.compose([query, *map(Atom, wordings)], operators)  # one call encodes each text once
     text = text or query_text(query)
     if is_empty(node):
-        raise QueryError(f"query {text!r}: no positive term is left to search for, so it finds nothing")
+        raise QueryError(f"query {text!r}: no document has its words, or NOT takes them away, so it finds nothing")
     docids = list(dict.fromkeys(checked_list("docids", docids)))
     documents = [searcher.explain(node, docid, filter=filter) for docid in docids]  # an unknown document raises here
     name = query_name(query)

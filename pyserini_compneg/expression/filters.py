@@ -162,8 +162,8 @@ def _add_bound(ends: dict[str, str], name: str, sign: str, value: str) -> None:
     if name == ID:
         raise ArgumentError(f"ids have no ranges, so there is no {name}{sign}", remedy="write id=ID for each id")
     if not _is_bound(value):
-        what = f"{name}{sign} needs a number, or a date such as 1999-05-01, got {shown(value)}"
-        raise ArgumentError(what)
+        fault = f"{shown(value)}, a date that no calendar has" if _LIKE_DATE.match(value) else shown(value)
+        raise ArgumentError(f"{name}{sign} needs a number, or a date such as 1999-05-01, got {fault}")
     if sign[0] in ends:
         end = "lower" if sign[0] == ">" else "upper"
         raise ArgumentError(f"{name} has two {end} bounds", remedy="one of them would have no effect")

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from pathlib import Path
 from typing import Any
 
+from pyserini_compneg.documents.passages import shown_passages
 from pyserini_compneg.lucene import MANIFEST_NAME, SHARDS_NAME, IndexSettings, Manifest, is_index
 from pyserini_compneg.support.errors import IndexReadError, OutputError
 from pyserini_compneg.support.files import reason_of
@@ -74,6 +75,7 @@ def new_index_folder(target: Path, plan: Mapping[str, Any], settings: IndexSetti
         try:
             yield folder
             check_target(target, settings.may_overwrite)
+            _warn_of_lost_settings(target, folder)
             with output_errors(target, "give another folder"):
                 (folder / _PLAN).unlink(missing_ok=True)
                 replace_folder(folder, target)
@@ -115,6 +117,24 @@ def _foreign(folder: Path) -> list[str]:
     others = set(folder.iterdir()).difference(shards)
     foreign = [path.name for path in others if not (_INDEX_FILES.fullmatch(path.name) and path.is_file())]
     return foreign + [f"{shard.name}/{name}" for shard in shards for name in _foreign(shard)]
+
+
+def _warn_of_lost_settings(target: Path, folder: Path) -> None:
+    """Warns if searches of the index that is replaced had a language, fields or passages that the new one has not."""
+    try:
+        old, new = Manifest.read(target), Manifest.read(folder)
+    except IndexReadError:
+        return
+    if old is None or new is None:
+        return
+    fields = [name for name in old.filter_fields if name not in new.filter_fields]
+    lost = [f"--language {old.language}"] if old.language != new.language else []
+    lost += [f"--filter-fields {' '.join(fields)}"] if fields else []
+    lost += [f"--passages {shown_passages(old.passages)}"] if old.passages and not new.passages else []
+    if lost:
+        _logger.warning(
+            "%s: the index that it replaces was built with %s, and this one is not", target, ", ".join(lost)
+        )
 
 
 def _has_manifest(folder: Path) -> bool:

@@ -28,7 +28,7 @@ from pyserini_compneg.support.terminal import shown
 FilterLike: TypeAlias = Filter | Mapping[str, Values] | None
 """A filter, or its fields; None means no filter."""
 
-_UNKNOWN = "no positive term is left to search for"
+_UNKNOWN = "no document has its words, or NOT takes them away"
 _UNMATCHED = "no document matches"
 
 

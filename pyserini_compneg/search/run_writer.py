@@ -38,6 +38,9 @@ class PassageHit(Hit):
         hit.passage = passage
         return hit
 
+    def __repr__(self) -> str:
+        return f"PassageHit(docid={self.docid!r}, score={self.score!r}, passage={self.passage})"
+
 
 def write_run(
     handle: TextIO,

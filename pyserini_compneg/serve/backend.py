@@ -60,13 +60,15 @@ class Backend:
         return {"api": API, "index": name, "generation": index.generation, "documents": index.documents}
 
     def health(self) -> dict[str, Any]:
-        """Whether all indexes are complete, their sizes, and their filter fields."""
+        """Whether all indexes are complete, and their sizes, filter fields, languages, contents and versions."""
         degraded = {name: what for name, index in self.indexes.items() if (what := index.degraded)}
         return {
             "status": "degraded" if degraded else "ok",
             "indexes": {name: index.documents for name, index in self.indexes.items()},
             "filter_fields": {name: index.filter_fields for name, index in self.indexes.items()},
+            "languages": {name: index.language for name, index in self.indexes.items()},
             "generations": {name: index.generation for name, index in self.indexes.items()},
+            "versions": {name: version for name, index in self.indexes.items() if (version := index.version)},
             "degraded": degraded,
         }
 

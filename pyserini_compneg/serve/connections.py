@@ -157,7 +157,8 @@ class _LimitedProtocol(H11Protocol):
         fault = sys.exception()
         is_long = isinstance(fault, h11.RemoteProtocolError) and fault.error_status_hint == 431
         too_long = "The address and the headers are too long; a large query goes into the body of a POST"
-        self._answer(431 if is_long else 400, too_long if is_long else "The request is not HTTP/1.1")
+        foreign = "The request is not HTTP/1.1; letters beyond ASCII are percent-encoded in an address, as by curl -G "
+        self._answer(431 if is_long else 400, too_long if is_long else f"{foreign}--data-urlencode")
         self.transport.close()
 
     def _answer(self, status: int, said: str) -> None:

@@ -118,6 +118,16 @@ class ServedIndex:
             return generation(searcher)
 
     @property
+    def language(self) -> str:
+        with self._used() as searcher:
+            return searcher.language
+
+    @property
+    def version(self) -> str | None:
+        """The name of the folder that is searched, if a request may switch it."""
+        return os.path.basename(self._path) if self._settings.versions else None
+
+    @property
     def filter_fields(self) -> tuple[str, ...]:
         with self._used() as searcher:
             manifest = searcher.reader.manifest
@@ -146,8 +156,10 @@ class ServedIndex:
         If it cannot be opened, the old index stays open.
         """
         beside, own = self._first
-        allowed = beside and self._settings.versions and (folder == own or fnmatchcase(folder, self._settings.versions))
+        allowed = beside and (folder == own or fnmatchcase(folder, self._settings.versions or ""))
         path = os.path.join(beside, checked_name(folder))
+        if not self._settings.versions:
+            raise InputError(f"{self.name} has no versions: the settings name none for it")
         if not allowed or not os.path.isdir(path):
             raise InputError(f"{self.name} has no version {folder!r}")
         with self._replacing:

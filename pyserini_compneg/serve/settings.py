@@ -89,6 +89,10 @@ def read_server_settings(path: str | Path) -> ServerSettings:
     """Reads the YAML file of a server. Folders are relative to the file."""
     settings = read_settings(path, ServerSettings, InputError)
     switched = next((name for name, index in settings.indexes.items() if index.versions), None)
+    for name, index in settings.indexes.items():
+        if index.versions and "/" in index.versions:
+            said = f"indexes.{name}.versions is a pattern of names beside its folder, not of paths"
+            raise InputError(f"{said}, got {index.versions!r}", where=path)
     if switched and not settings.api_keys:
         said = f"indexes.{switched}.versions lets requests with a key switch the index, and there are no api_keys"
         raise InputError(said, where=path)

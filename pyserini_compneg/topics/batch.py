@@ -60,7 +60,10 @@ def compose_topics(
     def write(handle: TextIO, _: Sequence[Topic], found: Mapping[str, ScoringNode]) -> None:
         for qid, node in found.items():
             if is_empty(node):
-                _logger.warning("query %s finds nothing: no positive term is left to search for", qid)
+                _logger.warning(
+                    "query %s finds nothing: no document has its words, or NOT takes them away",
+                    qid,
+                )
             if output_format == "jsonl":
                 handle.write(composed_line(qid, contents[qid], node, extra[qid]) + "\n")
             elif not is_empty(node):

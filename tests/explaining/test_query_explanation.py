@@ -63,7 +63,7 @@ def test_another_scale_and_other_operators(searcher, monkeypatch):
 def test_what_cannot_be_explained(searcher):
     with pytest.raises(QueryError) as error:
         explain_query(searcher, Linear({"x": -1.0}))
-    said = 'query \'{"vector": {"x": -1}}\': no positive term is left to search for, so it finds nothing'
+    said = 'query \'{"vector": {"x": -1}}\': no document has its words, or NOT takes them away, so it finds nothing'
     assert str(error.value) == said
 
 

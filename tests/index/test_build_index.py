@@ -141,6 +141,27 @@ def test_an_empty_folder_is_filled_and_an_index_replaced(tmp_path, collection):
     assert hidden(tmp_path) == []
 
 
+def test_settings_that_a_new_index_lacks_are_named(tmp_path, caplog):
+    lines = write_jsonl(
+        tmp_path / "lines.jsonl", *({"id": f"d{i}", "contents": "Häuser " * 9, "year": i} for i in (1, 2))
+    )
+    options = {"bm25": {"language": "de"}, "filter_fields": ["year"], "passages": {"words": 5, "overlap": 0}}
+    for changes in (
+        options,
+        options,
+        {"filter_fields": ["year"], "bm25": {"language": "fr"}},
+        {"bm25": {"language": "fr"}},
+    ):
+        build_index(lines, tmp_path / "index", existing="overwrite", **changes)
+    said = [
+        record.getMessage().partition(" built with ")[2] for record in caplog.records if "replaces" in record.message
+    ]
+    assert said == [
+        "--language de, --passages words=5,overlap=0, and this one is not",
+        "--filter-fields year, and this one is not",
+    ]
+
+
 def test_an_index_that_lost_its_segments_file_can_be_replaced(collection, index):
     (segments,) = index.glob("segments_*")
     segments.unlink()

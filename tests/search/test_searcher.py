@@ -148,7 +148,7 @@ def test_a_warning_shows_no_tree_and_no_endless_text(searcher, caplog):
     text = "zebra " * 9 + "zeb..."
     assert caplog.messages == [
         "no result for query of composed weights: no document matches",
-        f"no result for query {text}: no positive term is left to search for",
+        f"no result for query {text}: no document has its words, or NOT takes them away",
     ]
 
 
@@ -166,7 +166,10 @@ def test_shown_scores_are_in_the_unit_of_the_encoder(index, searcher):
 def test_unknown_terms_find_nothing_and_are_worth_a_warning(searcher, caplog, query):
     assert searcher.batch_search([query, "spy"], ["7", "8"])["7"] == []
     assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
-        (logging.WARNING, "no result for query 7: no positive term is left to search for")
+        (
+            logging.WARNING,
+            "no result for query 7: no document has its words, or NOT takes them away",
+        )
     ]
 
 

@@ -50,7 +50,10 @@ def server(sample, tmp_path_factory):
     ]
     dated = write_jsonl(folder / "dated.jsonl", *films)
     build_index(dated, folder / "dated", store_raw=True, filter_fields=["year", "genre"])
-    with served.serving("--index", f"sample={sample}", folder / "hostile", folder / "dated") as server:
+    german = write_jsonl(folder / "german.jsonl", {"id": "haus", "contents": "Alte Häuser am See"})
+    build_index(german, folder / "german", store_raw=True, bm25={"language": "de"})
+    folders = [folder / name for name in ("hostile", "dated", "german")]
+    with served.serving("--index", f"sample={sample}", *folders) as server:
         yield server
 
 
@@ -149,6 +152,17 @@ def test_hits_of_and_say_what_they_lack(new_page, sample):
     shown = [hit.locator(".lacks").all_inner_texts() for hit in page.locator("#results .hit").all()]
     assert shown == [[f"lacks {name}" for name in names] for names in lacking]
     assert violations(page) == []
+
+
+def test_an_index_of_another_language_takes_expressions(new_page):
+    page = new_page("/?index=german&query=Haus", waits=False)
+    settled(page)
+    assert docids(page) == ["haus"]
+    assert page.input_value("#read") == "expression"
+    assert page.locator("#read option:disabled").all_inner_texts() == ["plain words"]
+    page.select_option("#index", "sample")
+    settled(page)
+    assert not page.locator("#read option:disabled").count()
 
 
 def test_an_expression_is_edited_further(new_page):
@@ -373,7 +387,7 @@ def test_documents_are_shown_as_text(new_page):
 REFUSED = {
     "read=expression&query=(spy": '"(" is not closed; expected ")"\n  (spy\n  ^',
     "read=expression&query=spy&a.union=best": "union must be one of maxpool, addition, dismax, vanilla, got 'best'",
-    "query=spy&index=books": "Unable to open index: books; there are sample, hostile, dated",
+    "query=spy&index=books": "Unable to open index: books; there are sample, hostile, dated, german",
     "query=spy&tags=W,W": "tags: the text has 1 words and signs, got 2 tags",
 }
 
@@ -393,7 +407,7 @@ def test_what_the_server_refuses(new_page, server):
 def test_nothing_found_says_why(new_page):
     page = new_page("/?index=hostile&query=zebra&read=expression")
     assert page.inner_text("#results").endswith(
-        "Note: no result for query zebra: no positive term is left to search for\n\nNo document matches."
+        "Note: no result for query zebra: no document has its words, or NOT takes them away\n\nNo document matches."
     )
 
 

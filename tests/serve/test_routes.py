@@ -246,7 +246,10 @@ def test_words_are_those_of_all_texts_and_of_nothing_else(tmp_path):
 
 def test_warnings_are_notes_of_the_answer(client):
     said = {
-        ("zebra", "expression"): "no result for query zebra: no positive term is left to search for",
+        (
+            "zebra",
+            "expression",
+        ): "no result for query zebra: no document has its words, or NOT takes them away",
         ("spy not comedy", "expression"): "'and', 'or', 'not' are words",
         ("spy NOT comedy", "plain"): "AND, OR, NOT are words, because plain text is not parsed",
         ("spy not comedy", "model"): None,
@@ -259,7 +262,8 @@ def test_warnings_are_notes_of_the_answer(client):
 
 
 def test_health_and_metrics(client):
-    health = {"status": "ok", "indexes": {"films": 6}, "filter_fields": {"films": []}, "degraded": {}}
+    health = {"status": "ok", "indexes": {"films": 6}, "filter_fields": {"films": []}, "languages": {"films": "en"}}
+    health |= {"versions": {}, "degraded": {}}
     found = client.get("/health").json()
     assert len(generation := found.pop("generations")["films"]) == 12
     assert found == health
@@ -283,3 +287,4 @@ def test_an_index_in_another_language(tmp_path):
             said = "read: the model reads English, and the language of this index is de; "
             assert (refused.status_code, refused.json()["error"]) == (400, f"{said}write an expression, or give tags")
         assert client.get("/v1/films/search", params={**read, "tags": "W,O,X"}).status_code == 200
+        assert client.get("/health").json()["languages"] == {"films": "de"}

@@ -229,6 +229,7 @@ def test_a_request_switches_an_index(folder, tmp_path):
         with index.searcher() as before:
             switched = switch("films-2")
             assert switched == {"api": "v1", "index": "films", "generation": index.generation, "documents": 1}
+            assert keyed.get("/health").json()["versions"] == {"films": "films-2"}
             assert len(docids(before)) == 3
         answer = keyed.get("/v1/films/search?query=spy", headers=headers).json()
         assert [one["docid"] for one in answer["candidates"]] == ["films-2"]
@@ -246,6 +247,8 @@ def test_a_request_switches_an_index(folder, tmp_path):
         assert switch("films-1")["generation"] == first
         assert 'compneg_index_reloads_total{index="films"} 2.0' in keyed.get("/metrics").text
     with make_client(tmp_path / "films-1", KEY) as client:
-        assert switch("films-1", 400, client=client) == "films has no version 'films-1'"
+        said = "films has no versions: the settings name none for it"
+        assert switch("films-1", 400, client=client) == said
+        assert client.get("/health").json()["versions"] == {}
     with make_client(tmp_path / "films-1", versions="films-*") as client:
         assert switch("films-2", 403, client=client) == "An index is switched only by a server with API keys"

@@ -35,6 +35,10 @@ def test_pyserinis_keys(tmp_path):
             "indexes: {a: {path: x, versions: x*}}",
             "indexes.a.versions lets requests with a key switch the index, and there are no api_keys",
         ),
+        (
+            "indexes: {a: {path: x, versions: ../x*}}\napi_keys: [long-enough]",
+            "indexes.a.versions is a pattern of names beside its folder, not of paths, got '../x*'",
+        ),
         ("indexes: {a: x}\nlimits: {atoms: 0}", "limits.atoms: expected a number from 1, got 0"),
         ("indexes: {a: x}\nkeys: []", "unknown key 'keys'; did you mean api_keys?"),
         ("indexes: {a: x}\napi_keys: [short]", "api_keys[0]: an API key has 8 or more printable ASCII characters"),

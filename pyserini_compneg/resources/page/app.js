@@ -16,6 +16,7 @@ const PATIENCE = 250; // ms before a skeleton is shown
 let state = stateOf(location.href);
 let indexes = [];
 let fields = {};
+let languages = {};
 let names = null;
 let loaded = null;
 let running = null;
@@ -26,7 +27,7 @@ let facets = {};
 async function load() {
   const health = await get("/health");
   names = await operatorNames();
-  [indexes, fields] = [Object.keys(health.indexes), health.filter_fields];
+  [indexes, fields, languages] = [Object.keys(health.indexes), health.filter_fields, health.languages];
   at("index").replaceChildren(...indexes.map((name) => element("option", {}, name)));
   at("index-label").hidden = indexes.length < 2;
   showChoices();
@@ -68,6 +69,14 @@ function showFilter() {
   at("filter").placeholder = known.map((name) => `${name}=…`).join(", ");
 }
 
+/** Plain words are read in English. An index of another language takes expressions. */
+function showReadings() {
+  const [plain] = at("read").options;
+  plain.disabled = (languages[index()] ?? "en") !== "en";
+  if (plain.disabled && state.read === plain.value) remember({ read: "expression" }, false);
+  at("read").value = state.read;
+}
+
 function showOperators() {
   at("operators-box").open ||= state.compare !== "" || Object.keys(state).some((name) => name.startsWith("a.") && state[name]);
   const sides = state.compare ? [["a", "left"], ["b", "right"]] : [["a", "for all three words"]];
@@ -89,6 +98,7 @@ async function search() {
   try {
     await (loaded ??= load());
     showFilter();
+    showReadings();
     if (isEmpty || signal.aborted) return;
     const begun = performance.now();
     const [own, ...others] = facetRequests(fields[index()] ?? [], conditionsOf(state.filter));

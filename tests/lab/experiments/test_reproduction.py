@@ -58,7 +58,9 @@ def test_queries_without_a_result_are_one_warning_for_each_row(run, tmp_path, ca
     rows = [(row.name, section.plan.title) for section in results.sections for row in section.ran]
     said = [message for message in caplog.messages if "no result" in message]
     assert [message.split(":")[0] for message in said] == [f"row {name!r} of {title!r}" for name, title in rows[1:]]
-    assert said[0].endswith("3 of 6 queries have no result, such as q18: no positive term is left to search for")
+    assert said[0].endswith(
+        "3 of 6 queries have no result, such as q18: no document has its words, or NOT takes them away"
+    )
 
 
 def test_what_a_row_does_not_say_is_in_the_settings_or_nowhere(run):
