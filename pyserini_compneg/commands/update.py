@@ -52,8 +52,11 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         ids = "1 id to delete was" if report.not_found == 1 else f"{report.not_found} ids to delete were"
         _logger.warning("%s: %s not in the index", args.index, ids)
     if report.changes and report.drift and abs(report.drift) >= 0.01:
-        advice = "a rebuild pays" if abs(report.drift) >= REBUILD_FROM else f"a rebuild pays from {REBUILD_FROM:.0%} on"
-        say(f"{args.index}: the average document length has changed by {report.drift:+.0%} since the build; {advice}")
+        advice = (
+            "a rebuild may pay" if abs(report.drift) >= REBUILD_FROM else f"a rebuild pays from {REBUILD_FROM:.0%} on"
+        )
+        guess = f"by {report.drift:+.0%} since the build, if what was replaced had average length"
+        say(f"{args.index}: the average document length has changed {guess}; {advice}")
     counted = "passages" if report.manifest.passages else "documents"
     done = f"{report.inserted} inserted, {report.replaced} replaced, {report.unchanged} unchanged"
     say(f"{args.index}: {done}, {report.deleted} deleted, {report.manifest.documents} {counted} now")

@@ -44,7 +44,8 @@ class UpdateReport(UpdateCounts):
     Attributes:
         manifest: The manifest, with the present number of documents.
         drift: The relative change of the average document length since the build, whose average BM25 keeps. It is
-            estimated from the documents that were updated. None without BM25.
+            estimated from the documents that were updated, as if those they replaced had average length. None without
+            BM25.
     """
 
     manifest: Manifest

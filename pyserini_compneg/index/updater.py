@@ -178,8 +178,9 @@ class ImpactUpdater(VectorLines):
             said = f"has a compneg.json, which names its encoder, {known.encoder!r}"
             raise IndexFormatError(said, where=self._place, remedy="leave out --adopt")
         if adopt.encoder == BM25 or split_name(adopt.encoder)[0]:
-            said = "an index of stock Anserini has no weights of bm25, only frequencies of terms and rounded lengths"
-            raise IndexFormatError(said, where=self._place, remedy="build an index of its documents with index")
+            said = "bm25 cannot be adopted: stock Anserini stores no weights of it, only frequencies of terms and rounded lengths"
+            remedy = "name the model of its vectors, or build an index of its documents with index"
+            raise IndexFormatError(said, where=self._place, remedy=remedy)
         self._adopts, documents = known is None, reader.document_count
         empty = documents - reader.field_document_count
         return known or replace(adopt, documents=documents, empty_documents=empty)
@@ -210,9 +211,12 @@ class ImpactUpdater(VectorLines):
 
         Raises:
             InputError: A document is bad, or its id was given before: this one, or one of an earlier call.
-            ArgumentError: The index has passages; :func:`update_index` updates it.
+            ArgumentError: The index has passages or texts by BM25; :func:`update_index` updates it.
         """
         check_whole(self.manifest.passages)
+        if "average_length" in self.manifest.settings:
+            said = f"{self.folder} has texts, encoded by {self.manifest.encoder!r}, not vectors of programs"
+            raise ArgumentError(said, remedy="give the texts in a file to update_index")
         self._collect(docid, vector, raw)
 
     def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> None:
@@ -257,7 +261,7 @@ class ImpactUpdater(VectorLines):
 
     def _place_of(self, states: Sequence[int], line: str) -> int:
         if Found.GIVEN in states:
-            raise InputError("the id of this document was given before in this update", where=line)
+            raise InputError("the id of this document was given before in this update, or is one to delete", where=line)
         if Found.UNCHANGED in states:
             self.counts.unchanged += 1
             return NOWHERE

@@ -49,11 +49,13 @@ def write_text_index(folder, *flags):
 
 
 IMPACTS = {"a": {"t": 3, "u": 2}, "b": {"t": 2}, "c": {"t": 9}}
-NO_BM25 = "an index of stock Anserini has no weights of bm25, only frequencies of terms and rounded lengths"
+NO_BM25 = (
+    "bm25 cannot be adopted: stock Anserini stores no weights of it, only frequencies of terms and rounded lengths"
+)
 NO_MANIFEST = "has no compneg.json (stock Anserini built it), so its encoder and settings are unknown"
 REFUSED = {
     f"{NO_MANIFEST}; name its model with --adopt --encoder MODEL, or {BUILD}": (write_stock_index, IMPACTS, None),
-    f"{NO_BM25}; {BUILD}": (write_stock_index, IMPACTS, "bm25+m"),
+    f"{NO_BM25}; name the model of its vectors, or {BUILD}": (write_stock_index, IMPACTS, "bm25+m"),
     f"has several documents with the id 'b', so it cannot be adopted; {BUILD}": (
         write_stock_index,
         [*IMPACTS.items(), ("b", {"t": 7})],

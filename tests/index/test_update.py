@@ -143,6 +143,9 @@ def test_the_average_length_is_that_of_the_build(tmp_path):
     text = "add its text, or build an index of vectors with index --encoder MODEL"
     said = f"{vector}:1: only a `vector`, where texts are encoded; {text}"
     assert refusal(update_index, tmp_path / "index", vector) == said
+    with ImpactUpdater(tmp_path / "index") as updater:
+        said = f"{tmp_path / 'index'} has texts, encoded by 'bm25', not vectors of programs"
+        assert refusal(updater.add, "v", {"bird": 1.0}) == f"{said}; give the texts in a file to update_index"
 
 
 def test_an_updater_in_a_program(tmp_path):
@@ -168,9 +171,21 @@ def index(tmp_path):
 
 
 REFUSED = [
-    ([{"id": "d1", "vector": {"t": 7}}] * 2, "", "{new}:2: the id of this document was given before in this update"),
-    ([{"id": "n", "vector": {"t": 7}}] * 2, "", "{new}:2: the id of this document was given before in this update"),
-    ([{"id": "d1", "vector": {"t": 7}}], "d1", "{new}:1: the id of this document was given before in this update"),
+    (
+        [{"id": "d1", "vector": {"t": 7}}] * 2,
+        "",
+        "{new}:2: the id of this document was given before in this update, or is one to delete",
+    ),
+    (
+        [{"id": "n", "vector": {"t": 7}}] * 2,
+        "",
+        "{new}:2: the id of this document was given before in this update, or is one to delete",
+    ),
+    (
+        [{"id": "d1", "vector": {"t": 7}}],
+        "d1",
+        "{new}:1: the id of this document was given before in this update, or is one to delete",
+    ),
     ([{"id": "n", "vector": {"t": 0.5}}], "", "{new}:1: the weight of 't' must be a whole number, got 0.5; for "),
     ([{"id": "n", "vector": {"t": 1}, "year": {}}], "", "{new}:1: the field 'year' must be a text of at most"),
     ([{"id": "n", "vector": {"t": -1}}], "", "{new}:1: the weight of 't' is negative, -1; to index negative weights"),
