@@ -178,7 +178,7 @@ class ImpactUpdater(VectorLines):
             said = f"has a compneg.json, which names its encoder, {known.encoder!r}"
             raise IndexFormatError(said, where=self._place, remedy="leave out --adopt")
         if adopt.encoder == BM25 or split_name(adopt.encoder)[0]:
-            said = "bm25 cannot be adopted: stock Anserini stores no weights of it, only frequencies of terms and rounded lengths"
+            said = "bm25 cannot be adopted: stock Anserini stores term frequencies and rounded lengths, not weights"
             remedy = "name the model of its vectors, or build an index of its documents with index"
             raise IndexFormatError(said, where=self._place, remedy=remedy)
         self._adopts, documents = known is None, reader.document_count

@@ -49,9 +49,7 @@ def write_text_index(folder, *flags):
 
 
 IMPACTS = {"a": {"t": 3, "u": 2}, "b": {"t": 2}, "c": {"t": 9}}
-NO_BM25 = (
-    "bm25 cannot be adopted: stock Anserini stores no weights of it, only frequencies of terms and rounded lengths"
-)
+NO_BM25 = "bm25 cannot be adopted: stock Anserini stores term frequencies and rounded lengths, not weights"
 NO_MANIFEST = "has no compneg.json (stock Anserini built it), so its encoder and settings are unknown"
 REFUSED = {
     f"{NO_MANIFEST}; name its model with --adopt --encoder MODEL, or {BUILD}": (write_stock_index, IMPACTS, None),

@@ -25,7 +25,7 @@ from pyserini_compneg.index import (
 from pyserini_compneg.lucene import open_reader
 from pyserini_compneg.lucene.shards import read_shards
 from pyserini_compneg.search import SignedImpactSearcher
-from pyserini_compneg.support.errors import CompNegError, IndexFormatError, OutputError
+from pyserini_compneg.support.errors import ArgumentError, CompNegError, IndexFormatError, OutputError
 
 
 def has_block_maxima(index):
@@ -145,7 +145,8 @@ def test_the_average_length_is_that_of_the_build(tmp_path):
     assert refusal(update_index, tmp_path / "index", vector) == said
     with ImpactUpdater(tmp_path / "index") as updater:
         said = f"{tmp_path / 'index'} has texts, encoded by 'bm25', not vectors of programs"
-        assert refusal(updater.add, "v", {"bird": 1.0}) == f"{said}; give the texts in a file to update_index"
+        told_why = refusal(updater.add, "v", {"bird": 1.0}, error=ArgumentError)
+        assert told_why == f"{said}; give the texts in a file to update_index"
 
 
 def test_an_updater_in_a_program(tmp_path):
