@@ -81,7 +81,7 @@ WRONG = {  # in place of what, what is written, and the message
     "about: Nothing": [("about: 3", ": about: expected a text, got 3")],
     "[filmsets]": [
         ("filmsets", ": datasets: expected a list, such as [a, b], got 'filmsets'"),
-        ("[filmset]", ": datasets: no kind of dataset 'filmset'; there are: quest, filmsets, "),
+        ("[filmset]", ": datasets: no kind of dataset 'filmset'; there are: likings, quest, filmsets, "),
     ],
     "[dev]": [
         ("[dev]\nhits: 0", ": hits: expected a number from 1, got 0"),
