@@ -112,9 +112,15 @@ def test_beyond_the_bound_the_one_that_waits_longest_makes_room(app):
         for _ in range(3):
             assert health(port) == "ok"
         wait_until_closed(clients, 250)
+        assert health(port) == "ok"  # whoever was being answered waits by now
+        silent = connect(port)
+        newer = [connect(port) for _ in range(40)]
+        assert health(port) == "ok"
         with pytest.raises(BlockingIOError):
-            clients[-1].setblocking(False)
-            clients[-1].recv(1)  # it sends nothing, so it has waited since it was opened
+            silent.setblocking(False)
+            silent.recv(1)
+        newer += [connect(port) for _ in range(20)]
+        assert wait_until_closed([silent], 1) == 1
 
 
 def test_a_client_that_does_not_read_its_answers_is_closed(app):
