@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _INK, MUTED, _RULE, _BAR = "#1b1f24", "#7d8790", "#d3d8de", "#0072b2"
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""The colours of Okabe and Ito, which colour-blind readers can distinguish."""
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+"""The colours of Okabe and Ito without yellow, which is faint on white. Colour-blind readers can distinguish them."""
 
 SIGNS = ("o-", "s--", "D-.", "^:", "v-", "P--", "X-.", "*:")
 _WIDTH = 9.0  # inches
@@ -100,9 +100,18 @@ def draw_curve(curve: Curve) -> bytes | None:
         axis.set_title(curve.title)
         axis.set_xlabel(curve.x_label)
         axis.set_ylabel(f"{curve.y_label}{unit(curve.y_label)}")
+        axis.set_ylim(
+            *_limits(axis.get_ylim(), [point.y for points in curve.series.values() for point in points], curve)
+        )
         axis.grid(axis="y")
         figure.legend(loc="outside right center")
         return _png(figure)
+
+
+def _limits(limits: tuple[float, float], ys: Sequence[float], curve: Curve) -> tuple[float, float]:
+    """Limits within the range of the measure: an interval may exceed it. Changes of a measure may be below 0."""
+    lowest, highest = (scaled(end, curve.y_label) for end in (-1.0 if min(ys) < 0 else 0.0, 1.0))
+    return max(lowest, limits[0]), min(highest, limits[1])
 
 
 @contextmanager

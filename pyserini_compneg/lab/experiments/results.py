@@ -149,9 +149,14 @@ def _section(section: Section, measures: Sequence[str]) -> dict[str, Any]:
 def _cell(row: RowRun, measure: str, published: float | None) -> dict[str, Any]:
     figure = row.figures.get(measure)
     if figure is None:
-        return {"value": None, "interval": None, "better_than": (), "published": published}
-    better = figure.better_than(measure in LOWER_IS_BETTER)
-    return {"value": figure.value, "interval": figure.interval, "better_than": better, "published": published}
+        return {"value": None, "interval": None, "better_than": (), "against": {}, "published": published}
+    return {
+        "value": figure.value,
+        "interval": figure.interval,
+        "better_than": figure.better_than(measure in LOWER_IS_BETTER),
+        "against": {other: {"difference": one.difference, "p": one.t_test} for other, one in figure.against.items()},
+        "published": published,
+    }
 
 
 def warn_of_lost_rows(folder: Path, chosen: Collection[str]) -> None:

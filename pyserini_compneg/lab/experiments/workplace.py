@@ -28,7 +28,6 @@ from pyserini_compneg.support.errors import InputError, OutputError
 from pyserini_compneg.support.files import slug
 from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
-_LOOKED_UP = 100
 _logger = logging.getLogger(__name__)
 
 
@@ -212,14 +211,14 @@ class Workplace(ExitStack):
     def _check_documents(self, searcher: SignedImpactSearcher) -> None:
         """Checks that an index belongs to this dataset: that it contains the judged documents."""
         folder = searcher.reader.folder
-        judged = list(dict.fromkeys(docid for documents in self.qrels.values() for docid in documents))[:_LOOKED_UP]
+        judged = list(dict.fromkeys(docid for documents in self.qrels.values() for docid in documents))
         missing = [docid for docid in judged if not searcher.reader.has(docid)]
         if missing and len(missing) == len(judged):
             said = f"none of {len(judged)} judged documents of {self.dataset.folder} is in it, {missing[0]!r} for one"
             raise InputError(f"{said}; it is an index of another collection", where=folder)
         if missing:
             share = f"{len(missing)} of {len(judged)} judged documents"
-            _logger.warning("%s: lacks %s that were looked up, %r for one", folder, share, missing[0])
+            _logger.warning("%s: lacks %s, %r for one; no method can find them", folder, share, missing[0])
 
     def _options(self, encoder: str) -> ModelOptions | None:
         return None if encoder == BM25 else self.model_options

@@ -8,6 +8,7 @@ from refusals import refusal
 
 from pyserini_compneg.eval import Figure
 from pyserini_compneg.eval.significance import PairedDifference, PValue
+from pyserini_compneg.lab.experiments import plots
 from pyserini_compneg.lab.experiments.plots import draw_bars, draw_curve
 from pyserini_compneg.lab.experiments.protocol import RowPlan, SectionPlan
 from pyserini_compneg.lab.experiments.report import escape, write_report
@@ -203,6 +204,20 @@ def test_bars_are_drawn_of_all_that_has_a_figure(rows):
 def test_nothing_is_drawn_of_nothing():
     assert draw_bars(section(row("a")), RESULTS) is None
     assert draw_curve(replace(CURVE, series={"a": ()})) is draw_curve(replace(CURVE, series={})) is None
+
+
+def test_a_curve_has_the_range_of_its_measure_and_a_colour_for_each_method(monkeypatch):
+    """The methods of Figure 3 are seven. Intervals may exceed the range."""
+    drawn = []
+    monkeypatch.setattr(plots, "_png", drawn.append)
+    for points, limits in (
+        ((Point(0.1, 0.9, 0.7, 1.2, 7), Point(0.2, 0.1, -0.2, 0.4, 7)), (0, 1)),
+        ((Point(0.1, -0.5, -0.6, 0, 7),), (-1, 1)),
+    ):
+        draw_curve(replace(CURVE, series={f"m{number}": points for number in range(7)}))
+        (axis,) = drawn.pop().axes
+        assert limits[0] <= axis.get_ylim()[0] < axis.get_ylim()[1] <= limits[1]
+        assert len({container.lines[0].get_color() for container in axis.containers}) == 7
 
 
 def files(folder):

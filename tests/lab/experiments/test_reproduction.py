@@ -11,6 +11,7 @@ from pyserini_compneg.index import build_index
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.experiments.experiment import reproduce
 from pyserini_compneg.lab.experiments.protocol import read_protocol
+from pyserini_compneg.lab.experiments.results import write_results
 from pyserini_compneg.lab.experiments.workplace import Engine
 from pyserini_compneg.support.errors import IndexFormatError, InputError, OutputError
 
@@ -37,6 +38,21 @@ def test_the_figures_are_those_of_the_run_files(run, dataset, tmp_path):
     ignore, disentangled = (row.figures["nDCG@10"] for row in differences.rows[1:3])
     assert disentangled.value > ignore.value
     assert "ignore" in disentangled.better_than() and "disentangled" not in ignore.better_than()
+
+
+def test_both_p_values_are_in_the_json(run, tmp_path):
+    results = run()
+    write_results(results, tmp_path / "results.json")
+    rows = json.loads((tmp_path / "results.json").read_text())["sections"][0]["rows"]
+    against = rows[2]["cells"]["nDCG@10"]["against"]["ignore"]
+    computed = results.sections[0].rows[2].figures["nDCG@10"].against["ignore"]
+    assert against == {
+        "difference": computed.difference,
+        "p": {"raw": computed.t_test.raw, "holm": computed.t_test.holm},
+    }
+    cells = [row["cells"]["nDCG@10"] for row in rows]
+    assert any(one["p"]["raw"] < one["p"]["holm"] for cell in cells for one in cell["against"].values())
+    assert rows[3]["cells"]["nDCG@10"]["against"] == {}
 
 
 def test_examples_show_what_made_the_difference(run):
@@ -100,7 +116,7 @@ def test_each_engine_has_its_own_index(run, dataset, tmp_path, caplog):
     assert (names[:3], names[-1]) == (["vanilla [all]", "vanilla [half]", "ignore [all]"], "elsewhere")
     assert not (tmp_path / "report" / "indexes").exists()
     (warning,) = {record.getMessage() for record in caplog.records if "lacks" in record.getMessage()}
-    assert warning.startswith(f"{tmp_path / 'half'}: lacks 12 of 24 judged documents that were looked up, 'D")
+    assert warning.startswith(f"{tmp_path / 'half'}: lacks 12 of 24 judged documents, 'D")
     both = [row.figures["R@100"].value for row in atoms.rows]
     alone = [run(engines=[one], folder=tmp_path / f"alone-{one.label}") for one in engines]
     assert both == [results.sections[1].rows[0].figures["R@100"].value for results in alone]

@@ -6,9 +6,10 @@ and Kanoulas, section 4.1. They do not say which files they divide by domain; he
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from pyserini_compneg.documents import SourceDocument
@@ -30,6 +31,8 @@ from pyserini_compneg.topics import Topic, read_topics
 _NAMES = ("train", "train_aug", "val", "dev", "test", "queries")
 _QUEST = "QUEST, google-research/language (Apache-2.0); text from Wikipedia (CC BY-SA)"
 _FILMSETS = "FilmSets, which is not QUEST, from prust/wikipedia-movie-data (MIT); text from Wikipedia (CC BY-SA)"
+
+_logger = logging.getLogger(__name__)
 
 
 def is_quest(folder: Path) -> bool:
@@ -108,12 +111,17 @@ def _selection(
         return qid if domains is None else f"{name}-{qid}"
 
     def topics() -> list[Topic]:
+        read = [
+            replace(topic, qid=full_id(name, topic.qid)) for name, path in files.items() for topic in read_topics(path)
+        ]
         selected = [
-            replace(topic, qid=full_id(name, topic.qid))
-            for name, path in files.items()
-            for topic in read_topics(path)
+            topic
+            for topic in read
             if (not atomic or _is_atomic(topic)) and (domains is None or topic.metadata.get("domain") in domains)
         ]
+        lost = sum("domain" not in topic.metadata for topic in read)
+        if domains is not None and lost:
+            _warn_of_no_domain(lost, len(read), tuple(files.values()))
         if not selected:
             raise InputError("no query that belongs to this split", where=", ".join(map(str, files.values())))
         return selected
@@ -126,3 +134,9 @@ def _selection(
         return {qid: judged for qid, judged in judgements.items() if qid in selected}
 
     return Split(documents, topics, qrels)
+
+
+@cache  # one warning for the splits of a dataset, which are read several times
+def _warn_of_no_domain(lost: int, queries: int, files: tuple[Path, ...]) -> None:
+    listed = ", ".join(map(str, files))
+    _logger.warning("%s: %d of %d queries name no domain, so the domain split lacks them", listed, lost, queries)

@@ -82,3 +82,15 @@ def test_a_split_without_queries(quest):
     write_jsonl(quest / "test.jsonl", line("plants"))
     said = f"{quest}/val.jsonl, {quest}/test.jsonl: no query that belongs to this split"
     assert refusal(open_dataset(quest).topics, "domain-train") == said
+
+
+def test_queries_without_a_domain_are_counted_in_one_warning(quest, caplog):
+    without = line("films")
+    del without["metadata"]["domain"]
+    write_jsonl(quest / "train.jsonl", line("films"), without)
+    dataset = open_dataset(quest)
+    for split in ("domain-train", "domain-test", "domain-train"):
+        dataset.topics(split)
+    files = ", ".join(str(quest / f"{name}.jsonl") for name in ("train", "val", "test"))
+    assert caplog.messages == [f"{files}: 1 of 5 queries name no domain, so the domain split lacks them"]
+    assert len(dataset.topics("train")) == 2
