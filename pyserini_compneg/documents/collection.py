@@ -17,7 +17,7 @@ from pyserini_compneg.documents.vector_files import SHARD_NAME, VECTORS_FILE
 from pyserini_compneg.lucene import is_index
 from pyserini_compneg.support.errors import ArgumentError, ClusterError, InputError
 from pyserini_compneg.support.files import decoded_line, reason_of
-from pyserini_compneg.support.json_objects import parse_json_object
+from pyserini_compneg.support.json_objects import parse_json_object, titles_are_ids
 from pyserini_compneg.support.progress import DOCUMENTS, progress
 from pyserini_compneg.support.terminal import shown
 
@@ -123,12 +123,15 @@ def collection_files(
 
 
 def say_formats(files: Sequence[CollectionFile]) -> None:
-    """Logs the format and the fields of the first file of each format, except JSON Lines."""
+    """Logs the format and the fields of the first file of each format, except JSON Lines. Warns if there are no ids."""
     first = {file.format: file for file in reversed(files)}
     for file in first.values():
+        fields = file.fields()
         if file.format != "jsonl":
             header = " without a header," if file.is_bare else ""
-            _logger.info("%s: %s%s with the fields %s", file.path, file.format, header, ", ".join(file.fields()))
+            _logger.info("%s: %s%s with the fields %s", file.path, file.format, header, ", ".join(fields))
+        if titles_are_ids(fields):
+            _logger.warning("%s: documents have no ids, so their titles are their ids", file.path)
 
 
 def _paths(path: str | Path, collection_format: Format | None) -> list[Path]:

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_blocks, iter_chunks
-from pyserini_compneg.support.json_objects import DOCUMENT_ID_FIELDS
+from pyserini_compneg.support.json_objects import DOCUMENT_ID_FIELDS, titles_are_ids
 
 Format = Literal["jsonl", "json", "csv", "tsv"]
 SUFFIXES: Mapping[Format, tuple[str, ...]] = {
@@ -191,7 +191,7 @@ def _header(file: CollectionFile, rows: Any) -> list[str]:
         raise InputError(f"column {header.index('') + 1} of the header has no name", where=where)
     if twice := next((name for name, count in Counter(header).items() if count > 1), None):
         raise InputError(f"the header has {twice!r} twice", where=where, remedy="rename one")
-    if not _has_id(header):
+    if {*DOCUMENT_ID_FIELDS}.isdisjoint(header) and not titles_are_ids(header):
         expected = ", ".join(DOCUMENT_ID_FIELDS)
         raise InputError(f"the header ({named}) has no column for the id; expected one of {expected}", where=where)
     return header

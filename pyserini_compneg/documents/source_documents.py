@@ -19,7 +19,9 @@ from pyserini_compneg.support.json_objects import (
     docid_from_title,
     json_kind,
     parse_json_object,
+    titles_are_ids,
 )
+from pyserini_compneg.support.terminal import shown
 
 _logger = logging.getLogger(__name__)
 _EXPECTED = "`contents`, `title` and `text`, or `vector`"
@@ -126,10 +128,11 @@ def _docid(record: Mapping[str, Any], source: str) -> str:
     field = next((field for field in DOCUMENT_ID_FIELDS if field in record), None)
     if field is not None:
         docid = checked_id(record[field], "document id", source, InputError)
-    elif isinstance(record.get("title"), str) and record["title"].strip():
+    elif titles_are_ids(record) and isinstance(record["title"], str) and record["title"].strip():
         docid = docid_from_title(record["title"])
     else:
-        raise InputError(f"no document id; expected one of the fields {', '.join(DOCUMENT_ID_FIELDS)}", where=source)
+        remedy = f"expected one of the fields {', '.join(DOCUMENT_ID_FIELDS)} among {shown([*record])}"
+        raise InputError("no document id", where=source, remedy=remedy)
     if len(docid.encode()) > LONGEST_TERM_BYTES:
         raise InputError(f"the document id has more than {LONGEST_TERM_BYTES} bytes", where=source)
     return docid

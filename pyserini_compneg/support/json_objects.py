@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import reprlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pyserini_compneg.support.errors import CompNegError, InputError
@@ -137,6 +137,15 @@ def checked_id(value: object, what: str, source: str, error: type[CompNegError])
     if any(character.isspace() for character in text):
         raise error(f"the {what} {text!r} has white space, which a TREC run cannot hold", where=source)
     return text
+
+
+def titles_are_ids(fields: Collection[str]) -> bool:
+    """Whether documents with these fields have no ids, as in QUEST. Any other field may be a misspelt id.
+
+    >>> titles_are_ids(["title", "text"]), titles_are_ids(["Id", "title", "text"])
+    (True, False)
+    """
+    return "title" in fields and {"title", "text"}.issuperset(fields)
 
 
 def docid_from_title(title: str) -> str:

@@ -27,8 +27,9 @@ TEXT_FAULTS = [
     ([GOOD, "", '{"id": }'], ":3: not valid JSON: Expecting value at column 8"),
     (['["d1"]'], ":1: expected a JSON object, got a list"),
     (['{"id": "d1", "contents": "\\ud800"}'], ":1: not valid JSON text: half of a surrogate pair"),
-    ([GOOD, {"contents": "x"}], f":2: {NO_ID}"),
-    ([{"text": "x", "title": " "}], f":1: {NO_ID}"),
+    ([GOOD, {"contents": "x"}], f":2: {NO_ID} among ['contents']"),
+    ([{"text": "x", "title": " "}], f":1: {NO_ID} among ['text', 'title']"),
+    ([{"docid ": "d1", "title": "x", "text": "y"}], f":1: {NO_ID} among ['docid ', 'title', 'text']"),
     ([{"id": "", "contents": "x"}], ":1: the document id is blank"),
     ([{"id": 1.5, "contents": "x"}], ":1: the document id must be a text or a whole number, got 1.5"),
     ([{"id": "a b", "contents": "x"}], f":1: {SPACE}"),
@@ -127,7 +128,7 @@ def test_files_of_a_folder_are_read_by_name(tmp_path):
     assert documents[3].source == f"{folder / 'part' / 'c.jsonl.gz'}:1"
 
 
-def test_quests_documents_have_titles_for_ids(tmp_path):
+def test_quests_documents_have_titles_for_ids(tmp_path, caplog):
     records = {"title": "Drive (2007 film)", "text": "A film."}, {"title": "Birds of  Colombia", "text": None}
     collection = write_jsonl(tmp_path / "documents.jsonl", *records)
     assert [(document.docid, document.text) for document in read(collection)] == [
@@ -135,6 +136,7 @@ def test_quests_documents_have_titles_for_ids(tmp_path):
         ("Birds_of_Colombia", "Birds of  Colombia"),
     ]
     assert build_index(collection, tmp_path / "index").documents == 2
+    assert caplog.messages == [f"{collection}: documents have no ids, so their titles are their ids"]
 
 
 GOOD_IDS = [7, "7", "é"]

@@ -130,6 +130,7 @@ FAULTS = [
     ("a.csv", "id,text,id\nd1,x,y\n", ":1: the header has 'id' twice; rename one"),
     ("a.csv", "id,,text\n", ":1: column 2 of the header has no name"),
     ("a.csv", "key,text\n", ":1: the header (key, text) has no column for the id; expected one of id, _id, docid"),
+    ("a.csv", "sku,title\n", ":1: the header (sku, title) has no column for the id; expected one of id, _id, docid"),
     ("a.csv", "", ": empty, expected a header with the names of the fields"),
     ("a.csv", 'id,text\nd1,x\nd2,"y\nd3,z\n', ":3: a quote is never closed; double quotes in texts"),
     ("a.csv", "id,text\n", ": nothing to index: no documents"),
@@ -208,7 +209,7 @@ def test_tsv_without_a_header(tmp_path, caplog, name):
     [
         ("1\tbirds\nbats\n", ":2: no tab between an id and a text"),
         ("1\tbirds\n2\tb\udcffts\n", ":2: not UTF-8 text"),
-        ("1\tbirds\n\tbats\n", ":2: no document id; expected one of the fields id, _id, docid"),
+        ("1\tbirds\n\tbats\n", ":2: no document id; expected one of the fields id, _id, docid among ['contents']"),
         ("pid\tbirds\n", ":1: the header (pid, birds) has no column for the id; expected one of id, _id, docid"),
         (
             "1\tbirds\tbats\n",
