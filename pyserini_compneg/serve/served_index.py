@@ -13,7 +13,7 @@ from typing import TypeAlias
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.serve.settings import IndexSettings, checked_name
-from pyserini_compneg.support.errors import IndexReadError, InputError
+from pyserini_compneg.support.errors import CompNegError, IndexFormatError, IndexReadError, InputError
 
 OpenIndex: TypeAlias = Callable[..., SignedImpactSearcher]
 """Opens an index, by its folder or prebuilt name, with an encoder, None for its own, and perhaps a ``language``."""
@@ -153,18 +153,23 @@ class ServedIndex:
     def switch(self, folder: str) -> None:
         """Opens another folder beside the one of the settings, or the latter again, if the settings allow its name.
 
-        If it cannot be opened, the old index stays open.
+        If it cannot be opened, the old index stays open. A link is allowed if what it leads to is.
         """
         beside, own = self._first
-        allowed = beside and (folder == own or fnmatchcase(folder, self._settings.versions or ""))
         path = os.path.join(beside, checked_name(folder))
         if not self._settings.versions:
             raise InputError(f"{self.name} has no versions: the settings name none for it")
-        if not allowed or not os.path.isdir(path):
+        place, name = os.path.split(os.path.realpath(path))
+        allowed = place == os.path.realpath(beside) and fnmatchcase(name, self._settings.versions)
+        if not beside or not (allowed or folder == own) or not os.path.isdir(path):
             raise InputError(f"{self.name} has no version {folder!r}")
         with self._replacing:
             self._paths.add(path)  # before it is opened, for messages
-            self._replace(self._open(path))
+            try:
+                fresh = self._open(path)
+            except CompNegError as error:  # a damaged folder is a fault of this request, not of the server
+                raise IndexFormatError(error.message) from None
+            self._replace(fresh)
             self._path = path
 
     def _replace(self, fresh: _Opened) -> None:

@@ -216,6 +216,11 @@ def test_a_request_switches_an_index(folder, tmp_path):
     for name in ("films-2", "secret"):
         build_index(write_jsonl(tmp_path / f"{name}.jsonl", {"id": name, "contents": "a spy"}), tmp_path / name)
     (tmp_path / "films-3").mkdir()
+    damaged = shutil.copytree(tmp_path / "films-2", tmp_path / "films-5")
+    for file in damaged.glob("*.si"):
+        file.write_bytes(b"x")
+    (tmp_path / "films-6").symlink_to(tmp_path / "secret")
+    (tmp_path / "films-7").symlink_to(tmp_path / "films-2")
 
     def switch(name, status=200, key=KEY, client=None):
         answer = (client or keyed).put("/v1/films", json={"index": name}, headers={"X-API-Key": key})
@@ -234,10 +239,12 @@ def test_a_request_switches_an_index(folder, tmp_path):
         answer = keyed.get("/v1/films/search?query=spy", headers=headers).json()
         assert [one["docid"] for one in answer["candidates"]] == ["films-2"]
         assert answer["generation"] == switched["generation"] != first
-        for name in ("secret", "films-4"):
+        assert switch("films-7")["generation"] == switched["generation"]
+        for name in ("secret", "films-4", "films-6"):
             assert switch(name, 400) == f"films has no version {name!r}"
         assert switch("films-1/../secret", 400).startswith("an index is named by up to 64 letters")
         assert switch("films-3", 400) == "films: not a Lucene index (it has no segments file)"
+        assert switch("films-5", 400).startswith("films: cannot be opened: ")
         assert switch("films-2", 401, "wrong-key").startswith("Unauthorized")
         assert index.documents == 1
         (tmp_path / "new.jsonl").write_text('{"id": "n", "contents": "a spy"}')
@@ -245,7 +252,7 @@ def test_a_request_switches_an_index(folder, tmp_path):
         assert index.reload()
         assert index.documents == 2
         assert switch("films-1")["generation"] == first
-        assert 'compneg_index_reloads_total{index="films"} 2.0' in keyed.get("/metrics").text
+        assert 'compneg_index_reloads_total{index="films"} 3.0' in keyed.get("/metrics").text
     with make_client(tmp_path / "films-1", KEY) as client:
         said = "films has no versions: the settings name none for it"
         assert switch("films-1", 400, client=client) == said
