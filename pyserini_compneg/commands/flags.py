@@ -193,6 +193,8 @@ def add_passages(flags: Flags) -> None:
 def _passages(text: str) -> dict[str, int]:
     """The words and the overlap of passages. Without an overlap it is 0."""
     given = {name.strip(): whole_number(number) for name, _, number in (one.partition("=") for one in text.split(","))}
+    if len(given) <= text.count(","):
+        raise argparse.ArgumentTypeError(f"gives a size twice: {text}")
     sizes = {name: number for name, number in {"overlap": 0, **given}.items() if number is not None}
     if len(sizes) < len({"overlap", *given}) or not fit_passages(sizes):
         said = "must be words=N,overlap=N with an overlap below the words, such as words=200,overlap=50"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import re
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -183,7 +184,7 @@ def _with_filter(topics: list[Topic], args: argparse.Namespace) -> list[Topic]:
     if conditions := [one for one in args.filter if _is_condition(one)]:
         given = narrowed(None, read_conditions(conditions))
     for path in (one for one in args.filter if not _is_condition(one)):
-        if path != "-" and not Path(path).exists():
+        if path != "-" and not os.path.exists(path):
             what, remedy = "no such file of ids", "a condition is FIELD=VALUE, FIELD>=VALUE or FIELD<VALUE"
             raise ArgumentError(what, where=f"--filter {shown(path)}", remedy=remedy)
         given = narrowed(given, {ID: read_ids(path)})
@@ -199,7 +200,7 @@ def _with_filter(topics: list[Topic], args: argparse.Namespace) -> list[Topic]:
 
 
 def _is_condition(filter: str) -> bool:
-    return not {"=", "<", ">"}.isdisjoint(filter) and not Path(filter).exists()
+    return not {"=", "<", ">"}.isdisjoint(filter) and not os.path.exists(filter)
 
 
 def chosen_settings(args: argparse.Namespace) -> SearchSettings:

@@ -7,6 +7,7 @@ Java, a closed standard output); 2 wrong usage or input; 130 interrupted; 143 te
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import itertools
 import json
@@ -85,7 +86,8 @@ def _ended(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[st
         return _say(error.message, error.exit_code, "error", error.below)
     except OSError as error:
         path = f"{error.filename}: " if error.filename else ""
-        return _say(f"{path}{reason_of(error)}", FAILED, "error")
+        code = ArgumentError.exit_code if error.errno == errno.ENAMETOOLONG else FAILED
+        return _say(f"{path}{reason_of(error)}", code, "error")
 
 
 def _check_text(argv: Sequence[str]) -> None:

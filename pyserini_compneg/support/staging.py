@@ -21,7 +21,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from pyserini_compneg.support.errors import CompNegError, OutputError
+from pyserini_compneg.support.errors import ArgumentError, CompNegError, OutputError
 from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.terminal import EscapedOutput
 
@@ -50,6 +50,8 @@ def output_errors(path: object, remedy: str = "", kinds: tuple[type[Exception], 
     except CompNegError:
         raise
     except kinds as cause:
+        if isinstance(cause, OSError) and cause.errno == errno.ENAMETOOLONG:
+            raise ArgumentError(reason_of(cause), where=path) from None
         raise OutputError(f"cannot be written: {reason_of(cause)}", where=path, remedy=remedy) from None
 
 

@@ -67,6 +67,7 @@ def test_topics(run, ranked, flags, expected, told):
         ("spy' --filter year=1966 --filter year=1980..", ["d3", "d1"]),
         ("spy' --filter year=1966..1985 --filter genre=War", ["d2"]),
         ("spy' --filter year=1966.0", ["d1"]),
+        (f"spy' --filter genre={300 * 'x'} --filter genre=War", ["d2"]),
         ("spy' --filter 'year>1966' --filter 'year<1985'", ["d2"]),
         ("spy' --filter ids.txt --filter id=d2 --filter id=d1", ["d2"]),
         ("spy' --filter 'genre=Spy film'", ["d1"]),

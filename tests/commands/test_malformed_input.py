@@ -62,6 +62,7 @@ def tree(folder):
 # are in the tests of these.
 FLAGS = r"""
 index  # --collection and --index are needed, or --verify
+index --collection documents.jsonl --index new --passages words=5,words=6  # argument --passages: gives a size twice: words=5,words=6
 index --collection documents.jsonl --index new --threads 0  # argument --threads: must be a whole number from 1, got 0
 index --collection documents.jsonl --index new --impact-scale 0  # argument --impact-scale: must be…, got 0
 index --collection documents.jsonl --index new --pair-terms 1  # argument --pair-terms: …2 to 256, got 1
@@ -109,6 +110,10 @@ search --index dated --query spy --filter empty.txt  # empty.txt: no document id
 search --index dated --query spy --filter words.txt  # words.txt:2: expected one document id, got 'd2 d3'
 search --index dated --query spy --filter missing.txt  # --filter 'missing.txt': no such file of ids; a condition is…
 search --index dated --query spy --filter year  # --filter 'year': no such file of ids; a condition is…FIELD<VALUE
+search --index dated --query spy --filter LONG  # --filter …: no such file of ids; a condition is…FIELD<VALUE
+search --index LONG --query spy  # …LLL: file name too long
+search --index films --topics topics.tsv --output LONG  # …LLL…: file name too long
+index --collection documents.jsonl --index new/LONG/x  # …LLL/x: file name too long
 search --index dated --query spy --filter year=  # a condition must be FIELD=VALUE, such as…excludes
 search --index dated --query 'spy NOT! yaer=1'  # query spy NOT! yaer=1: dated: cannot be filtered: it has…genre, year
 search --index dated --topics twice.jsonl --filter year=1975  # twice.jsonl:1: two filters name the field 'year'; give…
@@ -205,7 +210,7 @@ demo --index topics.tsv
 _ESCAPE = re.compile(r"\\(?:n|x..|u....)")
 
 
-@pytest.mark.parametrize("row", FLAGS.strip().splitlines())
+@pytest.mark.parametrize("row", FLAGS.replace("LONG", 300 * "L").strip().splitlines())
 def test_a_flag_or_a_path(room, monkeypatch, capfd, row):
     monkeypatch.chdir(room)
     monkeypatch.setattr(logging.root, "handlers", [])
