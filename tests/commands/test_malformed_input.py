@@ -62,7 +62,7 @@ def tree(folder):
 # are in the tests of these.
 FLAGS = r"""
 index  # --collection and --index are needed, or --verify
-index --collection documents.jsonl --index new --passages words=5,words=6  # argument --passages: gives a size twice: words=5,words=6
+index --collection documents.jsonl --index new --passages words=5,words=6  # argument --passages: gives a size twice
 index --collection documents.jsonl --index new --threads 0  # argument --threads: must be a whole number from 1, got 0
 index --collection documents.jsonl --index new --impact-scale 0  # argument --impact-scale: must be…, got 0
 index --collection documents.jsonl --index new --pair-terms 1  # argument --pair-terms: …2 to 256, got 1
