@@ -69,7 +69,7 @@ from pyserini_compneg.support.vectors import (
 MOST_ATOMS = 20_000
 """The most atoms of an expression, repeated ones included. Time and memory grow linearly with the atoms."""
 
-_DISENTANGLED = ("disentangled", "damped")
+_DISENTANGLED, _ORTHOGONAL = ("disentangled", "damped"), ("orthogonal", "elementwise")
 """The differences that remove the terms of A from the excluded part."""
 
 _BROAD = 0.8
@@ -245,7 +245,7 @@ class _Composer:
         parts = for_each(lambda member: inside._excluded(member, a), excluded)
         if self.operators.difference == "damped":
             return self._damped(left, parts)
-        if self.operators.difference == "orthogonal":
+        if self.operators.difference in _ORTHOGONAL:
             return self._subtracted(left, list(map(positive_weights, parts)))
         each = [one for part in parts for one in summands(part)]
         vectors = [positive_part(one.weights) for one in each if isinstance(one, Linear)]

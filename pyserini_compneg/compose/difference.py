@@ -7,6 +7,9 @@ Every operator gets all negatives in one call, because some operators cannot pro
   (Section 4.2), so the order is irrelevant. ``nrf`` has the λ of Salton and Buckley, ``constant`` the λ of Widdows.
 - ``orthogonal`` removes the subspace that the negatives span. One projection after another would not remove it, as
   Widdows shows.
+- ``elementwise`` is orthogonal negation as the weights of Krasakis et al., Table 2, fit: each term of A loses its share of
+  the squared length of the negative. A projection gives the terms of B that A lacks weights below 0, which the table
+  does not have.
 
 Each operator has a strength λ, which multiplies the subtracted part. A negative without terms changes nothing.
 
@@ -68,6 +71,17 @@ def orthogonal(a: SparseVector, negatives: Sequence[SparseVector], weight: float
     return {term: value for term, value in remainder.items() if abs(value) > rounding}
 
 
+def elementwise(a: SparseVector, negatives: Sequence[SparseVector], weight: float = 1.0) -> dict[str, float]:
+    """A − λ · A ⊙ B² / (B · B): a term loses the share that it has of B. Of several negatives, the largest share counts.
+
+    >>> elementwise({"birds": 1.0, "colombia": 1.0}, [{"birds": 1.0, "venezuela": 1.0}])
+    {'birds': 0.5, 'colombia': 1.0}
+    """
+    shares = max_pool([scale({term: own * own for term, own in b.items()}, 1 / dot(b, b)) for b in negatives if b])
+    kept = ((term, own * (1 - weight * shares.get(term, 0.0))) for term, own in a.items())
+    return {term: own for term, own in kept if own}
+
+
 def _orthogonal_basis(vectors: Iterable[SparseVector]) -> list[dict[str, float]]:
     """Gram-Schmidt; a vector that depends on those before it adds no direction."""
     basis: list[dict[str, float]] = []
@@ -96,6 +110,7 @@ VECTOR_DIFFERENCES: Mapping[str, VectorDifference] = MappingProxyType(
         "nrf": subtraction,
         "constant": subtraction,
         "orthogonal": orthogonal,
+        "elementwise": elementwise,
     }
 )
 """The operators, keyed by the names that users choose."""
@@ -107,6 +122,7 @@ DIFFERENCE_WEIGHTS: Mapping[str, float] = MappingProxyType(
         "nrf": 0.25,
         "constant": 0.75,
         "orthogonal": 1.0,
+        "elementwise": 1.0,
         "damped": 0.5,
     }
 )

@@ -21,7 +21,7 @@ def test_defaults():
         ),
         (
             {"difference": None},
-            "difference must be one of disentangled, subtraction, nrf, constant, orthogonal, damped, "
+            "difference must be one of disentangled, subtraction, nrf, constant, orthogonal, elementwise, damped, "
             "ignore, vanilla, got None",
         ),
         ({"cpt_terms": 0}, "cpt_terms must be a whole number from 1, got 0"),

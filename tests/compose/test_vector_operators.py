@@ -4,9 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyserini_compneg.compose.difference import (
-    orthogonal,
-)
+from pyserini_compneg.compose.difference import elementwise, orthogonal, subtraction
 from pyserini_compneg.compose.intersection import CPT_TERMS, cpt_operands, cpt_pairs
 from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.vectors import add, dot, norm, scale
@@ -48,6 +46,43 @@ def test_orthogonal_is_orthogonal_to_each_negative(a, negatives):
     for negative in negatives:
         assert abs(dot(result, negative)) <= 1e-9 * norm(a) * norm(negative)
     assert all(abs(weight) > 1e-12 * norm(a) for weight in result.values())
+
+
+def test_the_weights_of_table_2():
+    """Krasakis et al. print A (as ignoring the negation), B's European terms, and the result to two decimals.
+
+    The weights of B for the terms of A are those that the row of NRF, ¾ A − ¼ B, leaves.
+    """
+    a = {"monarch": 1.25, "history": 1.13, "book": 1.03, "king": 0.77, "royal": 0.63}
+    nrf = {
+        "monarch": 0.64,
+        "history": 0.81,
+        "book": 0.49,
+        "king": 0.43,
+        "royal": 0.34,
+        "europe": -0.16,
+        "european": -0.29,
+    }
+    b = {term: 3 * a.get(term, 0.0) - 4 * weight for term, weight in nrf.items()}
+    printed = {"european": 1.17, "europe": 0.66}  # of disentangled negation
+    assert all(abs(b[term] - weight) <= 0.025 for term, weight in printed.items())
+    ranked = subtraction(a, [b], 1 / 3)
+    assert all(abs(0.75 * ranked[term] - weight) <= 1e-9 for term, weight in nrf.items())
+    rest = 9.8 - norm(b) ** 2  # other terms of B, which the table does not print
+    orthogonal_row = {"history": 1.12, "monarch": 1.07, "book": 0.89, "king": 0.74, "royal": 0.61}
+    found = elementwise(a, [{**b, "others": rest**0.5}])
+    assert found.keys() == orthogonal_row.keys()
+    assert all(abs(found[term] - weight) <= 0.01 for term, weight in orthogonal_row.items())
+    assert orthogonal(a, [b])["european"] < 0
+
+
+@given(SIGNED, st.lists(SIGNED, max_size=7))
+def test_elementwise_takes_the_largest_share(a, negatives):
+    result = elementwise(a, negatives, 0.5)
+    for term, weight in a.items():
+        shares = [(b.get(term, 0.0) / norm(b)) ** 2 for b in negatives if b]
+        assert abs(result.get(term, 0.0) - weight * (1 - 0.5 * max(shares, default=0.0))) <= 1e-12
+    assert result.keys() <= a.keys() and elementwise(a, [a], 0.0) == a
 
 
 @given(SIGNED, SIGNED, SIGNED, st.integers(-3, 3), st.integers(-3, 3))

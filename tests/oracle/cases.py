@@ -18,7 +18,7 @@ from pyserini_compneg.support.errors import CompNegError
 UNIT = 192  # settings and means take whole parts of it
 UNIONS = ["dismax", "maxpool", "addition"]
 INTERSECTIONS = ["disentangled", "cpt", "cpt-l2", "cpt-pairs", "maxpool", "addition"]
-DIFFERENCES = ["disentangled", "damped", "subtraction", "nrf", "constant", "orthogonal", "ignore"]
+DIFFERENCES = ["disentangled", "damped", "subtraction", "nrf", "constant", "orthogonal", "elementwise", "ignore"]
 EXCLUSIONS = [0.5, 0.5, 0.2, 0.8, "any", "all"]
 PLAIN = ["and", "and", "or", "or", "not", "not"]  # may stand anywhere
 KINDS = [*PLAIN, "and!", "not!"]

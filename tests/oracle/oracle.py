@@ -9,7 +9,8 @@ from heapq import nlargest
 from itertools import combinations
 from math import prod
 
-WEIGHTS = {"damped": 0.5, "disentangled": 1, "subtraction": 1, "nrf": 0.25, "constant": 0.75, "orthogonal": 1}
+WEIGHTS = {"damped": 0.5, "disentangled": 1, "subtraction": 1, "nrf": 0.25, "constant": 0.75}
+WEIGHTS |= dict.fromkeys(("orthogonal", "elementwise"), 1)
 NEAR = 1e-9  # two numbers this close may be in either order after rounding
 
 
@@ -302,7 +303,7 @@ class Oracle:
             scores = self.vector((total if operator == "addition" else maxpool)(operands), operands=operands)
         else:
             scores = self.product([self.heaviest(operand) for operand in operands])
-        if scores.kind == "product" and self.settings["difference"] not in ("damped", "orthogonal"):
+        if scores.kind == "product" and self.settings["difference"] not in ("damped", "orthogonal", "elementwise"):
             return scores
         return self.difference(scores, terms | self.terms(parts), less, nested=True)
 
@@ -322,6 +323,12 @@ class Oracle:
         if operator == "orthogonal":
             self.inexact = True
             away = projection(kept.weights, [positive(scores.weights) for scores in found])
+            products = []
+        elif operator == "elementwise":
+            self.inexact = True
+            negatives = [negative for scores in found if (negative := positive(scores.weights))]
+            shares = maxpool([{t: w * w / dot(b, b) for t, w in b.items()} for b in negatives])
+            away = {t: w * shares[t] for t, w in kept.weights.items() if t in shares}
             products = []
         else:
             vectors = [scores.weights for scores in found if scores.kind == "vector"]
