@@ -7,9 +7,9 @@ Every operator gets all negatives in one call, because some operators cannot pro
   (Section 4.2), so the order is irrelevant. ``nrf`` has the λ of Salton and Buckley, ``constant`` the λ of Widdows.
 - ``orthogonal`` removes the subspace that the negatives span. One projection after another would not remove it, as
   Widdows shows.
-- ``elementwise`` is orthogonal negation as the weights of Krasakis et al., Table 2, fit: each term of A loses its share of
-  the squared length of the negative. A projection gives the terms of B that A lacks weights below 0, which the table
-  does not have.
+- ``elementwise`` is orthogonal negation as the weights in Krasakis et al., Table 2, fit: each term of A loses its share
+  of the squared length of the negative. A projection gives the terms of B that A lacks weights below 0, which the
+  table does not have.
 
 Each operator has a strength λ, which multiplies the subtracted part. A negative without terms changes nothing.
 
@@ -72,7 +72,7 @@ def orthogonal(a: SparseVector, negatives: Sequence[SparseVector], weight: float
 
 
 def elementwise(a: SparseVector, negatives: Sequence[SparseVector], weight: float = 1.0) -> dict[str, float]:
-    """A − λ · A ⊙ B² / (B · B): a term loses the share that it has of B. Of several negatives, the largest share counts.
+    """A − λ · A ⊙ B² / (B · B): a term loses the share that it has of B; of several negatives, the largest.
 
     >>> elementwise({"birds": 1.0, "colombia": 1.0}, [{"birds": 1.0, "venezuela": 1.0}])
     {'birds': 0.5, 'colombia': 1.0}
