@@ -47,18 +47,22 @@ examples:
 
 
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    indexes = args.index or [None] * len(args.encoder)
-    if len(indexes) != len(args.encoder):
-        parser.error(f"--index must name one index for each --encoder, got {len(indexes)} for {len(args.encoder)}")
-    pairs = list(zip(args.encoder, indexes, strict=True))
+    encoders = args.encoder or [_BM25]
+    indexes = args.index or [None] * len(encoders)
+    if len(indexes) != len(encoders):
+        parser.error(f"--index must name one index for each --encoder, got {len(indexes)} for {len(encoders)}")
+    pairs = list(zip(encoders, indexes, strict=True))
     if repeated := [encoder for encoder, index in pairs if pairs.count((encoder, index)) > 1]:
         parser.error(f"--encoder has {repeated[0]!r} twice for the same index")
     if args.quick == (args.dataset is not None):
         parser.error("give either --dataset, or --quick, which makes small datasets of its own")
     if args.base and not args.train:
         parser.error("--base is what --train starts from; give --train, too")
-    if args.protocol == _ALL and args.rows:
-        parser.error(f"--rows chooses rows of one protocol; name it in place of {_ALL}")
+    if args.protocol == _ALL and (given := "--rows" if args.rows else "--query" if args.query else ""):
+        what = "chooses rows" if args.rows else "is the query"
+        parser.error(f"{given} {what} of one protocol; name it in place of {_ALL}")
+    if args.domains and args.split:
+        parser.error("--domains names what --split would; leave one out")
     from pyserini_compneg.lab.experiments.report import check_packages
 
     check_packages()
@@ -69,7 +73,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if args.protocol == _ALL:
         _reproduce_all(args)
     else:
-        _reproduce(args, args.protocol, args.encoder, args.report)
+        _reproduce(args, args.protocol, args.encoder, args.report, is_alone=True)
 
 
 def _reproduce_all(args: argparse.Namespace) -> None:
@@ -82,7 +86,7 @@ def _reproduce_all(args: argparse.Namespace) -> None:
         protocol, started = read_protocol(name), time.monotonic()
         if kind is not None and kind not in protocol.datasets:
             continue
-        is_default = protocol.weighs_model and args.encoder == [_BM25]
+        is_default = protocol.weighs_model and args.encoder in (None, [_BM25])
         try:
             _reproduce(args, name, [_HYBRID] if is_default else args.encoder, args.report / name)
         except CompNegError as error:
@@ -94,9 +98,12 @@ def _reproduce_all(args: argparse.Namespace) -> None:
         raise InputError(f"{len(failed)} protocols were not reproduced: {', '.join(failed)}; see the lines above")
 
 
-def _reproduce(args: argparse.Namespace, name: str, encoders: Sequence[str], report: Path) -> None:
+def _reproduce(
+    args: argparse.Namespace, name: str, encoders: Sequence[str] | None, report: Path, is_alone: bool = False
+) -> None:
     from pyserini_compneg.eval.table import run_labels
     from pyserini_compneg.lab.experiments.datasets import open_dataset
+    from pyserini_compneg.lab.experiments.datasets.dataset import DOMAIN
     from pyserini_compneg.lab.experiments.experiment import reproduce
     from pyserini_compneg.lab.experiments.protocol import read_protocol
     from pyserini_compneg.lab.experiments.report import write_report
@@ -104,22 +111,37 @@ def _reproduce(args: argparse.Namespace, name: str, encoders: Sequence[str], rep
     from pyserini_compneg.lab.experiments.workplace import Engine
 
     protocol = read_protocol(name)
+    if args.query:
+        protocol = protocol.asking(args.query)
     if args.rows:
         protocol = protocol.only(args.rows)
         warn_of_lost_rows(report, {row.title for row in protocol.rows})
+    if args.quick:
+        protocol = protocol.without_encoders()  # of the hub
     if args.quick and protocol.interference:  # few queries fill few bins
         curve = protocol.interference.model_copy(update={"bins": min(2, protocol.interference.bins)})
         protocol = protocol.model_copy(update={"interference": curve})
     dataset = open_dataset(args.dataset or quick_dataset(protocol.datasets, args.report / "data"))
+    train_domain, split = args.domains or (None, args.split)
+    if args.domains:
+        if dataset.of_domain is None:
+            raise InputError(f"queries of the kind {dataset.kind} have no domains", where=dataset.folder)
+        split = f"{DOMAIN}{split}"
+    training = f"{DOMAIN}{train_domain}" if args.domains else None
     models = {}
+    if args.train and is_alone and not any(row.model for row in protocol.rows):
+        raise InputError(f"protocol {protocol.name}: no row has a model to train", remedy="leave --train out")
     if any(row.model for row in protocol.rows):
         from pyserini_compneg.lab.training.protocol_models import find_models, train_models
 
         place = args.models or args.report / "models"  # one place for all protocols
         if args.train:
-            models = train_models(protocol, dataset, place, args.base, args.dense_encoder, args.split)
+            models = train_models(protocol, dataset, place, args.base, args.dense_encoder, split, train_domain)
         else:
-            models = find_models(protocol, dataset, place, args.split)
+            models = find_models(protocol, dataset, place, split, train_domain)
+    if encoders is None and protocol.published_with in models:
+        protocol = protocol.only_models
+    encoders = encoders or [_BM25]
     labels = run_labels(encoders) if len(encoders) > 1 else [""]
     engines = [Engine(*values) for values in zip(encoders, args.index or [None] * len(encoders), labels, strict=True)]
     results = reproduce(
@@ -127,7 +149,7 @@ def _reproduce(args: argparse.Namespace, name: str, encoders: Sequence[str], rep
         dataset,
         engines,
         report,
-        split=args.split,
+        split=split,
         dense_encoder=args.dense_encoder,
         reranker=args.rerank,
         threads=args.threads,
@@ -136,6 +158,7 @@ def _reproduce(args: argparse.Namespace, name: str, encoders: Sequence[str], rep
         model_weight=args.model_weight,
         models=models,
         wordnet=args.wordnet,
+        training_split=training,
         command=f"python -m pyserini_compneg.reproduce {shlex.join(args.arguments)}",
     )
     write_results(results, report / "results.json")
@@ -156,8 +179,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--dataset", metavar="DIR", help="folder with the dataset's official files")
     text = "instead of --dataset: small datasets made of the packaged sample, to try protocols; figures are meaningless"
     add("--quick", action="store_true", help=text)
-    text = "bm25 (default), models (folders or names on the Hugging Face hub), or bm25+MODEL; each row runs with each"
-    add("--encoder", nargs="+", default=["bm25"], metavar="NAME", help=text)
+    text = "bm25, models (folders or names on the Hugging Face hub), or bm25+MODEL; each row runs with each (default: "
+    text += "bm25, or only the trained model of the protocol's published figures, if it is there)"
+    add("--encoder", nargs="+", metavar="NAME", help=text)
     add("--report", required=True, type=Path, metavar="DIR", help="folder for the report, the runs and the indexes")
     text = (
         "run these rows only, in the sections that have them; * matches any text, so '*disentangled' also matches "
@@ -166,10 +190,17 @@ def _parser() -> argparse.ArgumentParser:
     add("--rows", nargs="+", metavar="ROW", help=text)
     text = "train missing models that rows name, on the dataset's split for training"
     add("--train", action="store_true", help=text)
+    text = "the query whose terms are shown, for protocols with a query of their own, such as table2"
+    add("--query", metavar="QUERY", help=text)
     flags.add_threads(parser, os.cpu_count() or 1)
     group = flags.advanced(parser)
     text = "split (default: the first split of the protocol that the dataset has)"
     group.add_argument("--split", metavar="NAME", help=text)
+    text = (
+        "domains of queries to train on and to test on, such as 'films books' or 'films+books plants'; for QUEST's "
+        "format (default: the whole splits; of QUEST, films and books to train on, plants and animals to test on)"
+    )
+    group.add_argument("--domains", nargs=2, metavar=("TRAIN", "TEST"), help=text)
     text = "an index for each encoder (default: built in the report's folder)"
     group.add_argument("--index", nargs="+", type=Path, metavar="DIR", help=text)
     group.add_argument(

@@ -187,6 +187,13 @@ def test_what_does_not_go_together(films, tmp_path, capsys, monkeypatch):
         (["p.yaml", "--dataset", "films", "--quick"], "give either --dataset, or --quick, which makes"),
         (["p.yaml", "--dataset", "films", "--base", "m"], "--base is what --train starts from; give --train, too"),
         (["all", "--quick", "--rows", "a"], "--rows chooses rows of one protocol; name it in place of all"),
+        (["all", "--quick", "--query", "a"], "--query is the query of one protocol; name it in place of all"),
+        (["p.yaml", "--quick", "--domains", "a", "b", "--split", "c"], "--domains names what --split would; leave one"),
+        (
+            ["p.yaml", "--dataset", "films", "--train"],
+            "protocol p: no row has a model to train; leave --train out",
+        ),
+        (["p.yaml", "--dataset", "films", "--query", "a NOT b"], "protocol p: no section is for 'a NOT b'; its secti"),
     ):
         assert main([*arguments, "--report", "out"]) == 2
         assert message in capsys.readouterr().err

@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from pyserini_compneg.compose import query_terms
+from pyserini_compneg.compose import ScoringNode, query_terms
 from pyserini_compneg.eval import Measure, confidence_interval, evaluate, make_rows, parse_measures
 from pyserini_compneg.expression import Difference, format_expression, verbalise
 from pyserini_compneg.lab.experiments.protocol import Interference
 from pyserini_compneg.lab.experiments.provided import TERM_MEASURES
-from pyserini_compneg.lab.experiments.results import Curve, Example, Point, RowRun, Section
+from pyserini_compneg.lab.experiments.results import Curve, Example, Point, RowRun, Section, Terms
 from pyserini_compneg.lab.experiments.term_measures import TermMeasures
 from pyserini_compneg.lab.experiments.workplace import Workplace
 from pyserini_compneg.support.errors import InputError
@@ -120,8 +120,7 @@ def examples(
         for qid in largest + smallest:
             topic = row.topics[qid]
             ours, theirs = (_relevant_at_top(one, qid, qrels[qid]) for one in (row, baseline))
-            weights = query_terms(row.compose(topic)) if row.compose else []
-            negative = sorted((weight for weight in weights if weight[1] < 0), key=lambda weight: weight[1])
+            terms = heaviest_terms(row.compose(topic)) if row.compose else Terms((), ())
             yield Example(
                 section=section.plan.title,
                 method=row.name,
@@ -132,11 +131,18 @@ def examples(
                 measure=measure,
                 value=values[qid][measure],
                 baseline_value=base[qid][measure],
-                positive=[weight for weight in weights if weight[1] > 0][:_SHOWN_TERMS],
-                negative=negative[:_SHOWN_TERMS],
+                positive=terms.positive,
+                negative=terms.negative,
                 gained=[title(docid) for docid in ours if docid not in theirs],
                 lost=[title(docid) for docid in theirs if docid not in ours],
             )
+
+
+def heaviest_terms(node: ScoringNode) -> Terms:
+    """The heaviest terms of a composed query that raise a score, and those that lower it."""
+    weights = query_terms(node)  # the largest magnitude first
+    positive, negative = ([one for one in weights if one[1] * sign > 0][:_SHOWN_TERMS] for sign in (1, -1))
+    return Terms(positive, negative)
 
 
 def _relevant_at_top(row: RowRun, qid: str, judged: Mapping[str, int]) -> list[str]:

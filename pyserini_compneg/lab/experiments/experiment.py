@@ -15,7 +15,7 @@ from typing import Any
 
 from pyserini_compneg.baselines import DenseEncoder, check_dense_model, check_pair_scorer
 from pyserini_compneg.compose import DEFAULT_OPERATORS, WEIGHT_SCALE
-from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.encode.models import ModelOptions, load_checkpoint
 from pyserini_compneg.expression import TEMPLATES
 from pyserini_compneg.lab.experiments.datasets import Dataset
 from pyserini_compneg.lab.experiments.datasets.nevir import EDITS
@@ -63,6 +63,7 @@ def reproduce(
     model_weight: float | None = None,
     models: Mapping[str, Path] | None = None,
     wordnet: Path | None = None,
+    training_split: str | None = None,
     command: str = "",
 ) -> Results:
     """Runs a protocol. Runs that are already in the folder are reused.
@@ -70,7 +71,8 @@ def reproduce(
     Each row is run with each engine. ``dense_encoder``, ``reranker`` and ``wordnet`` default to all-MiniLM-L6-v2, a
     cross-encoder of MS MARCO and Debian's folder. If a default is missing, the parts that need it are left out.
     ``read`` says how texts are read in rows that take the dataset's expressions. ``models`` has the folders of trained
-    models by their names in the protocol; rows of other models are not run. The report shows ``command``.
+    models by their names in the protocol; rows of other models are not run. The report shows ``command``, and how many
+    queries ``training_split`` has, which is by default the domain split's or the whole training split.
     """
     models = models or {}
     chosen = reported_split(protocol, dataset, split)
@@ -104,10 +106,15 @@ def reproduce(
             files = (wordnet or WORDNET) if SYNONYMS in protocol.measures else None
             terms = TermMeasures(texts, workplace.topics, workplace.words if is_of_words else None, files)
         jobs.run(sections, workplace)
-        for section in sections:
+        judged = sections if protocol.measures else []
+        for section in judged:
             score(section, protocol.measures, workplace, terms)
-        main, count = protocol.measures[0], protocol.examples
-        found = [examples(section, main, count, workplace.qrels, workplace.title) for section in sections if count]
+        count = protocol.examples
+        found = [
+            examples(section, protocol.measures[0], count, workplace.qrels, workplace.title)
+            for section in judged
+            if count
+        ]
         return Results(
             protocol=protocol.name,
             title=protocol.title,
@@ -119,13 +126,14 @@ def reproduce(
                 "provenance": dataset.provenance,
                 "documents": workplace.document_count(),
                 "queries": len(workplace.topics),
+                **_training(protocol, dataset, training_split),
             },
             settings=_settings(protocol, workplace, jobs, left_out, read),
             command=command,
             measures=protocol.measures,
             is_papers=chosen in protocol.papers.get(dataset.kind, ()),
             sections=sections,
-            curves=list(_curves(protocol, sections, workplace)),
+            curves=list(_curves(protocol, judged, workplace)),
             examples=list(chain.from_iterable(found)),
             seconds=jobs.seconds,
             runs_made=jobs.made,
@@ -140,8 +148,12 @@ def _with_models(protocol: ProtocolPlan, names: Mapping[str, Path]) -> ProtocolP
     """The protocol without runs of missing models. Their rows are shown if they have published figures."""
 
     def change(row: RowPlan) -> dict[str, Any] | None:
-        there = row.method is not None and (row.model is None or row.model in names)
-        return {} if there else {"method": None} if row.published else None
+        if row.method is not None and (row.model is None or row.model in names):
+            return {}
+        if not row.published and not row.published_terms:
+            return None
+        missing = f"Published for {row.model}, which is not run here; --train trains it." if row.model else ""
+        return {"method": None, "note": f"{row.note} {missing}".strip()}
 
     changed = protocol.changed(change, some_run=True)
     if not changed.sections:
@@ -180,6 +192,10 @@ def _possible(
         if missing := _missing(check_pair_scorer, reranker, MS_MARCO_MINILM, needed):
             said.append(f"rows that are reranked: {missing}")
             protocol = protocol.changed(lambda row: None if row.rerank else {}, some_run=True)
+    for encoder in dict.fromkeys(row.encoder for row in rows if row.encoder):
+        if missing := _missing(load_checkpoint, None, encoder, all(row.encoder == encoder for row in rows)):
+            said.append(f"rows of {encoder}: {missing}")
+            protocol = protocol.without_encoders([encoder])
     needed = len(protocol.measures) == 1
     if SYNONYMS in protocol.measures and (missing := _missing(check_wordnet, wordnet, WORDNET, needed)):
         said.append(f"{SYNONYMS}: {missing}")
@@ -200,6 +216,20 @@ def _missing(check: Callable[[Any], object], name: str | Path | None, default: s
             raise
         return str(error)
     return ""
+
+
+def _training(protocol: ProtocolPlan, dataset: Dataset, split: str | None) -> dict[str, str | int]:
+    """The number of queries on which the protocol's models are trained, and how many of them exclude something."""
+    split = split or next((name for name in ("domain-train", "train") if name in dataset.splits), None)
+    if split is None or dataset.of_domain is None or not protocol.models:
+        return {}
+    try:
+        topics = dataset.topics(split)
+    except InputError:  # no query of these domains; no model is trained
+        return {}
+    negated = sum("not" in (topic.group or "").split() for topic in topics)
+    _logger.info("%s: %d queries for training (%s), %d of them with NOT", dataset.folder, len(topics), split, negated)
+    return {"training split": split, "queries for training": len(topics), "of them with NOT": negated}
 
 
 def _sections(protocol: ProtocolPlan, workplace: Workplace) -> list[Section]:
@@ -225,8 +255,9 @@ def _sections(protocol: ProtocolPlan, workplace: Workplace) -> list[Section]:
 
 
 def _curves(protocol: ProtocolPlan, sections: Sequence[Section], workplace: Workplace) -> Iterator[Curve]:
-    plan, measure = protocol.interference, protocol.measures[0]
+    plan = protocol.interference
     for section in sections:
+        measure = protocol.measures[0]
         if plan is not None and section.plan.title == plan.section:
             compare = partial(similarities, DenseEncoder(workplace.dense_name))
             yield interference_curve(section, plan.bins, measure, compare)

@@ -12,8 +12,9 @@ from typing import TypeAlias
 from pyserini_compneg.baselines import ComposingMethod, Reranked, dense_model_hash, make_method
 from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.eval import evaluate, mean, parse_measures, read_run
-from pyserini_compneg.expression import ID, Atom, Filter
+from pyserini_compneg.expression import ID, Atom, Filter, atoms
 from pyserini_compneg.lab.experiments.dense import DenseMethod
+from pyserini_compneg.lab.experiments.evaluation import heaviest_terms
 from pyserini_compneg.lab.experiments.kept_runs import kept_run
 from pyserini_compneg.lab.experiments.protocol import ROW_METHODS, ProtocolPlan, Reading, RowPlan, SectionPlan
 from pyserini_compneg.lab.experiments.results import RowRun, Section
@@ -46,7 +47,7 @@ class Jobs:
     _read: dict[tuple[int, Reading], Mapping[str, Topic]] = field(default_factory=dict, init=False)
 
     def run(self, sections: Sequence[Section], workplace: Workplace) -> None:
-        """Adds the runs of their rows to the sections."""
+        """Adds the runs of their rows to the sections, or the terms of a section's query."""
         engines = [[(row, self._engines(row)) for row in section.plan.rows] for section in sections]
         rows = [one for own in engines for one in own]
         for row, of_row in rows:
@@ -58,8 +59,20 @@ class Jobs:
                     if not of_row:
                         section.rows.append(RowRun(row, row.title))
                     for engine in of_row:
-                        section.rows.append(self._reported(section, row, engine, workplace))
+                        add = self._shown if section.plan.query else self._reported
+                        section.rows.append(add(section, row, engine, workplace))
                         bar.update()
+
+    def _shown(self, section: Section, row: RowPlan, engine: Engine | None, workplace: Workplace) -> RowRun:
+        """A row with the heaviest terms of the section's query. Adds the terms of its atoms to a drawn section."""
+        _, compose, _ = self._search(row, engine, workplace)
+        assert compose is not None, "rows of sections with a query have operators"
+        (topic,) = topics_as(row.reads, section.topics).values()
+        found = RowRun(row, _name(row, engine), terms=heaviest_terms(compose(topic)))
+        if section.plan.is_drawn and topic.expression is not None:
+            asked = {text: replace(topic, expression=Atom(text)) for text in atoms(topic.expression)}
+            section.atoms[found.name] = {text: heaviest_terms(compose(one)) for text, one in asked.items()}
+        return found
 
     def _engines(self, row: RowPlan) -> Sequence[Engine | None]:
         """The encoders of a row; None for a method with its own encoder."""
@@ -67,6 +80,8 @@ class Jobs:
             return []
         if isinstance(make_method(ROW_METHODS, row.method, row.settings), DenseMethod | WordSpaceMethod):
             return [None]
+        if row.encoder is not None:
+            return [Engine(row.encoder)]
         return self.engines if row.model is None else [Engine(str(self.models[row.model]))]
 
     def _reported(self, section: Section, row: RowPlan, engine: Engine | None, workplace: Workplace) -> RowRun:
@@ -84,7 +99,7 @@ class Jobs:
     ) -> RowRun:
         """The run of a row at one value of its sweep, with an encoder. Builds the encoder's index if necessary."""
         search, compose, depends_on = self._search(row, engine, workplace)
-        name = f"{row.title} [{engine.label}]" if engine and engine.label else row.title
+        name = _name(row, engine)
         read, started = self._readings(workplace, row.reads), time.monotonic()
         asked = [read[topic.qid] for topic in topics]
         file = f"{plan.title}-{name}" if workplace is not self.tuning else f"tuning-{plan.title}-{name}"
@@ -148,6 +163,10 @@ class Jobs:
         if key not in self._read:
             self._read[key] = topics_as(reads, workplace.topics)
         return self._read[key]
+
+
+def _name(row: RowPlan, engine: Engine | None) -> str:
+    return f"{row.title} [{engine.label}]" if engine and engine.label else row.title
 
 
 def _composed(searcher: SignedImpactSearcher, method: ComposingMethod, topic: Topic) -> ScoringNode:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-from pyserini_compneg.lab.experiments.results import Curve, Results, RowRun, Section, scaled, shown, unit
+from pyserini_compneg.lab.experiments.results import Curve, Results, RowRun, Section, Terms, scaled, shown, unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +23,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 SIGNS = ("o-", "s--", "D-.", "^:", "v-", "P--", "X-.", "*:")
 _WIDTH = 9.0  # inches
 _LABEL_LENGTH = 28
+_DRAWN_TERMS = 6
 
 _STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",  # part of matplotlib
@@ -106,6 +107,34 @@ def draw_curve(curve: Curve) -> bytes | None:
         axis.grid(axis="y")
         figure.legend(loc="outside right center")
         return _png(figure)
+
+
+def draw_framework(section: Section) -> bytes | None:
+    """The vectors of a query's atoms in the first row, and below them of the query in each row, as in Figure 1."""
+    rows = [(row.name, row.terms, section.atoms[row.name]) for row in section.rows if row.terms and section.atoms]
+    if not rows:
+        return None
+    columns = max(len(atoms) + 1 for _, _, atoms in rows)
+    with new_figure(0.6 + 2.6 * len(rows)) as figure:
+        panels = figure.subplots(len(rows), columns, squeeze=False)
+        for axes, (name, terms, atoms) in zip(panels, rows, strict=True):
+            vectors = {**{f"f({text})": vector for text, vector in atoms.items()}, name: terms}
+            for number, (axis, (title, vector)) in enumerate(zip(axes, vectors.items(), strict=False)):
+                _draw_terms(axis, vector, title, _BAR if number < len(atoms) else COLOURS[2])
+        figure.suptitle(section.plan.query)
+        return _png(figure)
+
+
+def _draw_terms(axis: Axes, terms: Terms, title: str, colour: str) -> None:
+    """A bar for each of the heaviest terms; those that lower a score have the colour of a warning."""
+    shown_terms = [*terms.positive[:_DRAWN_TERMS], *terms.negative[:_DRAWN_TERMS]]
+    heights = range(len(shown_terms))
+    weights = [weight for _, weight in shown_terms]
+    axis.barh(heights, weights, 0.6, color=[colour if weight > 0 else COLOURS[1] for weight in weights])
+    axis.set_yticks(heights, [_wrapped(term) for term, _ in shown_terms])
+    axis.invert_yaxis()
+    axis.axvline(0, color=MUTED, linewidth=0.8)
+    axis.set_title(_wrapped(title))
 
 
 def _limits(limits: tuple[float, float], ys: Sequence[float], curve: Curve) -> tuple[float, float]:

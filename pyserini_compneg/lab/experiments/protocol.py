@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -13,12 +13,13 @@ from pyserini_compneg.baselines import METHODS, RERANKED, Makers, make_method
 from pyserini_compneg.encode import checked_weight
 from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.eval import parse_measures
+from pyserini_compneg.expression import Expression, parse
 from pyserini_compneg.lab.experiments.datasets import KINDS
 from pyserini_compneg.lab.experiments.dense import DENSE_OPERATORS, DenseMethod
 from pyserini_compneg.lab.experiments.provided import FOLDER, TERM_MEASURES, protocol_names
 from pyserini_compneg.lab.experiments.word_space import WordSpaceMethod
 from pyserini_compneg.search import Method
-from pyserini_compneg.support.errors import InputError
+from pyserini_compneg.support.errors import InputError, QueryError
 from pyserini_compneg.support.files import slug
 from pyserini_compneg.support.settings_files import Settings, parse_settings, read_settings
 from pyserini_compneg.support.terminal import shown, suggestion
@@ -56,6 +57,7 @@ class RowPlan(Settings):
     model_weight: float | None = Field(None, ge=0)  # of bm25+MODEL; None for the command's value, or for a sweep
     reads: Reading = "expression"  # the dataset's expression, one atom, or a model's reading
     published: tuple[float | None, ...] = ()  # the paper's figures, in the order of the protocol's measures
+    published_terms: Line = ""  # the paper's terms, in sections with a query
     note: Line = ""
     rerank: Literal["text", "atoms", "both"] | None = None  # the part of a query that the reranking model reads
     rerank_hits: int = Field(RERANKED, ge=1)  # how many documents are ranked again; the others are left out
@@ -63,6 +65,7 @@ class RowPlan(Settings):
     sweep: Sweep | None = None  # after reading it has one value, which is also in the settings
     tuned: bool = False  # whether only the best value of its sweep is run, chosen on another split
     model: str | None = None  # a trained model in the protocol's models, instead of the encoders of the command
+    encoder: str | None = None  # a model of the hub, instead of the encoders of the command
 
     @model_validator(mode="after")
     def _tuned_has_a_sweep(self) -> RowPlan:
@@ -108,11 +111,16 @@ class RowPlan(Settings):
 
 
 class SectionPlan(Settings):
-    """The rows for queries of some templates, or for all queries. The first row that is run is the baseline."""
+    """The rows for queries of some templates, or for all queries. The first row that is run is the baseline.
+
+    A section with a query has its heaviest terms in each row, and nothing is judged.
+    """
 
     title: str
     rows: tuple[RowPlan, ...] = Field(min_length=1)
     templates: tuple[str, ...] = ()
+    query: Line = ""
+    is_drawn: bool = False  # whether its query, with its atoms, is drawn as in Figure 1
 
     @field_validator("rows")
     @classmethod
@@ -125,8 +133,20 @@ class SectionPlan(Settings):
             raise ValueError(f"sweeps over {symbols[0]!r} and over {symbols[1]!r} need a section each")
         return rows
 
+    @model_validator(mode="after")
+    def _checked_query(self) -> SectionPlan:
+        if self.query:
+            _parsed(self.query)
+        other = next((row.method for row in self.rows if row.method not in (None, "operators")), None)
+        if self.query and (other or self.templates):
+            what = "no templates" if self.templates else f"the method operators, not {other}"
+            raise ValueError(f"section {shown(self.title)}: a section with a query takes {what}")
+        return self
+
     def of(self, topics: Sequence[Topic]) -> list[Topic]:
-        """The queries of the section among some topics."""
+        """The queries of the section among some topics, or its own query."""
+        if self.query:
+            return [Topic("query", self.query, parse(self.query))]
         return [topic for topic in topics if not self.templates or topic.group in self.templates]
 
     @property
@@ -151,7 +171,7 @@ class ProtocolPlan(Settings):
     datasets: tuple[str, ...]
     papers: dict[str, tuple[str, ...]] = {}  # the splits of the published figures, by kind of dataset
     splits: tuple[str, ...]  # by preference; the first in the dataset is used
-    measures: tuple[str, ...] = Field(min_length=1)  # the main one first
+    measures: tuple[str, ...] = ()  # the main one first; none if all sections have a query of their own
     sections: tuple[SectionPlan, ...] = Field(min_length=1)
     hits: int = Field(1000, ge=1, le=10**9)
     examples: int = Field(0, ge=0, le=10**9)  # how many of the best and of the worst queries are shown for each row
@@ -159,6 +179,7 @@ class ProtocolPlan(Settings):
     queries: Literal["dataset", "words"] = "dataset"  # "words" are Widdows' queries, made of words of the documents
     tuned_on: tuple[str, ...] = ()  # by preference; the first without queries of the report's split is used
     models: dict[str, tuple[str, ...]] = {}  # recipes for each; the first whose splits the dataset has is used
+    published_with: str | None = None  # the model of published figures; all rows without a model run with it, too
 
     @field_validator("datasets")
     @classmethod
@@ -189,6 +210,11 @@ class ProtocolPlan(Settings):
         if self.queries == "words" and (judged := [name for name in self.measures if name not in TERM_MEASURES]):
             listed = ", ".join(TERM_MEASURES)
             raise ValueError(f"queries of words are not judged, so there is no {judged[0]}; choose of {listed}")
+        if {*map(bool, (section.query for section in self.sections))} == {bool(self.measures)}:
+            what = "sections with a query have no measures" if self.measures else "measures: expected at least one"
+            raise ValueError(what)
+        if self.published_with is not None and self.published_with not in self.models:
+            raise ValueError(f"published_with names the model {self.published_with!r}, which is not in models")
         for row in self.rows:
             if len(row.published) > len(self.measures):
                 raise ValueError(f"the row {row.name!r} has more published figures than there are measures")
@@ -201,6 +227,56 @@ class ProtocolPlan(Settings):
         if plan is not None and plan.section not in {section.title for section in self.sections}:
             raise ValueError(f"interference: no section {plan.section!r}")
         return self
+
+    @property
+    def with_published_model(self) -> ProtocolPlan:
+        """The protocol with each row of ``published_with`` beside the row of the encoders.
+
+        Only rows of this model keep published figures, since they are the model's.
+        """
+        model, sections = self.published_with, []
+        for section in self.sections:
+            rows = []
+            for row in section.rows:
+                if model is None or row.method is None or row.model or row.encoder:
+                    rows.append(row)
+                    continue
+                rows.append(row.model_copy(update={"published": (), "published_terms": ""}))
+                rows.append(row.model_copy(update={"name": f"{row.name}, {model}", "model": model}))
+            sections.append(section.model_copy(update={"rows": tuple(rows)}))
+        return self.model_copy(update={"sections": tuple(sections)})
+
+    @property
+    def only_models(self) -> ProtocolPlan:
+        """The protocol without the rows of the command's encoders."""
+
+        def change(row: RowPlan) -> dict[str, Any] | None:
+            is_own = row.model or row.encoder or row.method in (None, DENSE, WORD_SPACE)
+            return {} if is_own else None
+
+        return self.changed(change)
+
+    def without_encoders(self, names: Collection[str] | None = None) -> ProtocolPlan:
+        """The protocol without runs of rows that name some encoders, or any; their published figures stay."""
+
+        def change(row: RowPlan) -> dict[str, Any] | None:
+            is_one = row.encoder is not None and (names is None or row.encoder in names)
+            return ({"method": None} if row.published else None) if is_one else {}
+
+        return self.changed(change, some_run=True)
+
+    def asking(self, query: str) -> ProtocolPlan:
+        """The protocol with another query, in the sections whose own query has the same last operator."""
+        expression = parse(query)
+        kinds = {section.title: type(parse(section.query)) for section in self.sections if section.query}
+        titles = {title for title, kind in kinds.items() if isinstance(expression, kind)}
+        if not titles:
+            names = ", ".join(map(repr, kinds)) or "none"
+            remedy = f"its sections with a query are: {names}"
+            raise InputError(f"protocol {self.name}: no section is for {query!r}", remedy=remedy)
+        kept = (section for section in self.changed(lambda row: {"published_terms": ""}).sections)
+        sections = tuple(one.model_copy(update={"query": query}) for one in kept if one.title in titles)
+        return self.model_copy(update={"sections": sections})
 
     @property
     def rows(self) -> list[RowPlan]:
@@ -260,7 +336,16 @@ def read_protocol(name: str) -> ProtocolPlan:
         known = ", ".join(protocol_names())
         remedy = f"expected one of {known}, or the path of a .yaml file"
         raise InputError(f"no protocol {name!r}", remedy=remedy)
-    return protocol if protocol.name else protocol.model_copy(update={"name": Path(name).stem})
+    protocol = protocol if protocol.name else protocol.model_copy(update={"name": Path(name).stem})
+    return protocol.with_published_model
+
+
+def _parsed(query: str) -> Expression:
+    """The expression of a section's query. Raises a ValueError of one line."""
+    try:
+        return parse(query)
+    except QueryError as error:
+        raise ValueError(str(error).splitlines()[0]) from None
 
 
 def _check_distinct(kind: str, names: Sequence[str]) -> None:

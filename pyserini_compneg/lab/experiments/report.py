@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 from pyserini_compneg.eval import LEVEL, row_letters, superscript
 from pyserini_compneg.lab.experiments.datasets.opening import TITLES
-from pyserini_compneg.lab.experiments.plots import draw_bars, draw_curve
+from pyserini_compneg.lab.experiments.plots import draw_bars, draw_curve, draw_framework
 from pyserini_compneg.lab.experiments.provided import LOWER_IS_BETTER, REMEDY, TERM_MEASURES
 from pyserini_compneg.lab.experiments.results import Curve, Example, Results, RowRun, Section, shown, unit
 from pyserini_compneg.support.errors import InputError, OutputError, install_hint
@@ -53,7 +53,7 @@ def write_report(results: Results, folder: Path) -> None:
     for name, png in plots.items():
         with atomic_writer(figures / name, REMEDY) as handle:
             handle.buffer.write(png)
-    for path in (*figures.glob("section-*.png"), *figures.glob("curve-*.png")):
+    for path in chain.from_iterable(map(figures.glob, ("section-*.png", "curve-*.png", "framework-*.png"))):
         if path.name not in plots:
             path.unlink()
     with atomic_writer(folder / "report.md", REMEDY) as handle:
@@ -72,7 +72,10 @@ def escape(text: str) -> str:
 
 def _plots(results: Results) -> Iterator[tuple[str, bytes | None]]:
     for number, section in enumerate(results.sections, 1):
-        yield f"section-{number}-bars", draw_bars(section, results)
+        if section.plan.query:
+            yield f"framework-{number}", draw_framework(section)
+        else:
+            yield f"section-{number}-bars", draw_bars(section, results)
     for number, curve in enumerate(results.curves, 1):
         yield f"curve-{number}", draw_curve(curve)
 
@@ -83,11 +86,14 @@ def _page(results: Results, plots: Mapping[str, bytes]) -> Iterator[str]:
     yield f"{escape(results.about)}\n"
     yield "## Dataset\n"
     if not results.is_papers and results.papers_dataset:
-        name, other = TITLES.get(str(results.dataset.get("kind")), "This dataset"), results.papers_dataset
+        name, other = _dataset_name(results), results.papers_dataset
         yield f"> **{escape(f'{name} is not {other}, which the paper used.')}** Compare the order of figures alone.\n"
     yield _pairs(results.dataset)
     yield f"This command made the report:\n\n{_code(results.command)}"
     for number, section in enumerate(results.sections, 1):
+        if section.plan.query:
+            yield from _terms(section, number, plots)
+            continue
         yield from _section(section, results)
         measure = escape(results.measures[0])
         if f"section-{number}-bars.png" in plots:
@@ -109,7 +115,47 @@ def _page(results: Results, plots: Mapping[str, bytes]) -> Iterator[str]:
             yield "</details>\n"
     yield f"## Settings\n\n{_pairs(results.settings)}"
     runs = sum(len(section.ran) for section in results.sections)
-    yield f"{results.runs_made} of {runs} runs were made for this report, in {results.seconds:,.1f} s."
+    if results.measures:
+        yield f"{results.runs_made} of {runs} runs were made for this report, in {results.seconds:,.1f} s."
+
+
+def _dataset_name(results: Results) -> str:
+    """The name of a dataset's kind, or the folder's name: another collection may have the format of a kind."""
+    title = TITLES.get(str(results.dataset.get("kind")), "This dataset")
+    return title if title in str(results.dataset.get("provenance", title)) else str(results.dataset["name"])
+
+
+def _terms(section: Section, number: int, plots: Mapping[str, bytes]) -> Iterator[str]:
+    """The heaviest terms of a query in each row."""
+    notes = list(dict.fromkeys(row.plan.note for row in section.rows if row.plan.note))
+    with_paper = any(row.plan.published_terms for row in section.rows)
+    header = ["method", "formula", "raises a score", "lowers it", *["paper"] * with_paper]
+    lines = []
+    for row in section.rows:
+        name = escape(row.name) + (f"<sup>{notes.index(row.plan.note) + 1}</sup>" if row.plan.note else "")
+        weights = ["–", "–"] if row.terms is None else [_weights(row.terms.positive), _weights(row.terms.negative)]
+        line = [name if row.terms else f"{name} (published)", _formula(row), *weights]
+        lines.append(line + [escape(row.plan.published_terms)] * with_paper)
+    yield f"## {escape(section.plan.title)}\n"
+    yield f"Query: {escape(section.plan.query)}\n"
+    if f"framework-{number}.png" in plots:
+        yield f"![The vectors of the atoms, and the vectors of the query]({FIGURES}/framework-{number}.png)\n"
+    yield _table([header, ["---"] * len(header), *lines])
+    yield "The heaviest terms, by their weights in the composed query; pairs of terms as a∩b.\n"
+    yield from _noted(notes)
+
+
+def _weights(terms: Sequence[tuple[str, float]]) -> str:
+    return ", ".join(f"{escape(term)} **{weight:.2f}**".replace("**-", "**\N{MINUS SIGN}") for term, weight in terms)
+
+
+def _noted(notes: Sequence[str]) -> Iterator[str]:
+    if notes:
+        yield "\n".join(f"{number}. {escape(note)}" for number, note in enumerate(notes, 1)) + "\n"
+
+
+def _formula(row: RowRun) -> str:
+    return re.sub(r"\\_(\w+)", r"<sub>\1</sub>", escape(row.plan.formula))
 
 
 def _section(section: Section, results: Results) -> Iterator[str]:
@@ -128,8 +174,7 @@ def _section(section: Section, results: Results) -> Iterator[str]:
     for row in section.rows:
         note = row.plan.note
         name = escape(row.name) + (f"<sup>{notes.index(note) + 1}</sup>" if note else "")
-        formula = re.sub(r"\\_(\w+)", r"<sub>\1</sub>", escape(row.plan.formula))
-        line = [letters.get(row.name, ""), name if row.path else f"{name} (published)", formula]
+        line = [letters.get(row.name, ""), name if row.path else f"{name} (published)", _formula(row)]
         for number, measure in enumerate(results.measures):
             line.append(_value(row, measure, letters, _best(ran, measure, results)))
             line += [_shown(row.published(number), measure)] if with_paper[number] else []
@@ -137,8 +182,7 @@ def _section(section: Section, results: Results) -> Iterator[str]:
     yield f"## {escape(section.plan.title)} ({section.queries:,} {'query' if section.queries == 1 else 'queries'})\n"
     yield _table([header, rule, *lines])
     yield f"{' '.join(_legend(bool(letters), any(with_paper), results))}\n"
-    if notes:
-        yield "\n".join(f"{number}. {escape(note)}" for number, note in enumerate(notes, 1)) + "\n"
+    yield from _noted(notes)
 
 
 def _best(rows: Sequence[RowRun], measure: str, results: Results) -> str | None:

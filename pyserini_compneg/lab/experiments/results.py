@@ -24,6 +24,14 @@ _PERCENT = ("right_rank", "paired_", "delta_", *TERM_MEASURES)
 """The prefixes of measures that the papers print in percent, and of shares of words, which are small."""
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The heaviest terms of a composed query; pairs as a∩b."""
+
+    positive: Sequence[tuple[str, float]]  # raise a score
+    negative: Sequence[tuple[str, float]]  # lower it, with weights below 0
+
+
 @dataclass(slots=True)
 class RowRun:
     """A row of a protocol with an encoder: its run, then its figures. A row with only published figures has neither."""
@@ -36,6 +44,7 @@ class RowRun:
     compose: Callable[[Topic], ScoringNode] | None = field(default=None, compare=False)  # None without query terms
     figures: Mapping[str, Figure] = field(default_factory=dict)  # by the names of the measures
     per_query: PerQuery = field(default_factory=dict)
+    terms: Terms | None = None  # of the query of the section
 
     def published(self, number: int) -> float | None:
         """The paper's figure for the measure at a position in the protocol."""
@@ -51,6 +60,7 @@ class Section:
     rows: list[RowRun] = field(default_factory=list)
     queries: int = 0  # the number of judged queries
     qrels: str = ""  # only of these queries, because eval averages over all queries of a file
+    atoms: dict[str, Mapping[str, Terms]] = field(default_factory=dict)  # of a drawn query, by row and text
 
     @property
     def ran(self) -> list[RowRun]:
@@ -126,6 +136,18 @@ def write_results(results: Results, path: Path) -> None:
 
 
 def _section(section: Section, measures: Sequence[str]) -> dict[str, Any]:
+    if section.plan.query:
+        shown_rows = [
+            {
+                "name": row.name,
+                "formula": row.plan.formula,
+                "terms": row.terms,
+                "published_terms": row.plan.published_terms,
+                "note": row.plan.note,
+            }
+            for row in section.rows
+        ]
+        return {"title": section.plan.title, "query": section.plan.query, "rows": shown_rows, "atoms": section.atoms}
     rows = [
         {
             "name": row.name,

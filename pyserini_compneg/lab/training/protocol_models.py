@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pyserini_compneg.lab.experiments.datasets import Dataset
+from pyserini_compneg.lab.experiments.datasets.dataset import DOMAIN
 from pyserini_compneg.lab.experiments.protocol import ProtocolPlan
 from pyserini_compneg.lab.experiments.splits import reported_split, shared_queries
-from pyserini_compneg.lab.training.config import LOG_FILE, TrainConfig, moved_data, read_config
+from pyserini_compneg.lab.training.config import LOG_FILE, SourceConfig, TrainConfig, moved_data, read_config
 from pyserini_compneg.lab.training.training import train
 from pyserini_compneg.support.errors import InputError
 
@@ -18,15 +19,18 @@ _DEPENDS_ON = ("model", "data", "dev", "training", "teacher")
 _logger = logging.getLogger(__name__)
 
 
-def find_models(protocol: ProtocolPlan, dataset: Dataset, folder: Path, split: str | None = None) -> dict[str, Path]:
+def find_models(
+    protocol: ProtocolPlan, dataset: Dataset, folder: Path, split: str | None = None, domain: str | None = None
+) -> dict[str, Path]:
     """The folders of existing models, by their names in rows. A warning names missing models.
 
     A model's folder has the name of its recipe or settings file: the first of the protocol's recipes whose splits the
-    dataset has. A warning names models that were trained with other settings, except another base.
+    dataset has. With a domain, models are trained on its queries, and the domain is in the name of the folder. A
+    warning names models that were trained with other settings, except another base.
     """
     reported = reported_split(protocol, dataset, split)
-    fitting = _recipes(protocol, dataset)
-    places = {name: folder / Path(chosen[0]).stem for name, chosen in fitting.items() if chosen}
+    fitting = _recipes(protocol, dataset, domain)
+    places = {name: folder / _place(chosen[0], domain) for name, chosen in fitting.items() if chosen}
     if missing := [place.name for place in places.values() if not place.is_dir()]:
         listed = ", ".join(missing)
         _logger.warning("left out: rows of models that %s lacks: %s; --train trains them", folder, listed)
@@ -49,6 +53,7 @@ def train_models(
     base: str | None = None,
     dense_base: str | None = None,
     split: str | None = None,
+    domain: str | None = None,
 ) -> dict[str, Path]:
     """Trains missing models on the dataset, or continues an interrupted training.
 
@@ -56,14 +61,14 @@ def train_models(
     Returns the folders of all models, by their names in rows.
     """
     reported, configs = reported_split(protocol, dataset, split), {}
-    for name, fitting in _recipes(protocol, dataset).items():
+    for name, fitting in _recipes(protocol, dataset, domain).items():
         if fitting is None:
             there = ", ".join(dataset.splits)
             raise InputError(f"no split to train the model {name!r} on; there are: {there}", where=dataset.folder)
         recipe, config = fitting
         configs[name] = recipe, _on(dataset.folder, config, dense_base if config.model.is_dense else base)
     _check_apart(protocol, dataset, reported, [config for _, config in configs.values()])
-    places = {name: folder / Path(recipe).stem for name, (recipe, _) in configs.items()}
+    places = {name: folder / _place(recipe, domain) for name, (recipe, _) in configs.items()}
     for name, (recipe, config) in configs.items():
         if not places[name].exists():
             _logger.info("training %s", recipe)
@@ -91,10 +96,29 @@ def _splits(config: TrainConfig) -> set[str]:
     return {source.split or "" for source in config.data} | ({config.dev.split} if config.dev else set())
 
 
-def _recipes(protocol: ProtocolPlan, dataset: Dataset) -> dict[str, tuple[str, TrainConfig] | None]:
+def _place(recipe: str, domain: str | None) -> str:
+    return Path(recipe).stem + (f"-{domain}" if domain else "")
+
+
+def _recipes(protocol: ProtocolPlan, dataset: Dataset, domain: str | None) -> dict[str, tuple[str, TrainConfig] | None]:
     """The recipe of each model that rows name, with the recipe's settings; None if the dataset fits no recipe."""
     named = {row.model for section in protocol.sections for row in section.rows}
-    return {name: _fitting(recipes, dataset) for name, recipes in protocol.models.items() if name in named}
+    found = {name: _fitting(recipes, dataset) for name, recipes in protocol.models.items() if name in named}
+    if domain is None:
+        return found
+    return {name: chosen and (chosen[0], _of_domain(chosen[1], domain)) for name, chosen in found.items()}
+
+
+def _of_domain(config: TrainConfig, domain: str) -> TrainConfig:
+    """The settings with a domain's queries in place of the queries for training, all of them or the atomic ones."""
+
+    def split(source: SourceConfig) -> str | None:
+        whole = (source.split or "").removesuffix("-nc")
+        is_training = whole in ("train", "train_aug", f"{DOMAIN}train")
+        return (source.split or "").replace(whole, f"{DOMAIN}{domain}", 1) if is_training else source.split
+
+    data = tuple(source.model_copy(update={"split": split(source)}) for source in config.data)
+    return config.model_copy(update={"data": data})
 
 
 def _fitting(recipes: Sequence[str], dataset: Dataset) -> tuple[str, TrainConfig] | None:

@@ -41,9 +41,14 @@ def test_protocols_of_the_package(name):
 def test_figures_of_the_paper():
     """A few by hand, so that columns and rows are not exchanged."""
     sections = {section.title: {row.name: row for row in section.rows} for section in read_protocol("table1").sections}
-    assert sections["Set difference"]["disentangled"].published == (0.258, 0.398)
-    assert sections["Intersection"]["CPT"].published == (0.080, 0.268)
-    assert sections["Union"]["max pool"].published == (0.254, 0.387)
+    assert sections["Set difference"]["disentangled, SPLADE NC"].published == (0.258, 0.398)
+    assert sections["Intersection"]["CPT, SPLADE NC"].published == (0.080, 0.268)
+    assert sections["Union"]["max pool, SPLADE NC"].published == (0.254, 0.387)
+    assert not any(row.published for name, row in sections["Union"].items() if not name.endswith(", SPLADE NC"))
+    ablations = {row.name: row for row in read_protocol("table3").sections[1].rows}
+    lexical = ablations["splade-v3-lexical, disentangled"]
+    assert (lexical.encoder, lexical.ablation, lexical.published) == ("naver/splade-v3-lexical", None, (0.206,))
+    assert ablations["without expansion, disentangled"].published == ()
     (section,) = read_protocol("excluir").sections
     published = {row.name: row.published for row in section.rows}
     assert published["BM25"][1] == 0.5348
@@ -92,15 +97,21 @@ WRONG = {  # in place of what, what is written, and the message
         ("[dev]\nqueries: word", ": queries: expected 'dataset' or 'words', got 'word'"),
     ],
     "[nDCG@10]": [
-        ("[]", ": measures: expected a list of at least 1, got []"),
+        ("[]", ": measures: expected at least one"),
         ("[R@5, r@5]", ": measures: the measure 'R@5' is there twice"),
         ("[nDGC@10]", ": measures: unknown measure 'nDGC@10'"),
         ('["P.5,10"]', ": measures: measure 'P.5,10' is several; name them one by one"),
     ],
     "sections:": [
         ("sections:\n  - {title: ONE!, rows: [{name: a, method: operators}]}", ": the section 'one' is there twice"),
+        ("published_with: nc\nsections:", ": published_with names the model 'nc', which is not in models"),
         ("interference: {section: Two}\nsections:", ": interference: no section 'Two'"),
         ("interference: {section: One, bins: 0}\nsections:", ": interference.bins: expected a number from 1, got 0"),
+    ],
+    "  - title: One": [
+        ("  - title: One\n    query: a NOT b", ": sections with a query have no measures"),
+        ("  - title: One\n    query: a NOT", ": sections[0]: the expression ends after NOT; expected a phrase"),
+        ("  - title: One\n    query: a\n    templates: [_]", ": sections[0]: section 'One': a section with a qu"),
     ],
     "    rows:\n      - {name: a, method: operators}": [("    rows: []", f"{ROWS}: ")],
     "{name: a, method: operators}": [
@@ -140,6 +151,30 @@ def test_what_is_no_protocol(tmp_path, old, new, message):
     path = tmp_path / "p.yaml"
     path.write_text(LEAST.replace(old, new))
     assert refusal(read_protocol, str(path), error=InputError).startswith(f"{path}{message}")
+
+
+def test_each_row_is_there_with_the_model_of_the_published_figures(tmp_path):
+    path = tmp_path / "p.yaml"
+    text = LEAST.replace("operators}", "operators, published: [0.5]}\n      - {name: b, published: [0.25]}")
+    path.write_text(text.replace("sections:", "models: {nc: [filmsets-nc]}\npublished_with: nc\nsections:"))
+    protocol = read_protocol(str(path))
+    assert [(row.name, row.model, row.published) for row in protocol.rows] == [
+        ("a", None, ()),
+        ("a, nc", "nc", (0.5,)),
+        ("b", None, (0.25,)),
+    ]
+    assert [row.name for row in protocol.only_models.rows] == ["a, nc", "b"]
+
+
+def test_another_query_goes_to_the_sections_of_its_operator():
+    protocol = read_protocol("table2").asking("spies NOT Bond")
+    assert [(section.title, section.query) for section in protocol.sections] == [("Set difference", "spies NOT Bond")]
+    assert not any(row.published_terms for row in protocol.rows) and any(row.method for row in protocol.rows)
+    message = refusal(read_protocol("table2").asking, "spies", error=InputError)
+    said = "protocol table2: no section is for 'spies'; its sections with a query are: "
+    assert message == said + "'Set difference', 'Intersection', 'Union'"
+    message = refusal(read_protocol("table1").asking, "a NOT b", error=InputError)
+    assert message == "protocol table1: no section is for 'a NOT b'; its sections with a query are: none"
 
 
 def test_some_rows():

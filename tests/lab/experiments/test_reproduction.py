@@ -11,6 +11,7 @@ from pyserini_compneg.index import build_index
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.experiments.experiment import reproduce
 from pyserini_compneg.lab.experiments.protocol import read_protocol
+from pyserini_compneg.lab.experiments.report import write_report
 from pyserini_compneg.lab.experiments.results import write_results
 from pyserini_compneg.lab.experiments.workplace import Engine
 from pyserini_compneg.support.errors import IndexFormatError, InputError, OutputError
@@ -198,6 +199,84 @@ def test_what_is_read_of_a_text(run):
     values = per_query(results.sections[0])
     assert values["disentangled"] == values["model"]
     assert results.settings["queries"] == "plain texts, read as model"
+
+
+SHOWN = """
+title: Terms
+about: Of one query.
+datasets: [filmsets]
+splits: [dev]
+sections:
+  - title: Set difference
+    query: red spy films NOT red war films
+    is_drawn: true
+    rows:
+      - {name: ignore, method: operators, settings: {difference: ignore}}
+      - {name: disentangled, method: operators, settings: {difference: disentangled}, published_terms: spy 1}
+      - {name: theirs, published_terms: "spy 2, war −1"}
+"""
+
+
+def test_the_terms_of_a_query_under_each_operator(run, tmp_path):
+    results = run(text=SHOWN)
+    (section,) = results.sections
+    ignore, disentangled, theirs = section.rows
+    assert [term for term, _ in ignore.terms.positive] == ["red", "spy", "film"] and not ignore.terms.negative
+    assert disentangled.terms.positive == ignore.terms.positive
+    ((term, weight),) = disentangled.terms.negative
+    assert term == "war" and weight < 0 and theirs.terms is None
+    assert [*section.atoms["ignore"]] == ["red spy films", "red war films"]
+    assert section.atoms["ignore"]["red spy films"] == ignore.terms
+    write_results(results, tmp_path / "results.json")
+    (written,) = json.loads((tmp_path / "results.json").read_text())["sections"]
+    assert written["rows"][1]["terms"]["negative"] == [["war", weight]]
+    assert not (tmp_path / "report" / "runs").exists()
+    write_report(results, tmp_path / "report")
+    page = (tmp_path / "report" / "report.md").read_text()
+    assert (tmp_path / "report" / "figures" / "framework-1.png").is_file() and "figures/framework-1.png" in page
+    assert f"| war **\N{MINUS SIGN}{-weight:.2f}** | spy 1 |" in page
+    assert "| theirs (published) |  | – | – | spy 2, war −1 |\n" in page
+
+
+MODELS = """
+title: Of a model
+about: Whose figures are published.
+datasets: [filmsets]
+splits: [dev]
+measures: [nDCG@10]
+models: {nc: [filmsets-nc]}
+published_with: nc
+sections:
+  - title: Set difference
+    templates: [_ that are not _]
+    rows:
+      - {name: ignore, method: operators, settings: {difference: ignore}, published: [0.25]}
+      - {name: disentangled, method: operators, settings: {difference: disentangled}}
+"""
+
+
+def test_a_published_figure_is_in_a_row_of_its_model_alone(run, tmp_path):
+    data = open_dataset(write_film_set(tmp_path / "films", with_train=True))
+    results = run(text=MODELS, dataset=data)
+    rows = {row.name: row for row in results.sections[0].rows}
+    assert [*rows] == ["ignore", "ignore, nc", "disentangled"]
+    assert rows["ignore"].path and rows["ignore"].published(0) is None
+    theirs = rows["ignore, nc"]
+    assert (theirs.path, theirs.published(0)) == (None, 0.25)
+    assert theirs.plan.note == "Published for nc, which is not run here; --train trains it."
+    counted = {name: results.dataset[name] for name in ("training split", "queries for training", "of them with NOT")}
+    topics = data.topics("train")
+    negated = sum("not" in topic.group.split() for topic in topics)
+    assert counted == {"training split": "train", "queries for training": len(topics), "of them with NOT": negated}
+    assert 0 < negated < len(topics)
+
+
+def test_rows_of_an_encoder_that_is_not_there_are_only_published(run):
+    row = "{name: hub, method: operators, encoder: no/such-model, published: [0.1]}"
+    results = run(("{name: ignore,", f"{row}\n      - {{name: ignore,"))
+    hub = results.sections[0].rows[1]
+    assert (hub.name, hub.path, hub.published(0)) == ("hub", None, 0.1)
+    assert results.settings["left out"].startswith("rows of no/such-model: ")
 
 
 TUNED = """

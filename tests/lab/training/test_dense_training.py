@@ -146,6 +146,19 @@ def test_models_are_not_run_on_what_they_were_trained_on(tmp_path, protocol, fil
     assert [path.name for path in (tmp_path / "models").iterdir()] == ["sparse"]
 
 
+def test_a_domain_takes_the_place_of_the_split_for_training(tmp_path, protocol, films):
+    queries = shared_queries(films, "domain-films-nc", "domain-films")
+    assert 0 < queries < len(films.topics("domain-films"))
+    (tmp_path / "models" / "filmsets-nc-films").mkdir(parents=True)
+    nc = protocol.model_copy(update={"models": {"sparse one": ("filmsets-nc",)}})
+    assert refusal(find_models, nc, films, tmp_path / "models", "domain-films", "films", error=InputError) == (
+        f"{films.folder}: models of protocol p are trained with domain-films-nc, which shares {queries} queries with "
+        "domain-films; report another split with --split"
+    )
+    places = find_models(nc, films, tmp_path / "models", "dev", "books")
+    assert places == {}  # the folder's name has the domain
+
+
 def test_models_that_are_not_there(tmp_path, protocol, films, caplog):
     assert find_models(protocol, films, tmp_path / "models") == {}
     (record,) = caplog.records

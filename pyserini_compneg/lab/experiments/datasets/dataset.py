@@ -16,6 +16,9 @@ from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import decoded_line, iter_blocks, iter_jsonl, iter_lines
 from pyserini_compneg.topics import Topic
 
+DOMAIN = "domain-"
+"""The start of the name of a domain's split."""
+
 
 @dataclass(frozen=True, slots=True)
 class Split:
@@ -36,6 +39,8 @@ class Dataset:
         folder: The folder of the files.
         collection: The collection for ``index --collection``; None if the documents must be converted first.
         parts: The splits by name, in the order in which users see them.
+        of_domain: Makes the split of a domain's queries, such as ``films``, ``films+books`` or, of atomic queries only,
+            ``films-nc``; None if queries have no domains. ``domain-films`` is the name of the first.
     """
 
     kind: str
@@ -43,6 +48,7 @@ class Dataset:
     folder: Path
     collection: Path | None
     parts: Mapping[str, Split] = field(repr=False)
+    of_domain: Callable[[str], Split] | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -60,6 +66,8 @@ class Dataset:
         Raises:
             InputError: There is no such split. Reading the split may raise it for a broken line of a file.
         """
+        if split not in self.parts and self.of_domain and split.startswith(DOMAIN):
+            return self.of_domain(split.removeprefix(DOMAIN))
         if split not in self.parts:
             raise InputError(f"no split {split!r}; there are: {', '.join(self.parts)}", where=self.folder)
         return self.parts[split]

@@ -25,11 +25,12 @@ from pyserini_compneg.lab.experiments.datasets.dataset import (
     require_file,
 )
 from pyserini_compneg.support.errors import InputError
-from pyserini_compneg.support.json_objects import ID_FIELDS
+from pyserini_compneg.support.json_objects import DOCUMENT_ID_FIELDS, ID_FIELDS
 from pyserini_compneg.topics import Topic, read_topics
 
 _NAMES = ("train", "train_aug", "val", "dev", "test", "queries")
 _QUEST = "QUEST, google-research/language (Apache-2.0); text from Wikipedia (CC BY-SA)"
+_OTHER = "queries with ids in QUEST's fields, on documents of their own; not the benchmark QUEST"
 _FILMSETS = "FilmSets, which is not QUEST, from prust/wikipedia-movie-data (MIT); text from Wikipedia (CC BY-SA)"
 
 _logger = logging.getLogger(__name__)
@@ -49,9 +50,7 @@ def is_filmsets(folder: Path) -> bool:
 def open_quest(folder: Path) -> Dataset:
     """QUEST: a split for each file, one with the atomic queries of each training file, and the domain split."""
     dataset = _opened(folder, "quest", _QUEST)
-    files, documents = _query_files(folder), dataset.parts[dataset.splits[0]].documents
-    if "train_aug" in files:  # this file contains all queries of train
-        files.pop("train", None)
+    files, documents = _divided_files(folder), dataset.parts[dataset.splits[0]].documents
     train, test = ("films", "books"), ("plants", "animals")
     domain_parts = {
         "domain-train": _selection(documents, files, domains=train),
@@ -62,8 +61,13 @@ def open_quest(folder: Path) -> Dataset:
 
 
 def open_filmsets(folder: Path) -> Dataset:
-    """FilmSets and similar datasets: a split for each file, and one with the atomic queries of each training file."""
-    return _opened(folder, "filmsets", _FILMSETS)
+    """FilmSets and similar datasets: a split for each file, and one with the atomic queries of each training file.
+
+    FilmSets' documents have ids; elsewhere titles may be the ids, as in QUEST.
+    """
+    collection = find_file(folder, "documents.jsonl")
+    has_ids = collection is None or first_fields(collection) & {*DOCUMENT_ID_FIELDS}
+    return _opened(folder, "filmsets", _FILMSETS if has_ids else _OTHER)
 
 
 def _opened(folder: Path, kind: str, provenance: str) -> Dataset:
@@ -77,7 +81,21 @@ def _opened(folder: Path, kind: str, provenance: str) -> Dataset:
     if not parts:
         names = ", ".join(f"{name}.jsonl" for name in _NAMES)
         raise InputError(f"no queries; the kind {kind} needs one of {names}, plain or gzip", where=folder)
-    return Dataset(kind, provenance, folder, collection, parts)
+    files = _divided_files(folder)
+
+    def of_domain(name: str) -> Split:
+        domains = name.removesuffix("-nc")
+        return _selection(documents, files, domains=tuple(domains.split("+")), atomic=name != domains)
+
+    return Dataset(kind, provenance, folder, collection, parts, of_domain)
+
+
+def _divided_files(folder: Path) -> dict[str, Path]:
+    """The files of queries that domains divide."""
+    files = _query_files(folder)
+    if "train_aug" in files:  # this file contains all queries of train
+        files.pop("train", None)
+    return files
 
 
 def _query_files(folder: Path) -> dict[str, Path]:
@@ -123,7 +141,10 @@ def _selection(
         if domains is not None and lost:
             _warn_of_no_domain(lost, len(read), tuple(files.values()))
         if not selected:
-            raise InputError("no query that belongs to this split", where=", ".join(map(str, files.values())))
+            there = {topic.metadata["domain"] for topic in read if "domain" in topic.metadata}
+            asked = "" if domains is None else f": the domains are {', '.join(sorted(there)) or 'not given'}"
+            said, remedy = f"no query that belongs to this split{asked}", domains and "choose others with --domains"
+            raise InputError(said, where=", ".join(map(str, files.values())), remedy=remedy or "")
         return selected
 
     def qrels() -> Qrels:

@@ -80,8 +80,22 @@ def test_augmented_queries_have_no_marks_and_are_taken_once(quest):
 def test_a_split_without_queries(quest):
     (quest / "train.jsonl").unlink()
     write_jsonl(quest / "test.jsonl", line("plants"))
-    said = f"{quest}/val.jsonl, {quest}/test.jsonl: no query that belongs to this split"
-    assert refusal(open_dataset(quest).topics, "domain-train") == said
+    where = f"{quest}/val.jsonl, {quest}/test.jsonl"
+    said = "no query that belongs to this split: the domains are animals, plants; choose others with --domains"
+    for split in ("domain-train", "domain-fims"):
+        assert refusal(open_dataset(quest).topics, split) == f"{where}: {said}"
+
+
+def test_a_split_of_any_domains(quest):
+    dataset = open_dataset(quest)
+    asked = {"domain-films": ["train-1"], "domain-books+plants": ["train-2", "train-3", "test-1", "test-2"]}
+    for split, qids in {**asked, "domain-plants-nc": ["test-2"]}.items():
+        assert [topic.qid for topic in dataset.topics(split)] == qids == list(dataset.qrels(split))
+    with_ids = [{**line("films"), "qid": "a"}, {**line("books"), "qid": "b"}]
+    write_jsonl(quest / "train.jsonl", *with_ids)
+    other = open_dataset(quest)
+    assert (other.kind, [topic.qid for topic in other.topics("domain-books")]) == ("filmsets", ["train-b", "test-1"])
+    assert other.provenance.endswith("not the benchmark QUEST")  # documents of FilmSets have ids, too
 
 
 def test_queries_without_a_domain_are_counted_in_one_warning(quest, caplog):
