@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
+import jnius_config
 import pytest
 from checkpoints import (
     write_masked_lm,
@@ -37,6 +38,10 @@ TOOLS = (
 """Without these, tests are skipped; not so in CI on the line of Pyserini 1, where all of them are installed."""
 
 
+_LONG = {"training", "test_kills.py", "test_no_foreign_code.py", "test_page.py"}
+"""Folders and modules with long tests that would be among the last by their names."""
+
+
 def pytest_configure(config):
     """Keeps all tests from the user's caches, and from the hub, before anything is imported that looks them up."""
     if (
@@ -54,13 +59,15 @@ def pytest_configure(config):
     os.environ |= {"COMPNEG_CACHE": folder.name, "HF_HOME": f"{folder.name}/hub", "HF_HUB_OFFLINE": "1"}
     os.environ["COMPNEG_CLASS_ARCHIVE"] = "off"  # no test is to leave a process behind
     os.environ.pop("HF_HUB_CACHE", None)
+    if sys.version_info < (3, 12):  # Java's better compiler takes a third of the time; the other line has it, as users do
+        jnius_config.add_options("-XX:TieredStopAtLevel=1")
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell has it for what runs in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # or commands that tests interrupt would inherit it
 
 
 def pytest_collection_modifyitems(items):
-    """Has the long modules of trainings begin first, or one of two processes would wait for the other at the end."""
-    items.sort(key=lambda item: item.path.parent.name != "training")
+    """Has long modules begin first, or one of two processes would wait for the other at the end."""
+    items.sort(key=lambda item: not _LONG.intersection({item.path.parent.name, item.path.name}))
 
 
 def pytest_unconfigure(config):
