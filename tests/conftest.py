@@ -59,7 +59,7 @@ def pytest_configure(config):
     os.environ |= {"COMPNEG_CACHE": folder.name, "HF_HOME": f"{folder.name}/hub", "HF_HUB_OFFLINE": "1"}
     os.environ["COMPNEG_CLASS_ARCHIVE"] = "off"  # no test is to leave a process behind
     os.environ.pop("HF_HUB_CACHE", None)
-    if sys.version_info < (3, 12):  # Java's better compiler takes a third of the time; the other line has it, as users do
+    if sys.version_info < (3, 12):  # the better compiler takes a third of the time; the other line has it, as users do
         jnius_config.add_options("-XX:TieredStopAtLevel=1")
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell has it for what runs in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # or commands that tests interrupt would inherit it
