@@ -143,7 +143,10 @@ def test_all_protocols_are_reproduced_quickly(tmp_path, capsys, monkeypatch, cap
     command += ["--dense-encoder", str(write_dense(tmp_path / "dense", "cls"))]
     command += ["--rerank", str(write_cross_encoder(tmp_path / "reranker"))]
     assert main(["all", *command]) == 0
-    done = dict(line.split("\t") for line in capsys.readouterr().out.splitlines())
+    printed = capsys.readouterr().out
+    with capsys.disabled():  # so that a log of all tests has the times
+        print(f"\n{printed}", end="")
+    done = dict(line.split("\t") for line in printed.splitlines())
     assert [*done] == protocol_names()
     for name in protocol_names():
         results = json.loads((tmp_path / "out" / name / "results.json").read_text())

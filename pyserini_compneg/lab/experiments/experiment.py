@@ -15,7 +15,7 @@ from typing import Any
 
 from pyserini_compneg.baselines import DenseEncoder, check_dense_model, check_pair_scorer
 from pyserini_compneg.compose import DEFAULT_OPERATORS, WEIGHT_SCALE
-from pyserini_compneg.encode.models import ModelOptions, load_checkpoint
+from pyserini_compneg.encode.models import Head, ModelOptions, NeuralSide, load_checkpoint
 from pyserini_compneg.expression import TEMPLATES
 from pyserini_compneg.lab.experiments.datasets import Dataset
 from pyserini_compneg.lab.experiments.datasets.nevir import EDITS
@@ -135,6 +135,7 @@ def reproduce(
             sections=sections,
             curves=list(_curves(protocol, judged, workplace)),
             examples=list(chain.from_iterable(found)),
+            heads=_heads(protocol, engines, models, model_options),
             seconds=jobs.seconds,
             runs_made=jobs.made,
             lower_is_better=tuple(name for name in protocol.measures if name in LOWER_IS_BETTER),
@@ -263,6 +264,19 @@ def _curves(protocol: ProtocolPlan, sections: Sequence[Section], workplace: Work
             yield interference_curve(section, plan.bins, measure, compare)
         if section.plan.sweep_symbol:
             yield sweep_curve(section, measure)
+
+
+def _heads(
+    protocol: ProtocolPlan, engines: Sequence[Engine], models: Mapping[str, Path], options: ModelOptions | None
+) -> dict[str, Head]:
+    """The heads of the sparse models that were run, by the names of models and encoders; none if no head has signs."""
+    sparse = [row for row in protocol.rows if row.method and row.method not in (DENSE, WORD_SPACE)]
+    named = {row.model: str(models[row.model]) for row in sparse if row.model}
+    if any(not row.model and not row.encoder for row in sparse):
+        named |= {engine.label or engine.encoder: engine.encoder for engine in engines if not engine.is_lexical}
+    sides = {name: load_checkpoint(place, options).document for name, place in named.items()}
+    heads = {name: side.head for name, side in sides.items() if isinstance(side, NeuralSide)}
+    return heads if any(head.signed for head in heads.values()) else {}
 
 
 def _settings(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import textwrap
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING, Any
 from pyserini_compneg.lab.experiments.results import Curve, Results, RowRun, Section, Terms, scaled, shown, unit
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from pyserini_compneg.encode.models import Head
 
 _INK, MUTED, _RULE, _BAR = "#1b1f24", "#7d8790", "#d3d8de", "#0072b2"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
@@ -135,6 +139,36 @@ def _draw_terms(axis: Axes, terms: Terms, title: str, colour: str) -> None:
     axis.invert_yaxis()
     axis.axvline(0, color=MUTED, linewidth=0.8)
     axis.set_title(_wrapped(title))
+
+
+def draw_activations(heads: Mapping[str, Head]) -> bytes:
+    """The weight of a term by its logit in one token, for each model, with its ε, as in Figure 2."""
+    import numpy as np
+
+    end = max(10.0, *(2 * head.epsilon for head in heads.values()))
+    logits = np.linspace(-end, end, 401)
+    with new_figure(3.8) as figure:
+        axis = figure.add_subplot()
+        for (name, head), colour, sign in zip(heads.items(), cycle(COLOURS), cycle(SIGNS), strict=False):
+            epsilon = f", ε = {head.epsilon:g}" if head.signed else ""
+            label = _wrapped(f"{name}: {head.activation}{epsilon}")
+            axis.plot(logits, activated(logits, head), sign, color=colour, label=label, markevery=40, ms=4)
+        axis.set_xlabel("logit of a term")
+        axis.set_ylabel("weight")
+        axis.grid()
+        figure.legend(loc="outside right center")
+        return _png(figure)
+
+
+def activated(logits: NDArray[np.float64], head: Head) -> NDArray[np.float64]:
+    """The activations of the logits of one token."""
+    import numpy as np
+
+    weights = np.log1p(np.maximum(np.abs(logits) - head.epsilon, 0.0))
+    if head.signed:
+        return np.sign(logits) * weights
+    weights = np.where(logits > 0, weights, 0.0)
+    return np.log1p(weights) if head.activation == "log1p_relu" else weights
 
 
 def _limits(limits: tuple[float, float], ys: Sequence[float], curve: Curve) -> tuple[float, float]:

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from pathlib import Path
 
+from pyserini_compneg.encode.models import Head
 from pyserini_compneg.eval import LEVEL, row_letters, superscript
 from pyserini_compneg.lab.experiments.datasets.opening import TITLES
-from pyserini_compneg.lab.experiments.plots import draw_bars, draw_curve, draw_framework
+from pyserini_compneg.lab.experiments.plots import draw_activations, draw_bars, draw_curve, draw_framework
 from pyserini_compneg.lab.experiments.provided import LOWER_IS_BETTER, REMEDY, TERM_MEASURES
 from pyserini_compneg.lab.experiments.results import Curve, Example, Results, RowRun, Section, shown, unit
 from pyserini_compneg.support.errors import InputError, OutputError, install_hint
@@ -18,6 +19,7 @@ from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.staging import atomic_writer
 
 FIGURES = "figures"
+_OWN_PLOTS = ("section-*.png", "curve-*.png", "framework-*.png", "activations.png")
 
 _EQUAL = 1e-9
 """Values this close are equal: they are sums of the same terms in different orders."""
@@ -53,7 +55,7 @@ def write_report(results: Results, folder: Path) -> None:
     for name, png in plots.items():
         with atomic_writer(figures / name, REMEDY) as handle:
             handle.buffer.write(png)
-    for path in chain.from_iterable(map(figures.glob, ("section-*.png", "curve-*.png", "framework-*.png"))):
+    for path in chain.from_iterable(map(figures.glob, _OWN_PLOTS)):
         if path.name not in plots:
             path.unlink()
     with atomic_writer(folder / "report.md", REMEDY) as handle:
@@ -78,6 +80,8 @@ def _plots(results: Results) -> Iterator[tuple[str, bytes | None]]:
             yield f"section-{number}-bars", draw_bars(section, results)
     for number, curve in enumerate(results.curves, 1):
         yield f"curve-{number}", draw_curve(curve)
+    if results.heads:
+        yield "activations", draw_activations(results.heads)
 
 
 def _page(results: Results, plots: Mapping[str, bytes]) -> Iterator[str]:
@@ -104,6 +108,8 @@ def _page(results: Results, plots: Mapping[str, bytes]) -> Iterator[str]:
     for number, curve in enumerate(results.curves, 1):
         if f"curve-{number}.png" in plots:
             yield from _curve(curve, f"{FIGURES}/curve-{number}.png")
+    if "activations.png" in plots:
+        yield from _activations(results.heads)
     if results.examples:
         yield "## Examples\n"
     for title, examples in groupby(results.examples, lambda example: example.section):
@@ -255,6 +261,14 @@ def _curve(curve: Curve, path: str) -> Iterator[str]:
         values = {point.x: shown(point.y, curve.y_label) for point in points}
         lines.append([escape(method), *(values.get(x, "") for x in xs)])
     yield _table([*lines, ["queries", *(f"{queries[x]:,}" for x in xs)]])
+
+
+def _activations(heads: Mapping[str, Head]) -> Iterator[str]:
+    """The weight of a term by its logit in one token, as in Figure 2."""
+    yield "## Activations\n"
+    yield f"![The weight of a term by its logit, for each model]({FIGURES}/activations.png)\n"
+    lines = [[escape(name), head.activation, head.pooling, f"{head.epsilon:g}"] for name, head in heads.items()]
+    yield _table([["model", "activation", "pooling", "ε"], ["---", "---", "---", "---:"], *lines])
 
 
 def _example(example: Example) -> Iterator[Sequence[str]]:

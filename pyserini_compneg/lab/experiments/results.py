@@ -14,6 +14,7 @@ from pyserini_compneg.support.staging import atomic_writer
 
 if TYPE_CHECKING:
     from pyserini_compneg.compose import ScoringNode
+    from pyserini_compneg.encode.models import Head
     from pyserini_compneg.eval import Figure, PerQuery, Run
     from pyserini_compneg.lab.experiments.protocol import RowPlan, SectionPlan
     from pyserini_compneg.topics import Topic
@@ -125,6 +126,7 @@ class Results:
     runs_made: int = 0  # the number of new runs
     lower_is_better: tuple[str, ...] = ()
     papers_dataset: str = ""  # such as QUEST; empty without published figures
+    heads: Mapping[str, Head] = field(default_factory=dict)  # of the models that were run, if there are signed ones
 
 
 def write_results(results: Results, path: Path) -> None:

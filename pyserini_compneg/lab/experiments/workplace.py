@@ -44,6 +44,11 @@ class Engine:
         """Whether its vectors combine BM25 and a model."""
         return split_name(self.encoder)[0]
 
+    @property
+    def is_lexical(self) -> bool:
+        """Whether no model makes its vectors: BM25, or a file of vectors."""
+        return self.encoder == BM25 or Path(self.encoder).is_file() or self.is_hybrid
+
 
 class Workplace(ExitStack):
     """Makes or reuses the files of an experiment. Use it as a context manager, which closes the indexes.

@@ -1,15 +1,18 @@
+import math
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
 
+from pyserini_compneg.encode.models import Head
 from pyserini_compneg.eval import Figure
 from pyserini_compneg.eval.significance import PairedDifference, PValue
 from pyserini_compneg.lab.experiments import plots
-from pyserini_compneg.lab.experiments.plots import draw_bars, draw_curve
+from pyserini_compneg.lab.experiments.plots import activated, draw_bars, draw_curve
 from pyserini_compneg.lab.experiments.protocol import RowPlan, SectionPlan
 from pyserini_compneg.lab.experiments.report import escape, write_report
 from pyserini_compneg.lab.experiments.results import Curve, Example, Point, Results, RowRun, Section
@@ -218,6 +221,21 @@ def test_a_curve_has_the_range_of_its_measure_and_a_colour_for_each_method(monke
         (axis,) = drawn.pop().axes
         assert limits[0] <= axis.get_ylim()[0] < axis.get_ylim()[1] <= limits[1]
         assert len({container.lines[0].get_color() for container in axis.containers}) == 7
+
+
+def test_activations_are_drawn_with_their_epsilon(page_of, monkeypatch):
+    heads = {"a model": Head("snrelu", "sum", 8.0), "plain": Head()}
+    drawn = []
+    monkeypatch.setattr(plots, "_png", lambda figure: drawn.append(figure) or b"")
+    page = page_of(replace(RESULTS, sections=(), curves=(), heads=heads), plots=True)
+    assert "| a model | snrelu | sum | 8 |\n| plain | relu | max | 0 |\n" in page and "figures/activations.png" in page
+    labels = [text.get_text() for text in drawn[0].legends[0].get_texts()]
+    assert labels == ["a model: snrelu, ε = 8", "plain: relu"]
+    logits = np.array([-9.0, -8.0, 0.0, 8.0, 11.0])
+    assert activated(logits, heads["a model"]).tolist() == pytest.approx([-math.log(2), 0, 0, 0, math.log(4)])
+    assert activated(logits, heads["plain"]).tolist() == pytest.approx([0, 0, 0, math.log(9), math.log(12)])
+    grown = activated(logits, Head("log1p_relu"))
+    assert grown[3] == pytest.approx(math.log1p(math.log(9))) and grown[0] == 0
 
 
 def files(folder):
