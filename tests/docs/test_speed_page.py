@@ -5,6 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.once]
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
 

@@ -112,6 +112,7 @@ def lose_the_state(archive):
 
 
 @pytest.mark.slow
+@pytest.mark.once
 @pytest.mark.parametrize("damage", [truncate, corrupt, lose_the_state])
 def test_a_damaged_archive_is_not_used_and_made_again(index, cache, archived, damage):
     (archive,) = (cache / "java").glob("*.jsa")
@@ -122,6 +123,7 @@ def test_a_damaged_archive_is_not_used_and_made_again(index, cache, archived, da
 
 
 @pytest.mark.slow
+@pytest.mark.once
 def test_java_says_nothing_of_an_archive_that_it_refuses(index, cache, archived):
     (archive,) = (cache / "java").glob("*.jsa")
     archive.unlink()
@@ -131,6 +133,7 @@ def test_java_says_nothing_of_an_archive_that_it_refuses(index, cache, archived)
 
 
 @pytest.mark.slow
+@pytest.mark.once
 def test_several_first_searches_make_one_archive(index, tmp_path, archived):
     processes = [start(tmp_path, *search_command(index)) for _ in range(3)]
     assert {outcome(process) for process in processes} == {archived[1]}
@@ -138,12 +141,14 @@ def test_several_first_searches_make_one_archive(index, tmp_path, archived):
 
 
 @pytest.mark.slow
+@pytest.mark.once
 def test_a_search_without_hits_makes_none(index, tmp_path):
     assert outcome(start(tmp_path, *search_command(index, "xyzzy")))[0] == 0
     wait_for(tmp_path, [])
 
 
 @pytest.mark.slow
+@pytest.mark.once
 @pytest.mark.parametrize(
     "others",
     [
@@ -259,6 +264,7 @@ def test_an_archive_of_another_user_is_not_used(java, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("before", "flags", "quick"),
     [
