@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
+import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from pyserini_compneg.encode.models import (
     static_weights,
 )
 from pyserini_compneg.encode.networks import load_for_training, read_own_logits
-from pyserini_compneg.lab.training.config import TrainConfig
+from pyserini_compneg.lab.training.config import ModelConfig, TrainConfig
 from pyserini_compneg.lab.training.encoder_module import EncoderModule, MaskedLanguageModel, StaticQueryModule
 from pyserini_compneg.lab.training.examples import TrainingExample
 from pyserini_compneg.support.errors import EncodingError, InputError
@@ -37,6 +39,15 @@ RARE_BIAS = -5.0
 IDF_SCALE = 1 / 3
 """The initial factor of idf. With scores of some tens, like BM25's, the loss's softmax would saturate."""
 
+BELOW = 0.01
+"""The share of the terms of a passage that begin below the dead zone, if ε is chosen."""
+
+DENSEST = 0.1
+"""The share of the terms that may begin with a negative weight. FLOPS does not make denser vectors sparse."""
+
+_SAMPLE = 64
+"""The number of passages on which ε is chosen."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -47,10 +58,19 @@ def build_modules(
     settings, name = config.model, config.model.base
     folder, head = model_folder(name), Head.parse(settings.head) if settings.head else None
     base = load_base(folder, name, head, "document", settings.dropout)
-    freeze(base.model, settings.frozen_layers, name)
     vocabulary = _vocabulary(base.tokenizer, sources) if settings.vocabulary == "training" else None
     lengths = _text_length(config, base.longest), vocabulary, config.training.max_length
     document = EncoderModule(base, head or base.head or Head(), *lengths)
+    if document.head.signed:
+        texts = sorted(set(_document_texts(sources)))
+        sample = random.Random(config.training.seed).sample(texts, min(_SAMPLE, len(texts)))
+        if head and settings.chooses_epsilon:
+            head = replace(head, epsilon=chosen_epsilon(base, document, sample))
+            _logger.info("head %s: ε is chosen on %d passages; see docs/training.md", head, len(sample))
+            base = load_base(folder, name, head, "document", settings.dropout)
+            document = EncoderModule(base, head, *lengths)
+        _check_sparse(document, sample, name, settings)
+    freeze(base.model, settings.frozen_layers, name)
     checkpoint = base_checkpoint(folder, name)
     if settings.query_encoder == "static":
         side = checkpoint.query if checkpoint else None
@@ -71,6 +91,32 @@ def build_modules(
         remedy = "set model.query_encoder to separate or static"
         raise InputError("has a separate encoder for queries", where=name, remedy=remedy)
     return document, document
+
+
+def chosen_epsilon(base: MaskedLanguageModel, module: EncoderModule, texts: Sequence[str]) -> float:
+    """The ε of a signed head, from the logits of a base with ε = 0.
+
+    The share ``BELOW`` of the terms of a text has its smallest logit below the dead zone, and begins with a negative
+    weight: below −2ε if an unsigned head becomes signed, which raises it by ε (see :func:`load_base`), otherwise below
+    −ε. A head that is signed already keeps its ε.
+    """
+    if base.head and base.head.signed:
+        return base.head.epsilon
+    _, lowest = module.extreme_logits(texts)
+    depths = -lowest.flatten().sort(descending=True).values  # quantile() takes 16 million numbers at most
+    depth = max(float(depths[int((1 - BELOW) * (len(depths) - 1))]), 0.0)
+    is_raised = base.head is not None or base.own_logits is None
+    return float(f"{depth / 2 if is_raised else depth:.3g}")
+
+
+def _check_sparse(module: EncoderModule, texts: Sequence[str], name: str, settings: ModelConfig) -> None:
+    """Refuses a signed head whose vectors begin dense: unlearning thousands of negative weights fails."""
+    _, lowest = module.extreme_logits(texts)
+    share = float((lowest < -module.head.epsilon).float().mean())
+    if share > DENSEST:
+        fault = f"with the head {module.head} a passage begins with negative weights for {share:.0%} of all terms"
+        remedy = "name another model.base" if settings.chooses_epsilon else "leave ε out, and the base chooses it"
+        raise InputError(f"{fault}, and {DENSEST:.0%} at most can be trained", where=name, remedy=remedy)
 
 
 def _text_length(config: TrainConfig, longest: int) -> int:

@@ -70,6 +70,11 @@ class ModelConfig(Settings):
     def is_dense(self) -> bool:
         return self.head == DENSE
 
+    @property
+    def chooses_epsilon(self) -> bool:
+        """Whether the head is signed and leaves the width of its dead zone to the base."""
+        return self.head not in (None, DENSE) and self.head.count(":") < 2 and Head.parse(self.head).signed
+
 
 class SourceConfig(Settings):
     """A source of examples: the folder of a dataset, or a JSON Lines file."""

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from pyserini_compneg.encode.models import OWN_LOGITS_FILE, Head
 from pyserini_compneg.encode.networks import own_logits
-from pyserini_compneg.lab.training.sliced_head import sliced_pooled
+from pyserini_compneg.lab.training.sliced_head import sliced_extremes, sliced_pooled
 from pyserini_compneg.support.errors import InputError
 
 _BASE, _SPARSE = "sentence_transformers.base.modules", "sentence_transformers.sparse_encoder.modules"
@@ -32,6 +32,9 @@ _FILL_MASK = {
     "modality_config": {"text": {"method": "forward", "method_output_name": "logits"}},
     "module_output_name": "token_embeddings",
 }
+
+
+_TEXTS_AT_ONCE = 16
 
 
 class MaskedLanguageModel(NamedTuple):
@@ -90,6 +93,24 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy has no types of 
         return {"input_ids": tokens["input_ids"], "attention_mask": tokens["attention_mask"]}
 
     def forward(self, features: dict[str, Any], **_: Any) -> dict[str, Any]:
+        hidden, mask, weight, bias, own = self._pooled_inputs(features)
+        features["sentence_embedding"] = sliced_pooled(hidden, mask, weight, bias, self.head, own)
+        return features
+
+    @torch.no_grad()  # type: ignore[untyped-decorator]  # mypy has no types of torch
+    def extreme_logits(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
+        """The largest and the smallest logit of each term over the tokens of each text, both (texts, terms)."""
+        was_training, extremes = self.training, []
+        self.eval()
+        for start in range(0, len(texts), _TEXTS_AT_ONCE):
+            inputs = self._pooled_inputs(self.preprocess(texts[start : start + _TEXTS_AT_ONCE]))
+            extremes.append(sliced_extremes(*inputs))
+        self.train(was_training)
+        highest, lowest = zip(*extremes, strict=True)
+        return torch.cat(highest), torch.cat(lowest)
+
+    def _pooled_inputs(self, features: dict[str, Any]) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]:
+        """The hidden states and their mask, the decoder's weights and biases, and the logits of own terms."""
         ids, mask = features["input_ids"], features["attention_mask"]
         types = {"token_type_ids": torch.zeros_like(ids)} if self._takes_types else {}
         hidden = self.model(input_ids=ids, attention_mask=mask, **types).logits
@@ -100,8 +121,7 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy has no types of 
         if self.vocabulary is not None:
             weight, bias = weight[self.vocabulary], bias[self.vocabulary]
             own = None if own is None else own[:, self.vocabulary]
-        features["sentence_embedding"] = sliced_pooled(hidden, mask, weight, bias, self.head, own)
-        return features
+        return hidden, mask, weight, bias, own
 
     def get_embedding_dimension(self) -> int:
         return len(self.decoder.bias if self.vocabulary is None else self.vocabulary)

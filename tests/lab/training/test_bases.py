@@ -23,6 +23,7 @@ from pyserini_compneg.lab.training.bases import (  # noqa: E402
     load_base,
 )
 from pyserini_compneg.lab.training.encoder_module import EncoderModule  # noqa: E402
+from pyserini_compneg.lab.training.examples import read_examples  # noqa: E402
 from pyserini_compneg.lab.training.fine_tuning import _outside_trunk  # noqa: E402
 
 TINY = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 2, "num_attention_heads": 1}
@@ -160,6 +161,43 @@ def test_a_trained_head_that_gets_signs_keeps_its_weights(tmp_path, trunk, check
     signed = load_base(checkpoints.signed, "m", Head.parse("snrelu:sum:50"))
     before = load_base(checkpoints.signed, "m")
     assert torch.equal(signed.model.get_output_embeddings().bias, before.model.get_output_embeddings().bias)
+
+
+@pytest.mark.parametrize("kind", ["bert", "trunk"])
+@pytest.mark.parametrize("pooling", ["absmax", "sum"])
+def test_the_base_chooses_how_wide_the_dead_zone_is(checkpoints, trunk, dataset, kind, pooling):
+    """One term in a hundred begins below it; ε and the lift of the logits are part of the model."""
+    base = checkpoints.bert if kind == "bert" else trunk
+    config = tiny_config(base, dataset, dev=False, steps=1, model={"head": f"snrelu:{pooling}"})
+    sources = [read_examples(source, 1) for source in config.data]
+    _, module = build_modules(config, sources)
+    texts = sorted({one.positive for one in sources[0]})
+    vectors = module.eval()(module.preprocess(texts))["sentence_embedding"]
+    _, lowest = module.extreme_logits(texts)
+    assert module.head.epsilon > 0
+    assert (lowest < -module.head.epsilon).float().mean() == pytest.approx(0.01, abs=0.005)
+    assert (vectors[lowest < -module.head.epsilon] < 0).float().mean() > 0.5
+
+    again = config.model_copy(update={"model": config.model.model_copy(update={"head": str(module.head)})})
+    fixed = build_modules(again, sources)[1].eval()
+    assert torch.equal(fixed(fixed.preprocess(texts))["sentence_embedding"], vectors)
+
+
+def test_a_signed_base_keeps_its_dead_zone(checkpoints, dataset):
+    config = tiny_config(checkpoints.signed, dataset, dev=False, steps=1, model={"head": "snrelu:absmax"})
+    kept = read_checkpoint(checkpoints.signed).document.head.epsilon
+    sources = [read_examples(source, 1) for source in config.data]
+    assert build_modules(config, sources)[1].head == Head("snrelu", "absmax", kept)
+
+
+def test_a_dead_zone_that_leaves_vectors_dense_is_refused(checkpoints, dataset):
+    config = tiny_config(checkpoints.bert, dataset, dev=False, steps=1, model={"head": "snrelu:sum:0.1"})
+    sources = [read_examples(source, 1) for source in config.data]
+    said = refusal(build_modules, config, sources, error=CompNegError)
+    assert said == (
+        f"{checkpoints.bert}: with the head snrelu:sum:0.1 a passage begins with negative weights for 100% of all "
+        "terms, and 10% at most can be trained; leave ε out, and the base chooses it"
+    )
 
 
 def test_logits_of_own_terms_are_read_as_inference_reads_them(tmp_path, trunk, dataset):

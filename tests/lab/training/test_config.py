@@ -93,8 +93,8 @@ def test_recipes(tmp_path):
     chosen = {name: read_config(name) for name in ("table7-nc-bm25", "table6-sum", "nevir-split-absmax")}
     assert [(one.model.head, one.data[0].split, one.data[0].negatives) for one in chosen.values()] == [
         ("relu:max", "domain-train-nc", "bm25"),
-        ("snrelu:sum:0.1", "domain-train", "none"),
-        ("snrelu:absmax:8", "train", "judged"),
+        ("snrelu:sum", "domain-train", "none"),
+        ("snrelu:absmax", "train", "judged"),
     ]
 
 
