@@ -217,7 +217,8 @@ sections:
 """
 
 
-def test_the_terms_of_a_query_under_each_operator(run, tmp_path):
+def test_the_terms_of_a_query_under_each_operator(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("pyserini_compneg.lab.experiments.plots._png", lambda figure: b"")  # takes longest
     results = run(text=SHOWN)
     (section,) = results.sections
     ignore, disentangled, theirs = section.rows
