@@ -97,7 +97,7 @@ def _words_and_stems(texts: Sequence[str], language: str) -> list[list[TermSpan]
     spans = analyze_spans(texts, language)
     for text, found in zip(texts, spans, strict=True):
         words = [(word[0].lower(), *word.span()) for word in _WORD.finditer(text)]
-        found += [TermSpan(*word)._replace(term=prefix + word[0]) for word in words for prefix in ("", PREFIX)]
+        found += [TermSpan(prefix + word, start, end) for word, start, end in words for prefix in ("", PREFIX)]
     return spans
 
 

@@ -109,7 +109,7 @@ def test_the_server_gives_the_same(index, searcher):
 def test_exactly_the_tokens_of_terms_are_marked(tmp_path, language, query, text, marked):
     """Marks belong to the letter before them, an analyzer sees upper case, and Chinese has tokens."""
     if language == "th" and not java_class("org.apache.lucene.analysis.th.ThaiTokenizer").DBBI_AVAILABLE:
-        return
+        pytest.skip("this Java does not know where Thai words end")
     source = write_jsonl(tmp_path / "c.jsonl", {"id": "d", "contents": text})
     build_index(source, tmp_path / "index", encoder="bm25", bm25={"language": language}, store_raw=True)
     with SignedImpactSearcher(tmp_path / "index") as searcher:

@@ -5,13 +5,7 @@ from refusals import refusal
 from pyserini_compneg import decompose
 from pyserini_compneg.support.files import iter_jsonl
 
-host = adapter("mteb", "torch", "transformers")
-
 pytestmark = pytest.mark.slow
-
-import mteb  # noqa: E402
-from datasets import Dataset  # noqa: E402
-from mteb.models.models_protocols import SearchProtocol  # noqa: E402
 
 CORPUS = [
     {"id": "d1", "title": "", "text": "a spy comedy"},
@@ -21,8 +15,17 @@ CORPUS = [
 QUERIES = {"id": ["q1", "q2"], "text": ["spy films but not comedies", "western"]}
 
 
+@pytest.fixture(scope="module")
+def host():
+    """The module for MTEB, whose import takes seconds: not every process that collects tests is to import it."""
+    return adapter("mteb", "torch", "transformers")
+
+
 def nevir(path):
     """MTEB's task with pairs of ours, as it would be after a download."""
+    import mteb
+    from datasets import Dataset
+
     task = mteb.get_task("NevIR")
     parts = {"corpus": [], "queries": [], "relevant_docs": {}, "top_ranked": {}}
     for _, pair in iter_jsonl(path):
@@ -38,13 +41,15 @@ def nevir(path):
 
 
 @pytest.fixture
-def search():
+def search(host):
     model = host.CompNegSearch(read=decompose)
     model.index(CORPUS)
     return model
 
 
 def test_searches(search):
+    from mteb.models.models_protocols import SearchProtocol
+
     assert isinstance(search, SearchProtocol)
     found = search.search(QUERIES, top_k=10)
     assert {qid: list(scores) for qid, scores in found.items()} == {"q1": ["d2", "d1"], "q2": ["d3"]}
@@ -55,7 +60,7 @@ def test_searches(search):
     assert search.search(QUERIES, top_k=10)["q1"] == {}
 
 
-def test_refusals(search):
+def test_refusals(search, host):
     said = "documents:2: document id 'd1' was given at documents:1 already"
     assert refusal(search.index, [CORPUS[0], CORPUS[0]]) == said
     said = "documents:1: the document id 'd 1' has white space, which a TREC run cannot hold"
@@ -64,7 +69,9 @@ def test_refusals(search):
     assert refusal(host.CompNegSearch().search, QUERIES, top_k=1, error=RuntimeError) == said
 
 
-def test_nevir(shared_data):
+def test_nevir(shared_data, host):
     """Pairs whose documents tie, or are not found, are wrong for MTEB as for us, so the figures are the same."""
+    import mteb
+
     found = mteb.evaluate(host.CompNegSearch(), nevir(shared_data / "nevir" / "dev.jsonl"), cache=None)
     assert round(100 * found.task_results[0].scores["test"][0]["paired_accuracy"], 2) == 2.2
