@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.commands import clusters, flags
 from pyserini_compneg.commands.running import command, say
+from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.lucene import LANGUAGES, IndexSettings
+from pyserini_compneg.support.errors import EncodingError, InputError
 from pyserini_compneg.support.options import COUNT, FINITE, add_flags, given_options
 
 _EPILOG = """\
@@ -51,6 +54,8 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         "existing": _existing(args),
         **given_options(IndexSettings, args),
     }
+    if args.pairs_from is not None:
+        options["pairs"] = _pairs_from(args)
     if args.shards is None:
         manifest = build_index(args.collection, args.index, args.encoder, **options)
     else:
@@ -61,6 +66,28 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     counted = "passages" if manifest.passages else "documents"
     empty = f" ({manifest.empty_documents} without a term)" if manifest.empty_documents else ""
     say(f"{args.index}: {manifest.documents} {counted}{empty}, encoder {manifest.encoder}")
+
+
+def _pairs_from(args: argparse.Namespace) -> tuple[str, ...]:
+    """The pairs of the conjunctions in a file of topics. Expressions are composed with the encoder of the index."""
+    from pyserini_compneg.compose import ScoringNode, query_pairs
+    from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
+    from pyserini_compneg.encode import BM25, query_encoder, split_name
+    from pyserini_compneg.topics import read_topics, topic_query
+
+    topics, encoder, folder = args.pairs_from, args.encoder, Path(args.collection)
+    queries = list(map(topic_query, read_topics(topics)))
+    needs_encoder = not all(isinstance(query, ScoringNode) for query in queries)
+    if needs_encoder and (encoder == BM25 or split_name(encoder)[0]):
+        what = f"{encoder} weighs the terms of these queries by the statistics of an index, which is not built yet"
+        remedy = "build it without --pairs-from, and give the queries that compose --index makes with it"
+        raise EncodingError(what, where=topics, remedy=remedy)
+    settings = read_about((folder if folder.is_dir() else folder.parent) / VECTORS_FILE).get("settings", {})
+    model_options = (flags.chosen_model_options(args) or ModelOptions()).for_index(settings)
+    pairs = query_pairs(queries, query_encoder(encoder, None, model_options) if needs_encoder else None)
+    if not pairs:
+        raise InputError("no query has an AND, so there are no pairs", where=topics, remedy="leave out --pairs-from")
+    return pairs
 
 
 def _existing(args: argparse.Namespace) -> str:
@@ -114,8 +141,10 @@ def _parser() -> argparse.ArgumentParser:
     add_flags(group, IndexSettings, ("impact_scale",))
     group.add_argument("--k1", type=FINITE, metavar="X", help="BM25's saturation of the term frequency (default 0.9)")
     group.add_argument("--b", type=FINITE, metavar="X", help="BM25's length normalisation, 0 to 1 (default 0.4)")
-    after = ("pair_terms", "signed", "store_docvectors", "optimize", "reorder", "on_error")
-    add_flags(group, IndexSettings, after)
+    add_flags(group, IndexSettings, ("pair_terms",))
+    text = "also index the pairs that these queries ask for: expressions, or what compose writes"
+    group.add_argument("--pairs-from", metavar="TOPICS", help=text)
+    add_flags(group, IndexSettings, ("signed", "store_docvectors", "optimize", "reorder", "on_error"))
     flags.add_log_format(group)
     flags.add_model_options(group)
     return parser

@@ -12,7 +12,7 @@ from pyserini_compneg.compose.operators import (
     Operators,
 )
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
-from pyserini_compneg.compose.queries import Query, compose_queries, compose_query, query_text
+from pyserini_compneg.compose.queries import Query, compose_queries, compose_query, query_pairs, query_text
 from pyserini_compneg.compose.query_terms import QueryTerm, query_terms
 from pyserini_compneg.compose.rewrite import alternatives, conjunction, verbalised
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
@@ -49,6 +49,7 @@ __all__ = [
     "lowered",
     "quantised",
     "query_line",
+    "query_pairs",
     "query_terms",
     "query_text",
     "to_json",

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TypeAlias
 
 from pyserini_compneg.compose.answers import TopScores
-from pyserini_compneg.compose.atom_vectors import QueryEncoder
+from pyserini_compneg.compose.atom_vectors import QueryEncoder, atom_vectors
 from pyserini_compneg.compose.composer import scoring_trees
+from pyserini_compneg.compose.intersection import cpt_pairs
 from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.lowering import FACTORED, lowered
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
-from pyserini_compneg.compose.scoring import ScoringNode
-from pyserini_compneg.compose.trees import kept_terms, positive_weights
-from pyserini_compneg.expression import Expression, format_expression, parse
+from pyserini_compneg.compose.rewrite import without_differences, without_exclusions
+from pyserini_compneg.compose.scoring import Linear, Product, ScoringNode
+from pyserini_compneg.compose.trees import kept_terms, nodes, positive_weights
+from pyserini_compneg.expression import Expression, atoms, format_expression, parse
 from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, QueryError
 from pyserini_compneg.support.progress import gathered_warnings, warn_of
 from pyserini_compneg.support.terminal import shown
+from pyserini_compneg.support.vectors import is_pair
 
 Query: TypeAlias = str | Expression | Decomposition | ScoringNode
 """An expression as text or as a tree, the reading of a plain text, or a composed query."""
@@ -87,6 +90,60 @@ def compose_queries(
             query if isinstance(query, ScoringNode) else _runnable(query, next(trees), cpt, signed, weight_scale)
             for query in parsed
         ]
+
+
+def query_pairs(queries: Sequence[Query], encoder: QueryEncoder | None = None) -> tuple[str, ...]:
+    """The pairs that an index must hold to run the conjunctions of queries in the ``materialised`` form, sorted.
+
+    They are the pairs of ``cpt`` and of ``disentangled`` with their default number of terms. What NOT excludes stays in
+    plain terms, so its conjunctions are not among them. A composed query has the pairs of its own products and leaves,
+    whatever its operators are.
+
+    Args:
+        queries: Expressions and composed queries.
+        encoder: Gives the vectors of texts. Composed queries need no encoder.
+
+    Raises:
+        EncodingError: An expression has no encoder, or a text cannot be encoded.
+
+    >>> query_pairs([Product(({"birds": 4.0}, {"andes": 1.0, "colombia": 2.0}))])
+    ('andes∩birds', 'birds∩colombia')
+    """
+    parsed = [parse(query) if isinstance(query, str) else query for query in checked_queries(queries)]
+    trees = [query for query in parsed if isinstance(query, ScoringNode)]
+    asked = [query.expression if isinstance(query, Decomposition) else query for query in parsed]
+    expressions = [without_exclusions(without_differences(one)) for one in asked if isinstance(one, Expression)]
+    if expressions:
+        if encoder is None:
+            raise EncodingError(f"no encoder for {format_expression(expressions[0])!r}", remedy="name one")
+        known = _Known(expressions, encoder)
+        for intersection in ("cpt", "disentangled"):
+            trees += scoring_trees(expressions, known, Operators(intersection=intersection))
+    return tuple(sorted({pair for tree in trees for pair in _pairs(tree)}))
+
+
+def _pairs(tree: ScoringNode) -> Iterator[str]:
+    for node in nodes(tree):
+        if isinstance(node, Linear):
+            yield from filter(is_pair, node.weights)
+        elif isinstance(node, Product) and node.is_sum_over_tuples and len(node.operands) == 2:
+            yield from filter(is_pair, cpt_pairs(node.operands, top=max(map(len, node.operands))))
+
+
+class _Known:
+    """An encoder that encodes the atoms of expressions once, for several compositions."""
+
+    def __init__(self, expressions: Sequence[Expression], encoder: QueryEncoder) -> None:
+        self._vectors = atom_vectors(list(dict.fromkeys(text for one in expressions for text in atoms(one))), encoder)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
+        return [self._vectors[text] for text in texts]
+
+
+def lacking_pairs(node: ScoringNode, known: Collection[str]) -> tuple[list[str], int]:
+    """The pairs in the leaves of a lowered query that are not among the known ones, and how many pairs it has."""
+    pairs = {pair for part in nodes(node) if isinstance(part, Linear) for pair in part.weights if is_pair(pair)}
+    return sorted(pairs.difference(known)), len(pairs)
 
 
 def checked_queries(queries: Sequence[Query]) -> list[Query]:

@@ -106,7 +106,7 @@ class ImpactIndexer(VectorLines):
         super().__init__(str(self._target))
         made = {
             name: getattr(self._options, name)
-            for name in ("impact_scale", "signed", "pair_terms", "filter_fields", "passages")
+            for name in ("impact_scale", "signed", "pair_terms", "pairs", "filter_fields", "passages")
         }
         further = dict(settings or {})
         made["language"] = further.pop("language", ENGLISH)
@@ -220,7 +220,11 @@ class ImpactIndexer(VectorLines):
         self._warn_of_numeric_texts()
         asked = self._options.reorder
         # Pairs are too many terms to order documents by.
-        by_default = asked is None and not self._options.pair_terms and self._writer.counts[0] >= LEAST_REORDERED
+        by_default = (
+            asked is None
+            and not (self._options.pair_terms or self._options.pairs)
+            and self._writer.counts[0] >= LEAST_REORDERED
+        )
         reorder = asked or by_default
         if self._options.optimize or reorder:
             reordered = self._writer.optimize(reorder, required=not by_default)

@@ -157,7 +157,7 @@ class ImpactUpdater(VectorLines):
         self.state = {"updates": 0, **reader.update}
         made = {
             name: getattr(self.manifest, name)
-            for name in ("impact_scale", "signed", "pair_terms", "filter_fields", "passages")
+            for name in ("impact_scale", "signed", "pair_terms", "pairs", "filter_fields", "passages")
         }
         sharded = (self.folder / SHARDS_NAME).is_file()
         return IndexSettings(store_raw=raw, store_docvectors=vectors, shard=sharded, **made)
@@ -326,7 +326,7 @@ class ImpactUpdater(VectorLines):
             shard.changed = True
 
     def _optimize(self, shard: _Shard) -> None:
-        large = shard.writer.counts[0] >= LEAST_REORDERED and not self.manifest.pair_terms
+        large = shard.writer.counts[0] >= LEAST_REORDERED and not (self.manifest.pair_terms or self.manifest.pairs)
         reorders = large or (shard.folder / BLOCK_MAXIMA).exists()
         if shard.writer.optimize(reorders, required=False) != reorders:
             _logger.warning(NOT_REORDERED, self._place)

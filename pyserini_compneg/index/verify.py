@@ -25,9 +25,9 @@ from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
 def verify_index(index: str | Path, threads: int | None = None) -> int:
     """Reads the complete index: checks its checksums, its structure, each document's id, and the manifest.
 
-    In the manifest, it checks the number of documents without a term, ``signed``, ``pair_terms``, the names of the
-    filter fields, and BM25's impact scale. The largest impact cannot exceed that scale, because BM25's weights are
-    below 1.
+    In the manifest, it checks the number of documents without a term, ``signed``, ``pair_terms``, ``pairs``, the
+    names of the filter fields, and BM25's impact scale. The largest impact cannot exceed that scale, because BM25's
+    weights are below 1.
 
     Writes nothing. The index may be searched at the same time.
 
@@ -85,7 +85,10 @@ def _contradiction(
         return f"{empty} documents have no term, and the manifest counts {manifest.empty_documents}"
     if complements and not manifest.signed:
         return "it has negative weights, and the manifest says signed: false"
-    if pairs != (expected := math.comb(min(manifest.pair_terms, terms), 2)):
+    if manifest.pairs:
+        if pairs > (most := len(manifest.pairs)):
+            return f"a document has {pairs} pairs, and the manifest names {most}"
+    elif pairs != (expected := math.comb(min(manifest.pair_terms, terms), 2)):
         said = f"{expected} by the manifest's pair_terms: {manifest.pair_terms}"
         return f"a document has {pairs} pairs, and it should have {said}"
     if manifest.encoder == BM25 and impact > (largest := round(manifest.impact_scale)):

@@ -12,9 +12,13 @@ from pyserini_compneg.support.arguments import finite_number, whole_number
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.options import COUNT, Number, check_options, option
 from pyserini_compneg.support.terminal import shown
+from pyserini_compneg.support.vectors import is_pair
 
 MOST_PAIR_TERMS = 256
 """A document with this many terms has 32,640 pairs."""
+
+MOST_PAIRS = 1_000_000
+"""The most pairs that may be chosen. The manifest has them, and every search reads it."""
 
 LEAST_REORDERED = 1_000
 """From so many documents on, an index is reordered if nothing else is said."""
@@ -57,6 +61,8 @@ class IndexSettings:
             with it, 51.2 for models, as in Pyserini, and 1 for vectors in the documents.
         pair_terms: Write Combined Pseudo-Terms: the pairs ``a∩b`` of this many heaviest terms of each document, with
             impact √(dᵢ·dⱼ) (Krasakis et al., Eq. 7); 0 for no pairs, at most ``MOST_PAIR_TERMS``.
+        pairs: Write these pairs only, in each document that has both terms; see
+            :func:`~pyserini_compneg.compose.query_pairs`. At most ``MOST_PAIRS``.
         signed: Accept negative weights, each as an impact of the complement term ``¬t``.
         store_docvectors: Keep each document's terms and impacts as a term vector.
         optimize: Merge the index into one segment.
@@ -91,6 +97,7 @@ class IndexSettings:
         _PAIRS,
         metavar="N",
     )
+    pairs: tuple[str, ...] = ()
     signed: bool = option(False, "accept negative weights, as complement terms")
     store_docvectors: bool = option(False, "keep each document's terms and impacts")
     optimize: bool = option(False, "merge the index into one segment")
@@ -115,11 +122,21 @@ class IndexSettings:
             raise ArgumentError(f"filter fields: {min(taken)!r} has another use in the index; rename the field")
         object.__setattr__(self, "filter_fields", fields)
         self._check_passages()
+        self._check_pairs()
 
     def _check_passages(self) -> None:
         check_passages(self.passages)
         if self.passages and self.on_error == "skip":
             raise ArgumentError("passages of bad documents cannot be skipped", remedy="leave out on_error")
+
+    def _check_pairs(self) -> None:
+        if isinstance(self.pairs, str) or not all(isinstance(pair, str) and is_pair(pair) for pair in self.pairs):
+            raise ArgumentError(f"pairs must be pairs of terms, such as 'andes∩birds', got {shown(self.pairs)}")
+        if self.pairs and self.pair_terms:
+            raise ArgumentError("pairs and pair_terms are two choices of the pairs to index", remedy="leave out one")
+        if len(self.pairs) > MOST_PAIRS:
+            raise ArgumentError(f"an index may have {MOST_PAIRS:,} chosen pairs, got {len(self.pairs):,}")
+        object.__setattr__(self, "pairs", tuple(sorted(set(self.pairs))))
 
     @property
     def indexed_fields(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from pyserini_compneg.lucene.analysis import ENGLISH
 from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
 from pyserini_compneg.support.schema import entry, read_schema
 from pyserini_compneg.support.staging import atomic_writer
+from pyserini_compneg.support.vectors import is_pair
 
 MANIFEST_NAME = "compneg.json"
 SHARDS_NAME = "compneg-shards.json"
@@ -51,6 +52,7 @@ class Manifest:
         documents: The number of documents.
         empty_documents: The number of documents without a term.
         filter_fields: The fields of documents that a search can filter by.
+        pairs: The pairs that were indexed in documents that have both terms; empty for those of ``pair_terms``.
         language: The language in which BM25 analysed the texts.
         passages: For an index of passages, their ``words`` and their ``overlap``. All counts are then of passages.
         format_version: The version of this file's layout.
@@ -64,6 +66,7 @@ class Manifest:
     documents: int = entry(lambda count: count >= 0, 0)
     empty_documents: int = entry(lambda count: count >= 0, 0)
     filter_fields: tuple[str, ...] = entry(lambda _: True, (), optional=True)
+    pairs: tuple[str, ...] = entry(lambda pairs: all(map(is_pair, pairs)), (), optional=True)
     language: str = entry(bool, ENGLISH, optional=True)
     passages: Mapping[str, int] = field(
         default_factory=dict,
@@ -76,8 +79,8 @@ class Manifest:
         write_json(index / MANIFEST_NAME, self.to_json())
 
     def to_json(self) -> dict[str, Any]:
-        """The content of the file. Three keys are left out by default, because earlier releases do not know them."""
-        usual = {"filter_fields": (), "passages": {}, "language": ENGLISH}
+        """The content of the file. Four keys are left out by default, because earlier releases do not know them."""
+        usual = {"filter_fields": (), "pairs": (), "passages": {}, "language": ENGLISH}
         return {name: value for name, value in asdict(self).items() if name not in usual or value != usual[name]}
 
     @classmethod

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import reprlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -153,7 +154,7 @@ def whole_manifest(index: Path, manifests: Mapping[str, Manifest]) -> Manifest:
     for other, manifest in others:
         ours, theirs = (one.to_json() | {"documents": 0, "empty_documents": 0} for one in (first, manifest))
         if changed := [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]:
-            got = f"{ours.get(changed[0])!r} and {theirs.get(changed[0])!r}"
+            got = " and ".join(reprlib.repr(one.get(changed[0])) for one in (ours, theirs))
             said = f"its shards {path} and {other} differ in {changed[0]}: {got}"
             raise IndexReadError(said, where=index, remedy=_REMEDY)
     return replace(

@@ -101,6 +101,7 @@ class ImpactWriter:
             "impactScale": settings.impact_scale or 1.0,
             "signed": settings.signed,
             "pairTerms": settings.pair_terms,
+            "pairs": settings.pairs,
             "storeRaw": settings.store_raw,
             "storeDocvectors": settings.store_docvectors,
             "filterFields": settings.indexed_fields,

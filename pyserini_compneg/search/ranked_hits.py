@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from pyserini_compneg.compose import Query, ScoringNode, is_empty, query_line, query_text
 from pyserini_compneg.compose.lowering import MATERIALISED
-from pyserini_compneg.compose.queries import checked_queries
+from pyserini_compneg.compose.queries import checked_queries, lacking_pairs
 from pyserini_compneg.compose.scoring import Excluding
 from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.compose.trees import nodes as tree_nodes
@@ -125,11 +125,26 @@ def scored(
 def check_pairs(reader: Reader, cpt: str) -> None:
     """Refuses ``materialised`` conjunctions on an index without pairs."""
     manifest = reader.manifest
-    if cpt == MATERIALISED and not (manifest and manifest.pair_terms):
+    if cpt == MATERIALISED and not (manifest and (manifest.pair_terms or manifest.pairs)):
         remedy = (
-            "build it with python -m pyserini_compneg.index --pair-terms N, or use --cpt factored, which needs none"
+            "build it with python -m pyserini_compneg.index --pairs-from TOPICS or --pair-terms N, or use "
+            "--cpt factored, which needs none"
         )
         raise IndexFormatError(f"{reader.folder} holds no pairs of terms", remedy=remedy)
+
+
+def warn_of_lacking_pairs(reader: Reader, queries: Sequence[Query], nodes: Sequence[ScoringNode]) -> None:
+    """Warns of queries with pairs that an index of chosen pairs was not given. It misses documents of such a pair."""
+    if not (reader.manifest and reader.manifest.pairs):
+        return
+    texts, known = list(map(query_text, queries)), frozenset(reader.manifest.pairs)
+    found = {}
+    for text, node in zip(texts, nodes, strict=True):
+        lacking, count = lacking_pairs(node, known)
+        if lacking:
+            found[text] = f"{shown(text)} ({len(lacking)} of {count} pairs, such as {lacking[0]})"
+    said = "the index was built without pairs of it, so documents are missed; use --cpt factored, which misses none"
+    warn_of("query", "queries", said, found, texts)
 
 
 def checked_filters(filter: FilterLike | Sequence[FilterLike], count: int) -> list[Filter | None]:

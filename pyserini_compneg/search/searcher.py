@@ -29,6 +29,7 @@ from pyserini_compneg.search.ranked_hits import (
     query_name,
     ranked_hits,
     scored,
+    warn_of_lacking_pairs,
     warn_of_no_result,
 )
 from pyserini_compneg.search.run_writer import Hit, PassageHit
@@ -319,7 +320,7 @@ class SignedImpactSearcher:
         """The scoring tree of each query, as it is searched. Without operators, the searcher's own apply."""
         queries = checked_queries(queries)
         chosen = chosen_operators(operators, self.operators)
-        return compose_queries(
+        nodes = compose_queries(
             queries,
             None if all(isinstance(query, ScoringNode) for query in queries) else self._encoding,
             chosen,
@@ -328,6 +329,8 @@ class SignedImpactSearcher:
             weight_scale=self.weight_scale,
             top_scores=self._top_scores,
         )
+        warn_of_lacking_pairs(self.reader, queries, nodes)
+        return nodes
 
     def _top_scores(self, nodes: Sequence[ScoringNode], k: int, threads: int = 1) -> list[Sequence[float]]:
         return [ranking.scores for ranking in self.reader.search(list(map(query_line, nodes)), k, threads)]

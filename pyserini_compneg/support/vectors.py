@@ -179,6 +179,15 @@ def is_pseudo_term(term: str) -> bool:
     return is_complement(term) or PAIR_SIGN in term[1:-1]
 
 
+def is_pair(term: str) -> bool:
+    """Whether a term is the pair of two terms.
+
+    >>> is_pair("birds∩colombia"), is_pair("∩"), is_pair("¬birds")
+    (True, False, False)
+    """
+    return is_pseudo_term(term) and not is_complement(term)
+
+
 def index_term(token: str) -> str:
     r"""The term for a token. White space, and the signs of pairs and complements, are percent-encoded.
 

@@ -66,6 +66,9 @@ index --collection documents.jsonl --index new --passages words=5,words=6  # arg
 index --collection documents.jsonl --index new --threads 0  # argument --threads: must be a whole number from 1, got 0
 index --collection documents.jsonl --index new --impact-scale 0  # argument --impact-scale: must be…, got 0
 index --collection documents.jsonl --index new --pair-terms 1  # argument --pair-terms: …2 to 256, got 1
+index --collection documents.jsonl --index new --pairs-from missing.tsv  # missing.tsv: no such file
+index --collection documents.jsonl --index new --pairs-from later.tsv  # later.tsv: bm25 weighs…makes with it
+index --collection documents.jsonl --index new --encoder mini --pairs-from topics.tsv  # topics.tsv: no query has an…
 index --collection documents.jsonl --index new --filter-fields id  # filter fields: 'id' has another use in the index…
 index --collection missing.jsonl --index new  # missing.jsonl: no such file
 index --collection pipe --index new

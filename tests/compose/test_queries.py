@@ -4,7 +4,7 @@ import pytest
 from lookup_encoder import LookupEncoder, letters
 from refusals import refusal
 
-from pyserini_compneg.compose import Linear, Operators, Product, Sum, compose_queries, compose_query
+from pyserini_compneg.compose import Linear, Operators, Product, Sum, compose_queries, compose_query, query_pairs
 from pyserini_compneg.expression import parse
 from pyserini_compneg.support.errors import EncodingError, QueryError
 
@@ -19,6 +19,25 @@ def test_text_tree_and_composed_query():
     assert compose_query(fractions, None, cpt="materialised", signed=True) is fractions
     assert compose_queries([fractions, "b", fractions], ENCODER) == [fractions, Linear({"q": 100.0}), fractions]
     assert compose_queries([], None) == []
+
+
+def test_the_pairs_of_queries():
+    """Those of ``cpt`` and ``disentangled``, of every AND that is wanted; a composed query has its own."""
+    encoder = LookupEncoder(
+        {"a": {"p": 4.0, "s": 0.5}, "b": {"q": 1.0, "s": 1.0}, "c": {"x": 0.1}, **letters(d="uvwxyz")}
+    )
+    pairs = "p∩q", "p∩s", "q∩s"
+    queries = ["a AND b", "c OR (a AND b)", "a AND b NOT (c AND d)", "a AND! b NOT! d", parse("a AND b")]
+    for query in queries:
+        assert query_pairs([query], encoder) == pairs
+    assert encoder.batches == [["a", "b"], ["c", "a", "b"], ["a", "b"], ["a", "b"], ["a", "b"]]
+    assert query_pairs(["d", "a OR b"], encoder) == ()
+    crossed = {f"{x}∩{y}" for x, y in ["pq", "ps", "qs", "px", "sx", "qx"]}
+    assert query_pairs(["a AND b AND c"], encoder) == tuple(sorted(crossed - {"p∩s", "q∩s", "s∩x"}))
+    assert len(query_pairs(["c AND d", "a AND d"], encoder)) == 4 + 2 * 5
+    composed = Product(({"p": 1.0}, {"p": 2.0, "q": 1.0})), Linear({"a∩b": 1.0, "z": 1.0}), Product(({"p": 1.0},) * 3)
+    assert query_pairs(composed) == ("a∩b", "p∩q")
+    assert refusal(query_pairs, ["a AND b"], error=EncodingError) == "no encoder for 'a AND b'; name one"
 
 
 def test_unknown_atoms_are_one_warning_unless_their_query_finds_nothing(caplog):

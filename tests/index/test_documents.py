@@ -13,9 +13,9 @@ from refusals import refusal
 
 from pyserini_compneg.index import ImpactIndexer, build_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
-from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest
+from pyserini_compneg.lucene import ImpactReader, ImpactWriter, IndexSettings, Manifest
 from pyserini_compneg.lucene.index_settings import MOST_PAIR_TERMS
-from pyserini_compneg.support.errors import EncodingError, InputError
+from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 
 few = settings(
     max_examples=settings.default.max_examples // 5,
@@ -36,21 +36,48 @@ def test_signed_weights_go_under_complement_terms(tmp_path, scale):
     assert impacts(tmp_path / "index", "d", ["a", "b", "c", "¬", "∩", "¬a", "¬b", "¬c", "¬∩", "a∩¬"]) == expected
 
 
-VECTORS = st.dictionaries(st.sampled_from(["a", "b", "😀", "￮", "é", "z∩", "∩"]), st.integers(1, 400), min_size=1)
+ALL = dict.fromkeys(["a", "b", "😀", "￮", "é", "z∩", "∩"], 1)
+VECTORS = st.dictionaries(st.sampled_from([*ALL]), st.integers(1, 400), min_size=1)
+
+
+CHOICES = st.integers(2, 8) | st.sets(st.sampled_from(sorted(document_pairs(ALL, len(ALL)).keys() - ALL)), min_size=1)
 
 
 @few
-@given(st.lists(VECTORS, min_size=1, max_size=5), st.integers(2, 8))
-def test_pairs_are_those_of_equation_7(tmp_path_factory, vectors, top):
+@given(st.lists(VECTORS, min_size=1, max_size=5), CHOICES)
+def test_pairs_are_those_of_equation_7(tmp_path_factory, vectors, choice):
+    """Of the heaviest terms of a document, or chosen ones where a document has both terms."""
     index = tmp_path_factory.mktemp("pairs") / "index"
-    with ImpactIndexer(index, "m", pair_terms=top) as indexer:
+    chosen = {"pair_terms": choice} if isinstance(choice, int) else {"pairs": tuple(choice)}
+    with ImpactIndexer(index, "m", **chosen) as indexer:
         for i, vector in enumerate(vectors):
             indexer.add(f"d{i}", vector)
-    assert Manifest.read(index).pair_terms == top
+    manifest = Manifest.read(index)
+    assert (manifest.pair_terms or {*manifest.pairs}) == choice
     for i, vector in enumerate(vectors):
-        expected = {term: round(weight) for term, weight in document_pairs(vector, top).items()} | vector
         everything = document_pairs(vector, len(vector))
+        pairs = document_pairs(vector, choice) if isinstance(choice, int) else {p: everything.get(p, 0) for p in choice}
+        expected = {term: round(weight) for term, weight in pairs.items()} | vector
         assert impacts(index, f"d{i}", sorted(everything)) == {term: w for term, w in expected.items() if w}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"pairs": ("a∩b", "c")}, "pairs must be pairs of terms, such as 'andes∩birds', got ('a∩b', 'c')"),
+        ({"pairs": "a∩b"}, "pairs must be pairs of terms, such as 'andes∩birds', got 'a∩b'"),
+        (
+            {"pairs": ("a∩b",), "pair_terms": 2},
+            "pairs and pair_terms are two choices of the pairs to index; leave out one",
+        ),
+        (
+            {"pairs": tuple(f"a∩{i}" for i in range(1_000_001))},
+            "an index may have 1,000,000 chosen pairs, got 1,000,001",
+        ),
+    ],
+)
+def test_pairs_that_cannot_be_indexed(settings, said):
+    assert refusal(IndexSettings, **settings, error=ArgumentError) == said
 
 
 def test_pairs_of_many_terms(tmp_path):

@@ -100,7 +100,7 @@ def test_an_interruption_is_heard_while_java_merges(tmp_path, collection, old, m
 
 def test_another_build_is_not_continued(collection, unfinished, caplog):
     changes = {"signed": {"signed": True}, "pair_terms": {"pair_terms": 4}, "filter_fields": {"filter_fields": ["a"]}}
-    changes |= {"encoder": {"encoder": "x"}, "sources": {}}
+    changes |= {"pairs": {"pairs": ("a∩b",)}, "encoder": {"encoder": "x"}, "sources": {}}
     for changed, options in changes.items():
         if changed == "sources":
             with (collection / "part1.jsonl").open("a") as handle:

@@ -36,6 +36,7 @@ def has_block_maxima(index):
 
 
 SIZES = {"words": 2, "overlap": 1}
+PAIRS = "t1∩t2", "t1∩t9", "t3∩t4"
 FORMS = {
     "plain": (0, {}, 60),
     "pairs": (0, {"pair_terms": 4, "store_docvectors": True}, 60),
@@ -43,7 +44,7 @@ FORMS = {
     "shards": (3, {}, 60),
     "shards with pairs": (2, {"pair_terms": 3, "signed": True}, 60),
     "reordered": (0, {"reorder": True}, 1500),
-    "passages with pairs": (0, {"passages": SIZES, "pair_terms": 4, "signed": True}, 60),
+    "passages with pairs": (0, {"passages": SIZES, "pairs": PAIRS, "signed": True}, 60),
     "passages in shards": (2, {"passages": SIZES}, 60),
 }
 

@@ -14,7 +14,13 @@ WHOLE = Manifest("bm25", {"k1": 0.9, "b": 0.4, "average_length": 12.5}, 256.0, F
 def test_round_trip(tmp_path):
     assert Manifest.read(tmp_path) is None
     named = Manifest(
-        "naver/splade-v3", impact_scale=51.2, signed=True, pair_terms=5, documents=3, filter_fields=("year",)
+        "naver/splade-v3",
+        impact_scale=51.2,
+        signed=True,
+        pair_terms=5,
+        documents=3,
+        filter_fields=("year",),
+        pairs=("a∩b",),
     )
     for manifest in (WHOLE, named):
         manifest.write(tmp_path)
@@ -38,6 +44,7 @@ BAD_VALUES = [
         "documents": ["7", -7],
         "empty_documents": [None, -1, 8],
         "filter_fields": ["year", [1]],
+        "pairs": ["a∩b", ["a"]],
         "passages": [[], {"words": 3}, {"words": 3, "overlap": 3}, {"words": 3, "overlap": -1}, {"words": 3.0}],
     }.items()
     for value in values

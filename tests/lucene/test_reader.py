@@ -76,6 +76,7 @@ def test_an_index_that_is_not_what_its_manifest_says(tmp_path, segments, fault):
         ({"pair_terms": 0}, "a document has 3 pairs, and it should have 0 by the manifest's pair_terms: 0"),
         ({"pair_terms": 2}, "a document has 3 pairs, and it should have 1 by the manifest's pair_terms: 2"),
         ({"pair_terms": 4}, "a document has 3 pairs, and it should have 6 by the manifest's pair_terms: 4"),
+        ({"pair_terms": 0, "pairs": ("a∩b", "a∩c")}, "a document has 3 pairs, and the manifest names 2"),
         ({"impact_scale": 2}, "it has an impact of 3, and bm25's are at most 2, the manifest's impact_scale"),
     ],
 )

@@ -4,16 +4,21 @@ import random
 from itertools import product
 
 import pytest
+from lookup_encoder import LookupEncoder
 from pair_index import with_pairs, write, write_atoms
 from refusals import refusal
 
-from pyserini_compneg.compose import Linear, Operators, evaluate
+from pyserini_compneg.compose import Linear, Operators, evaluate, query_pairs
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError
+from pyserini_compneg.support.vectors import is_pair
 
 TERMS = "pqrstuvw"
 QUERIES = ["a AND b", "b AND c NOT d", "a AND b OR c", "a OR b AND d", "(a OR b) AND d NOT c", "(a AND b NOT c) OR d"]
-NO_PAIRS = "build it with python -m pyserini_compneg.index --pair-terms N, or use --cpt factored, which needs none"
+NO_PAIRS = (
+    "build it with python -m pyserini_compneg.index --pairs-from TOPICS or --pair-terms N, or use --cpt factored, "
+    "which needs none"
+)
 
 
 def squares(choice, most):
@@ -41,6 +46,7 @@ def folder(tmp_path_factory):
     write_atoms(folder / "atoms.jsonl", ATOMS)
     write(folder / "plain", DOCUMENTS)
     write(folder / "pairs", DOCUMENTS, pair_terms=5)
+    write(folder / "chosen", DOCUMENTS, pairs=query_pairs(QUERIES, LookupEncoder(ATOMS)))
     return folder
 
 
@@ -56,17 +62,18 @@ def oracle(node, stored):
 
 
 @pytest.mark.parametrize("intersection", ["cpt", "disentangled"])
-def test_both_forms_rank_alike_where_nothing_is_rounded(folder, intersection):
+@pytest.mark.parametrize("pairs", ["pairs", "chosen"])
+def test_both_forms_rank_alike_where_nothing_is_rounded(folder, intersection, pairs):
     for union, difference in product(("dismax", "maxpool", "addition"), ("disentangled", "subtraction", "nrf")):
         settings = folder / "atoms.jsonl", Operators(union, intersection, difference)
         with (
             SignedImpactSearcher(folder / "plain", *settings) as plain,
-            SignedImpactSearcher(folder / "pairs", *settings, cpt="materialised") as pairs,
+            SignedImpactSearcher(folder / pairs, *settings, cpt="materialised") as materialised,
         ):
             for text in QUERIES:
                 hits = ranked(plain.search(text, 400))
-                assert ranked(pairs.search(text, 400)) == hits != []
-                assert ranked(pairs.search(text, 7)) == hits[:7]
+                assert ranked(materialised.search(text, 400)) == hits != []
+                assert ranked(materialised.search(text, 7)) == hits[:7]
 
 
 def test_the_factored_form_runs_on_an_index_with_pairs(folder):
@@ -76,6 +83,20 @@ def test_the_factored_form_runs_on_an_index_with_pairs(folder):
     ):
         for text in QUERIES:
             assert pairs.search(text, 400) == plain.search(text, 400)
+
+
+def test_pairs_that_were_not_chosen_are_warned_of(folder, caplog):
+    atoms, operators = folder / "atoms.jsonl", Operators(intersection="cpt")
+    with SignedImpactSearcher(folder / "chosen", atoms, operators, cpt="materialised") as searcher:
+        searcher.search("a AND b", 400)
+        assert caplog.messages == []
+        (node,) = searcher.compose(["c AND d"])
+        lacking = sorted(pair for pair in node.weights.keys() - searcher.reader.manifest.pairs if is_pair(pair))
+        (message,) = caplog.messages
+        assert message == (
+            f"query 'c AND d' ({len(lacking)} of {sum(map(is_pair, node.weights))} pairs, such as {lacking[0]}): the "
+            "index was built without pairs of it, so documents are missed; use --cpt factored, which misses none"
+        )
 
 
 def test_rounded_pairs_of_the_heaviest_terms_are_what_is_scored(tmp_path):

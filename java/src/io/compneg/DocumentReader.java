@@ -39,7 +39,7 @@ final class DocumentReader {
   private final byte[] block;
   private final double scale;
   private final boolean negativeWeights;
-  private final int pairTerms;
+  private final Pairs pairs;
   private final LineScanner lines;
   private final ImpactVector vector = new ImpactVector();
   private final Vocabulary vocabulary;
@@ -54,13 +54,13 @@ final class DocumentReader {
    *
    * @param vocabulary the terms of the blocks that were read before with the same settings
    */
-  DocumentReader(byte[] block, double scale, boolean negativeWeights, int pairTerms, Vocabulary vocabulary) {
+  DocumentReader(byte[] block, double scale, boolean negativeWeights, Pairs pairs, Vocabulary vocabulary) {
     this.block = block;
     this.vocabulary = vocabulary;
     this.plain = new PlainDocument(vocabulary, vector, scale, negativeWeights);
     this.scale = scale;
     this.negativeWeights = negativeWeights;
-    this.pairTerms = pairTerms;
+    this.pairs = pairs;
     this.lines = new LineScanner(block);
   }
 
@@ -145,7 +145,7 @@ final class DocumentReader {
       throw new BadDocument("no document id; expected one of the fields " + String.join(", ", ID_FIELDS));
     }
     if (!hasVector) throw new BadDocument("no `vector`; to encode texts here, give bm25 as the encoder");
-    if (pairTerms > 0) vector.addPairs(pairTerms);
+    pairs.addTo(vector);
     checkTotal();
   }
 
@@ -203,7 +203,7 @@ final class DocumentReader {
       throw new BadDocument(
           "the term " + quoted(term) + " reads as a pseudo-term: ¬t and a∩b are reserved for complements and pairs");
     }
-    int longest = pairTerms > 0 ? LONGEST_TERM_BYTES / 2 - 2 : LONGEST_TERM_BYTES - 2;
+    int longest = pairs.any() ? LONGEST_TERM_BYTES / 2 - 2 : LONGEST_TERM_BYTES - 2;
     BytesRef bytes = new BytesRef(term);
     if (bytes.length > longest) {
       throw new BadDocument("the term " + quoted(term) + " has more than " + longest + " bytes");

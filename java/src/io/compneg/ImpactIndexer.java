@@ -54,8 +54,8 @@ public final class ImpactIndexer implements Closeable {
   private static final double BLOCK_BYTES = 1 << 22;
 
   /** How an index is written; a JSON object in the constructor. */
-  record Settings(String field, double impactScale, boolean signed, int pairTerms, boolean storeRaw,
-      boolean storeDocvectors, List<String> filterFields, boolean shard, int threads, double memoryBufferMb,
+  record Settings(String field, double impactScale, boolean signed, int pairTerms, List<String> pairs,
+      boolean storeRaw, boolean storeDocvectors, List<String> filterFields, boolean shard, int threads, double memoryBufferMb,
       boolean resume, boolean update, String commit) {}
 
   private record BlockResult(int documents, int empty, List<String> problems) {}
@@ -64,6 +64,7 @@ public final class ImpactIndexer implements Closeable {
   private final Settings settings;
   private final UpdateBase base; // null for a new index
   private final Commits.KeepOne commits;
+  private final Pairs pairs;
   private final QuietMerges merging = new QuietMerges();
   private final ImpactInverter inverter; // null where Lucene must see each term of a document
   private final IndexWriter writer;
@@ -91,7 +92,8 @@ public final class ImpactIndexer implements Closeable {
   public ImpactIndexer(String folder, String settings, String exchange) throws IOException {
     this.folder = Path.of(folder);
     this.settings = parse(settings);
-    boolean byDocument = this.settings.storeDocvectors || this.settings.pairTerms > 0; // pairs hardly ever come twice
+    pairs = new Pairs(this.settings.pairTerms, this.settings.pairs);
+    boolean byDocument = this.settings.storeDocvectors || pairs.any(); // pairs hardly ever come twice
     double bufferMb = Math.min(this.settings.memoryBufferMb, heap() / BUFFER_SHARE / (1 << 20));
     inverter = byDocument ? null : new ImpactInverter(this.settings.field, bufferMb);
     maker = new DocumentMaker(this.settings, inverter);
@@ -171,7 +173,7 @@ public final class ImpactIndexer implements Closeable {
   }
 
   private DocumentReader reader(byte[] lines) {
-    return new DocumentReader(lines, settings.impactScale, settings.signed, settings.pairTerms, vocabularies.get());
+    return new DocumentReader(lines, settings.impactScale, settings.signed, pairs, vocabularies.get());
   }
 
   private BlockResult index(DocumentReader reader, byte[] lines, byte[] sources, String file, long firstLine)

@@ -1,18 +1,13 @@
 package io.compneg;
 
 import java.util.Arrays;
-import java.util.Comparator;
 import org.apache.lucene.util.BytesRef;
 
 /** The terms of a document, in UTF-8, and their impacts. */
 final class ImpactVector {
-  /** Between the two terms of a pair, a Combined Pseudo-Term. */
-  private static final char PAIR = '∩';
-
   /** Before a term: its complement, which holds the magnitude of a negative weight. */
   private static final char COMPLEMENT = '¬';
 
-  private static final BytesRef PAIR_BYTES = new BytesRef(String.valueOf(PAIR));
   private static final BytesRef COMPLEMENT_BYTES = new BytesRef(String.valueOf(COMPLEMENT));
 
   private Vocabulary.Entry[] terms = new Vocabulary.Entry[256];
@@ -61,31 +56,6 @@ final class ImpactVector {
     impacts[size++] = impact;
   }
 
-  /**
-   * Adds the pairs of the {@code top} heaviest terms (without complements), with the impact √(dᵢ·dⱼ), rounded.
-   * This is D ⊗ D of Krasakis, Yates and Kanoulas, Eq. 7; its diagonal are the terms themselves. Terms of equal impact
-   * are taken in the order of their code points.
-   */
-  void addPairs(int top) {
-    Integer[] heaviest = new Integer[size];
-    int count = 0;
-    for (int i = 0; i < size; i++) {
-      if (!isComplement(terms[i].term)) heaviest[count++] = i;
-    }
-    Comparator<Integer> byImpact = Comparator.comparingInt(i -> impacts[i]);
-    Arrays.sort(heaviest, 0, count, byImpact.reversed().thenComparing(i -> terms[i].term));
-    count = Math.min(count, top);
-    for (int i = 0; i < count; i++) {
-      for (int j = i + 1; j < count; j++) {
-        BytesRef a = terms[heaviest[i]].term;
-        BytesRef b = terms[heaviest[j]].term;
-        double product = (double) impacts[heaviest[i]] * impacts[heaviest[j]];
-        BytesRef pair = a.compareTo(b) < 0 ? joined(a, PAIR_BYTES, b) : joined(b, PAIR_BYTES, a);
-        add(new Vocabulary.Entry(pair), (int) Math.rint(Math.sqrt(product)));
-      }
-    }
-  }
-
   /** The complement of a term. */
   static BytesRef complement(BytesRef term) {
     return joined(COMPLEMENT_BYTES, term);
@@ -93,17 +63,17 @@ final class ImpactVector {
 
   /** Whether a term reads as a pair, with text on both sides of the sign, or as a complement. */
   static boolean isPseudoTerm(String term) {
-    int sign = term.indexOf(PAIR, 1);
+    int sign = term.indexOf(Pairs.SIGN, 1);
     return (sign > 0 && sign < term.length() - 1) || (term.length() > 1 && term.charAt(0) == COMPLEMENT);
   }
 
-  private static boolean isComplement(BytesRef term) {
+  static boolean isComplement(BytesRef term) {
     int sign = COMPLEMENT_BYTES.length;
     return term.length > sign
         && Arrays.equals(term.bytes, term.offset, term.offset + sign, COMPLEMENT_BYTES.bytes, 0, sign);
   }
 
-  private static BytesRef joined(BytesRef... parts) {
+  static BytesRef joined(BytesRef... parts) {
     int length = 0;
     for (BytesRef part : parts) length += part.length;
     BytesRef whole = new BytesRef(length);
