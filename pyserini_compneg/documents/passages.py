@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from pyserini_compneg.documents.source_documents import SourceDocument, check_passage_count, lead_of, text_of
+from pyserini_compneg.documents.collection import VECTORS, Block
+from pyserini_compneg.documents.source_documents import (
+    SourceDocument,
+    lead_of,
+    read_documents,
+    source_document,
+    text_of,
+)
 from pyserini_compneg.lucene import UNSPACED
-from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.lucene.index_settings import MOST_PASSAGES
+from pyserini_compneg.support.errors import ArgumentError, InputError
 
 _WORD = re.compile(r"\S+")
 
@@ -73,8 +82,32 @@ def passage_texts(
         return [text]
     lead = 0 if fields else lead_of(document.record)
     split = split_text(text[lead:], **passages)
-    check_passage_count(len(split), document.source)
+    _check_count(len(split), document.source)
     return [text[:lead] + passage.text for passage in split]
+
+
+def passage_documents(block: Block, passages: Mapping[str, int]) -> tuple[dict[int, SourceDocument], list[str]]:
+    """The documents with vectors of passages, ``record["vectors"]``; see :func:`text_documents`."""
+    return read_documents(block, partial(_passage_document, passages=passages))
+
+
+def _passage_document(line: str, source: str, passages: Mapping[str, int]) -> SourceDocument:
+    document = source_document(line, source, repeated_keys=False)
+    vectors = document.record.get(VECTORS)
+    if not isinstance(vectors, list) or not vectors or not all(isinstance(one, dict) for one in vectors):
+        what = "expected `vectors`, a list with a vector {term: weight} for each passage"
+        raise InputError(what, where=source, remedy="encode the texts with encode --passages")
+    _check_count(len(vectors), source)
+    if document.text is not None and len(vectors) != (count := len(passage_texts(document, passages))):
+        what = f"has {len(vectors)} `vectors`, and its text has {count} passages of {shown_passages(passages)}"
+        raise InputError(what, where=source, remedy="encode the texts again with encode --passages")
+    return document
+
+
+def _check_count(count: int, source: str) -> None:
+    if count > MOST_PASSAGES:
+        what = f"has {count:,} passages, more than {MOST_PASSAGES:,}"
+        raise InputError(what, where=source, remedy="make them longer")
 
 
 def stored_passage(record: Mapping[str, Any], number: int, passages: Mapping[str, int]) -> Passage | None:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from pyserini_compneg.documents.collection import VECTOR, VECTORS, Block
 from pyserini_compneg.lucene import LONGEST_TERM_BYTES
-from pyserini_compneg.lucene.index_settings import MOST_PASSAGES
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import decoded_line
 from pyserini_compneg.support.json_objects import (
@@ -50,15 +49,13 @@ class SourceDocument(NamedTuple):
 
 def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[dict[int, SourceDocument], list[str]]:
     """The documents with texts, by their line in the block, and the messages for all other lines."""
-    return _read(block, partial(_text_document, fields=fields))
+    return read_documents(block, partial(_text_document, fields=fields))
 
 
-def passage_documents(block: Block) -> tuple[dict[int, SourceDocument], list[str]]:
-    """The documents with vectors of passages, ``record["vectors"]``; see :func:`text_documents`."""
-    return _read(block, _passage_document)
-
-
-def _read(block: Block, document: Callable[[str, str], SourceDocument]) -> tuple[dict[int, SourceDocument], list[str]]:
+def read_documents(
+    block: Block, document: Callable[[str, str], SourceDocument]
+) -> tuple[dict[int, SourceDocument], list[str]]:
+    """See :func:`text_documents`. ``document`` reads a line, and gets its ``path:line``."""
     documents: dict[int, SourceDocument] = {}
     problems: list[str] = []
     for number, (source, line) in enumerate(block.numbered()):
@@ -79,23 +76,6 @@ def _text_document(line: str, source: str, fields: Sequence[str] | None = None) 
         remedy = "add its text, or build an index of vectors with index --encoder MODEL"
         raise InputError("only a `vector`, where texts are encoded", where=source, remedy=remedy)
     return document
-
-
-def _passage_document(line: str, source: str) -> SourceDocument:
-    document = source_document(line, source, repeated_keys=False)
-    vectors = document.record.get(VECTORS)
-    if not isinstance(vectors, list) or not vectors or not all(isinstance(one, dict) for one in vectors):
-        what = "expected `vectors`, a list with a vector {term: weight} for each passage"
-        raise InputError(what, where=source, remedy="encode the texts with encode --passages")
-    check_passage_count(len(vectors), source)
-    return document
-
-
-def check_passage_count(count: int, source: str) -> None:
-    if count > MOST_PASSAGES:
-        raise InputError(
-            f"has {count:,} passages, more than {MOST_PASSAGES:,}", where=source, remedy="make them longer"
-        )
 
 
 def source_document(

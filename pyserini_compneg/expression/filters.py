@@ -162,7 +162,11 @@ def _add_bound(ends: dict[str, str], name: str, sign: str, value: str) -> None:
     if name == ID:
         raise ArgumentError(f"ids have no ranges, so there is no {name}{sign}", remedy="write id=ID for each id")
     if not _is_bound(value):
-        fault = f"{shown(value)}, a date that no calendar has" if _LIKE_DATE.match(value) else shown(value)
+        fault = (
+            f"{shown(value)}, a date that no calendar has from the year 0001 on"
+            if _LIKE_DATE.match(value)
+            else shown(value)
+        )
         raise ArgumentError(f"{name}{sign} needs a number, or a date such as 1999-05-01, got {fault}")
     if sign[0] in ends:
         end = "lower" if sign[0] == ">" else "upper"
@@ -258,7 +262,9 @@ def _check_range(name: str, value: str) -> None:
         raise ArgumentError(what, remedy="" if is_open else f"write {most}..{least}")
     if dots and any(map(_LIKE_DATE.match, (least, most))) and _date_ends(value) is None:
         what = f"the range {value} of {name!r} has no date of ISO 8601 at an end"
-        raise ArgumentError(what, remedy="write dates as 1999, 1999-05, 1999-05-01 or 1999-05-01T12:30:00Z")
+        raise ArgumentError(
+            what, remedy="write dates from the year 0001 on as 1999, 1999-05, 1999-05-01 or 1999-05-01T12:30Z"
+        )
 
 
 def _date_ends(value: str) -> tuple[float, float] | None:

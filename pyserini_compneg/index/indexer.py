@@ -217,7 +217,7 @@ class ImpactIndexer(VectorLines):
         self.drain()
         self._check_duplicates()
         self._check_content()
-        self._warn_of_numeric_texts()
+        warn_of_numeric_texts(str(self._target), self._options.filter_fields, self._writer)
         asked = self._options.reorder
         # Pairs are too many terms to order documents by.
         by_default = (
@@ -240,13 +240,6 @@ class ImpactIndexer(VectorLines):
         if not self.skipped:
             (self._folder / SKIPPED_LOG).unlink()
 
-    def _warn_of_numeric_texts(self) -> None:
-        found = self._writer.numeric_texts()
-        if texts := {field: one for field, one in found.items() if field in self._options.filter_fields}:
-            listed = ", ".join(f"{field} ({count:,}, such as {shown(text)})" for field, (count, text) in texts.items())
-            said = "%s: filter fields have numbers as texts, which ranges do not find: %s; remove the quotes"
-            _logger.warning(said, self._target, listed)
-
     def _check_content(self) -> None:
         """Refuses an index if no search can find anything, or if no document has one of the filter fields."""
         documents, empty = self._writer.counts
@@ -265,6 +258,18 @@ class ImpactIndexer(VectorLines):
         self._log.flush()
         with (self._folder / SKIPPED_LOG).open(encoding="utf-8") as log:
             return f"; {self.skipped} were skipped, the first because {log.readline().rstrip()}"
+
+
+def warn_of_numeric_texts(place: str, fields: Sequence[str], *writers: ImpactWriter) -> None:
+    """Warns of filter fields with numbers as texts, in the documents that the writers of an index have got."""
+    found: dict[str, tuple[int, str]] = {}
+    for field, (count, text) in (each for writer in writers for each in writer.numeric_texts().items()):
+        if field in fields:
+            found[field] = found.get(field, (0, ""))[0] + count, text
+    if found:
+        listed = ", ".join(f"{field} ({count:,}, such as {shown(text)})" for field, (count, text) in found.items())
+        said = "%s: filter fields have numbers as texts, which ranges do not find: %s; remove the quotes"
+        _logger.warning(said, place, listed)
 
 
 def check_whole(passages: Mapping[str, int]) -> None:

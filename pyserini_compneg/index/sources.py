@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.documents.collection import VECTOR, VECTORS, Block, vector_field
 from pyserini_compneg.documents.formats import CollectionFile
-from pyserini_compneg.documents.passages import passage_texts
-from pyserini_compneg.documents.source_documents import SourceDocument, UnreadFields, passage_documents, text_documents
+from pyserini_compneg.documents.passages import passage_documents, passage_texts
+from pyserini_compneg.documents.source_documents import SourceDocument, UnreadFields, text_documents
 from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
-from pyserini_compneg.encode import DocumentEncoder
+from pyserini_compneg.encode import DocumentEncoder, split_name
 from pyserini_compneg.encode.registry import made_by
 from pyserini_compneg.lucene import IndexSettings
 from pyserini_compneg.lucene.passage_reader import SOURCE, passage_fields, passage_id
 from pyserini_compneg.support.errors import EncodingError, InputError
+from pyserini_compneg.support.files import decoded_line
+from pyserini_compneg.support.json_objects import parse_json_object
+
+_ENCODER = re.compile(rb'"encoder"\s*:\s*"([^"]*)"')
 
 Layer = tuple[bytes, bytes]
 """Lines with an id and a vector each, and their sources. In a second layer, each has the second passage of its line."""
@@ -70,8 +77,9 @@ class _Source:
 class VectorSource(_Source):
     """Lines that contain vectors. The vectors are checked when they are indexed.
 
-    In a folder that ``encode`` made, a file names the encoder of the vectors; another encoder is refused. The user may
-    override ``impact_scale``. In an index of passages, each line has the ``vectors`` of a document's passages.
+    In a folder that ``encode`` made, a file names the encoder of the vectors; another encoder is refused. Elsewhere, a
+    line may name it. The user may override ``impact_scale``. In an index of passages, each line has the ``vectors`` of
+    a document's passages.
     """
 
     most_lines: int | None = None
@@ -89,24 +97,42 @@ class VectorSource(_Source):
         if found == VECTORS and not index.passages:
             what = "documents have the `vectors` of their passages, and nothing says how their texts were split"
             raise InputError(what, where=folder, remedy="give --passages words=N,overlap=N")
+        self._named = None if about else encoder
         self.impact_scale: float = about.get("impact_scale", 1.0)
         self.settings: Mapping[str, float | int | str] = about.get("settings", {})
         self.signed: bool = about.get("signed", False)
 
     def encoded(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, list[Layer], list[str]]]:
         """For each block its lines and sources, and the problems of bad lines, which are left blank."""
-        for block in blocks:
+        for given in blocks:
+            block = self._own(given)
             if self._index.passages:
                 documents, problems = self._documents(block)
                 vectors = (document.record[VECTORS] for document in documents.values())
                 yield block, self._layers(block, documents, vectors), problems
             else:
-                yield block, [(block.lines, block.lines)], list(block.faults.values())
+                faults = [fault for _, fault in sorted(block.faults.items())]
+                yield block, [(block.lines, block.lines)], faults
+
+    def _own(self, block: Block) -> Block:
+        """The block with a fault for each line that names another encoder."""
+        if self._named is None or all(_alike(found, self._named) for found in set(_ENCODER.findall(block.lines))):
+            return block
+        lines, faults = block.lines.split(b"\n"), dict(block.faults)
+        for number, (source, line) in enumerate(block.numbered()):
+            with suppress(InputError):  # reported when documents are indexed
+                name = parse_json_object(decoded_line(line, source), source, repeated_keys=True).get("encoder")
+                if isinstance(name, str) and not _alike(name.encode(), self._named):
+                    what = f"{source}: the vector is of {name!r}, not of {self._named!r}"
+                    faults[block.first_line + number] = f"{what}; encode the text with the encoder of the index"
+                    lines[number] = b""
+        return block._replace(lines=b"\n".join(lines), faults=faults)
 
     def _documents(self, block: Block) -> tuple[dict[int, SourceDocument], list[str]]:
-        return passage_documents(block)
+        return passage_documents(block, self._index.passages)
 
     def identified(self, block: Block) -> bytes:
+        block = self._own(block)
         return super().identified(block) if self._index.passages else block.lines
 
 
@@ -153,6 +179,12 @@ class TextSource(_Source):
 
 
 Source = VectorSource | TextSource
+
+
+def _alike(name: bytes, encoder: str) -> bool:
+    """Whether a name may be that of the encoder: its folder may have moved."""
+    (hybrid, model), (is_hybrid, own) = split_name(name.decode(errors="replace")), split_name(encoder)
+    return hybrid == is_hybrid and Path(model).name == Path(own).name
 
 
 def _lines(block: Block, records: Mapping[int, Mapping[str, Any]]) -> bytes:

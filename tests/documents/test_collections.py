@@ -44,7 +44,9 @@ TEXT_FAULTS = [
     ([{"id": "d1", "contents": "the"}], ": nothing to index: none of 1 documents has a term at impact scale 256"),
 ]
 
-SCALE = "for fractional weights give an impact scale, for SPLADE 51.2, which is Pyserini's round(weight / 5 * 256)"
+SCALE = "for fractional weights build the index with an impact scale, for SPLADE 51.2, which is Pyserini's "
+SCALE += "round(weight / 5 * 256)"
+SIGNED = "to index negative weights build the index with --signed (signed=True)"
 NO_TERM = "must be a text without white space"
 RESERVED = "reads as a pseudo-term: ¬t and a∩b are reserved for complements and pairs"
 VECTOR_FAULTS = [
@@ -67,7 +69,10 @@ VECTOR_FAULTS += [
         ('{"a": Infinity}', "not valid JSON: Non-standard token 'Infinity'"),
         ('{"a": 1e999}', "the weight of 'a' must be at most 1048576, got Infinity"),
         ('{"a": 1048577}', "the weight of 'a' must be at most 1048576, got 1048577"),
-        ('{"b": -3}', "the weight of 'b' is negative, -3; to index negative weights give --signed (signed=True)"),
+        (
+            '{"b": -3}',
+            f"the weight of 'b' is negative, -3; {SIGNED}",
+        ),
         ('{"a": 1.5}', f"the weight of 'a' must be a whole number, got 1.5; {SCALE}"),
         ('{"a": "1"}', "the weight of 'a' must be a number, got the text '1'"),
         ('{"a": true}', "the weight of 'a' must be a number, got true"),

@@ -112,6 +112,10 @@ def test_vectors_of_passages_in_a_table(tmp_path):
     with open_reader(tmp_path / "index") as reader:
         (ranking,) = reader.search(['{"vector": {"bird": 1}}'], 9)
         assert (ranking.docids, list(ranking.scores), ranking.passages) == (["d1"], [4.0], [1])
+    table.write_text('id,text,vectors\nd1,a b c d,"[{""bird"": 3}]"\n')
+    said = "has 1 `vectors`, and its text has 2 passages of words=3,overlap=0"
+    text = refusal(build_index, table, tmp_path / "other", "m", passages={"words": 3, "overlap": 0})
+    assert text == f"{table}:2: {said}; encode the texts again with encode --passages"
 
 
 def test_a_format_that_is_given(tmp_path):

@@ -186,18 +186,18 @@ def test_bounds_that_are_none(conditions, message):
         ("2003..1999-05", "the range 2003..1999-05 of 'f' ends before it begins; write 1999-05..2003"),
         (
             "5..1999-05",
-            "the range 5..1999-05 of 'f' has no date of ISO 8601 at an end; write dates as 1999, 1999-05, 1999-05-01 "
-            "or 1999-05-01T12:30:00Z",
+            "the range 5..1999-05 of 'f' has no date of ISO 8601 at an end; write dates from the year 0001 on "
+            "as 1999, 1999-05, 1999-05-01 or 1999-05-01T12:30Z",
         ),
         (
             "10000-01-01..",
-            "the range 10000-01-01.. of 'f' has no date of ISO 8601 at an end; write dates as 1999, 1999-05, "
-            "1999-05-01 or 1999-05-01T12:30:00Z",
+            "the range 10000-01-01.. of 'f' has no date of ISO 8601 at an end; write dates from the year 0001 on "
+            "as 1999, 1999-05, 1999-05-01 or 1999-05-01T12:30Z",
         ),
         (
             "1999-13..",
-            "the range 1999-13.. of 'f' has no date of ISO 8601 at an end; write dates as 1999, 1999-05, 1999-05-01 or "
-            "1999-05-01T12:30:00Z",
+            "the range 1999-13.. of 'f' has no date of ISO 8601 at an end; write dates from the year 0001 on "
+            "as 1999, 1999-05, 1999-05-01 or 1999-05-01T12:30Z",
         ),
     ],
 )

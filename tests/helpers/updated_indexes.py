@@ -39,7 +39,8 @@ def draw_document(random, docid, signed, passages=0):
     fields = {"year": random.randint(1988, 1999), "genre": random.choice(["spy", "war", "love"])}
     vectors = [draw_vector(random, signed) for _ in range(random.randint(1, passages or 1))]
     found = {"vectors": vectors} if passages else {"vector": vectors[0]}
-    return {"id": docid, **found, "contents": f"text {random.random()}", **fields}
+    text = f"text {random.random()}" + " more" * (len(vectors) - 1)  # passages of two words, of which one is shared
+    return {"id": docid, **found, "contents": text, **fields}
 
 
 def best(reader, hits):

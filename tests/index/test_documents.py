@@ -100,7 +100,8 @@ def test_bad_documents_are_skipped_counted_and_listed(tmp_path, caplog):
     )
     b.write_text('{"id": "d2", "vector": {"a": 3}}\n{"id": "d4", "vector": {}}\n{"vector": {"a": 1}}\n')
     message = refusal(build_index, folder, tmp_path / "index", "m", threads=2)
-    assert message == f"{a}:2: the weight of 'a' is negative, -1; to index negative weights give --signed (signed=True)"
+    remedy = "to index negative weights build the index with --signed (signed=True)"
+    assert message == f"{a}:2: the weight of 'a' is negative, -1; {remedy}"
     manifest = build_index(folder, tmp_path / "index", "m", on_error="skip")
     assert (manifest.documents, manifest.empty_documents) == (3, 0)
     assert impacts(tmp_path / "index", "d1", ["a", "b"]) == {"a": 1}

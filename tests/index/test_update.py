@@ -188,6 +188,12 @@ REFUSED = [
         "d1",
         "{new}:1: the id of this document was given before in this update, or is one to delete",
     ),
+    (
+        [{"id": "n", "vector": {"t": 7}}],
+        "n",
+        "{new}:1: the id of this document was given before in this update, or is one to delete",
+    ),
+    ([{"id": "n", "vector": {"t": 7}, "encoder": "mx"}], "", "{new}:1: the vector is of 'mx', not of 'm'; encode"),
     ([{"id": "n", "vector": {"t": 0.5}}], "", "{new}:1: the weight of 't' must be a whole number, got 0.5; for "),
     ([{"id": "n", "vector": {"t": 1}, "year": {}}], "", "{new}:1: the field 'year' must be a text of at most"),
     ([{"id": "n", "vector": {"t": -1}}], "", "{new}:1: the weight of 't' is negative, -1; to index negative weights"),
@@ -242,6 +248,13 @@ def test_what_cannot_be_updated(index, tmp_path):
     )
     text = "max_length of the vectors is 8, and 7 in the index; encode them with the settings of the index"
     assert refusal(update_index, tmp_path / "other", vectors) == f"{vectors.parent}: {text}"
+
+
+def test_numbers_that_are_texts_are_warned_of(index, tmp_path, caplog):
+    lines = [{"id": f"n{n}", "vector": {"t": 7}, "year": "7.5"} for n in range(2)]
+    update_index(index, write_jsonl(tmp_path / "new.jsonl", *lines))
+    said = "filter fields have numbers as texts, which ranges do not find: year (2, such as '7.5'); remove the quotes"
+    assert f"{index}: {said}" in caplog.messages
 
 
 def test_filters_know_the_fields_of_the_index(index, tmp_path):

@@ -196,6 +196,11 @@ def test_values_that_are_none(tmp_path, value, fault):
         ({"g": 1, "h": 2}, {"f": 1}, "it has no filter field 'f', only g, h"),
         ({"g": 1}, {"contents": "a"}, "it has no filter field 'contents', only g"),
         ({"g": "x"}, {"g": "1..2"}, "the filter field 'g' has no numbers, so there is no range 1..2"),
+        (
+            {"g": "1999-05"},
+            {"g": "0000.."},
+            "the filter field 'g' has no numbers, so there is no range 0000.. (dates have years from 0001 to 9999)",
+        ),
         ({"g": "x"}, {"g": "1999-05.."}, "the filter field 'g' has no dates, so there is no range 1999-05.."),
         ({"g": "99"}, {"g": "..1999"}, "the filter field 'g' has no numbers and no dates, so there is no range ..1999"),
     ],

@@ -239,6 +239,7 @@ public final class DocumentFilter {
     if (ofDates && DateRange.hasDates(reader, field)) return;
     String missing = !ofDates ? "numbers" : !ofNumbers ? "dates" : "numbers and no dates";
     String fault = "the filter field '" + field + "' has no " + missing + ", so there is no range " + range;
+    if (!ofDates && DateRange.hasDates(reader, field)) fault += " (dates have years from 0001 to 9999)";
     if (!declared.contains(field)) throw new IllegalArgumentException(fault);
     faults.putIfAbsent(field, fault);
   }

@@ -214,7 +214,7 @@ final class DocumentReader {
   private int impact(String term, double weight) throws BadDocument {
     if (!negativeWeights && weight < 0) {
       throw new BadDocument("the weight of " + quoted(term) + " is negative, " + number(weight)
-          + "; to index negative weights give --signed (signed=True)");
+          + "; to index negative weights build the index with --signed (signed=True)");
     }
     double impact = Math.rint(weight * scale);
     if (!(Math.abs(impact) <= LARGEST_IMPACT)) {
@@ -224,7 +224,7 @@ final class DocumentReader {
     }
     if (scale == 1 && weight != impact) {
       throw new BadDocument("the weight of " + quoted(term) + " must be a whole number, got " + number(weight)
-          + "; for fractional weights give"
+          + "; for fractional weights build the index with"
           + " an impact scale, for SPLADE 51.2, which is Pyserini's round(weight / 5 * 256)");
     }
     return (int) impact;

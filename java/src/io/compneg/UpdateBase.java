@@ -118,9 +118,9 @@ final class UpdateBase implements Closeable {
     return found;
   }
 
-  /** Looks ids up. An id that is here is given from now on. */
+  /** Looks ids up. They are given from now on, so that the answer to a later document is the same in every update. */
   byte[] take(List<BytesRef> ids) throws IOException {
-    return taken(ids, false);
+    return taken(ids, true);
   }
 
   private byte[] taken(List<BytesRef> ids, boolean remembers) throws IOException {
