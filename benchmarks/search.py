@@ -2,7 +2,7 @@
 
     python benchmarks/search.py [--documents 300000] [--queries 20] [--rounds 5]
     python benchmarks/search.py --collection VECTORS --encoder MODEL --topics TOPICS [--queries 100]
-    python benchmarks/search.py --plain | --filters | --reordered | --threads N
+    python benchmarks/search.py --plain | --filters | --reordered | --updated N | --threads N
 
 With ``--collection`` documents and queries are real: the collection is what the command ``index`` takes, texts or
 vectors, and each kind of query has the topics of its form, of two atoms (unions: two or more). Otherwise they are
@@ -23,7 +23,9 @@ the search that ``SearchCollection`` does. Ours includes parsing the JSON query,
 
 With ``--filters`` our search is compared with itself: a filter that allows 1, 10 or 90 % of the documents, by a field
 of the synthetic index, beside none. With ``--reordered`` it is compared with itself in the reordered index, and with
-``--threads`` with itself on several threads for each query; both may be given. A line has the median times, of the
+``--threads`` with itself on several threads for each query; both may be given. With ``--updated N`` it is compared with
+itself in the same index after N updates, each of which replaces 30 documents of ``--collection``, a file of JSON lines,
+by equal texts or vectors. A line has the median times, of the
 processor or with ``--threads`` by the clock, their ratios to the first, and the postings that are read. With
 ``--threads`` a second table has the queries a second if all of a kind are asked at once.
 """
@@ -31,11 +33,15 @@ processor or with ``--threads`` by the clock, their ratios to the first, and the
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
+import random
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -52,7 +58,7 @@ from synthetic import ENCODER, SEED, Query, docid, queries, term_names, zipf
 from pyserini_compneg.compose import to_json
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.index import ImpactIndexer, build_index
+from pyserini_compneg.index import ImpactIndexer, build_index, update_index
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader
 from pyserini_compneg.lucene.gate import anserini_jar
 from pyserini_compneg.lucene.java_home import find_java
@@ -72,6 +78,23 @@ def real_index(collection: Path, encoder: str, impact_scale: float | None, reord
     folder = INDEXES / (f"{name}-reordered" if reorder else name)
     if not (folder / MANIFEST_NAME).exists():
         build_index(collection, folder, encoder, impact_scale=impact_scale, optimize=True, reorder=reorder)
+    return folder
+
+
+def updated_index(fresh: Path, collection: Path, updates: int) -> Path:
+    """A copy of an index after some updates, each of which replaces 30 documents by others that score the same."""
+    folder = fresh.with_name(f"{fresh.name}-updated-{updates}")
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(fresh, folder)
+    with (gzip.open if collection.suffix == ".gz" else open)(collection, "rt", encoding="utf-8") as handle:
+        lines = [json.loads(line) for line in handle]
+    draw = random.Random(SEED)
+    with tempfile.TemporaryDirectory() as temporary:
+        part = Path(temporary, "part.jsonl")
+        for number in range(updates):
+            drawn = draw.sample(lines, 30)
+            part.write_text("".join(json.dumps(line | {"revision": number}) + "\n" for line in drawn), encoding="utf-8")
+            update_index(folder, part)
     return folder
 
 
@@ -216,6 +239,8 @@ def main() -> int:
     parser.add_argument("--filters", action="store_true", help="filters beside none, in place of ours beside stock")
     text = "the reordered index beside the same in its own order, in place of ours beside stock"
     parser.add_argument("--reordered", action="store_true", help=text)
+    text = "the index after N updates of 30 documents beside the same index before"
+    parser.add_argument("--updated", type=int, default=0, metavar="N", help=text)
     parser.add_argument("--plain", action="store_true", help="our search in the index of stock Lucene, too")
     text = "several threads for each query beside one, in place of ours beside stock"
     parser.add_argument("--threads", type=int, default=1, metavar="N", help=text)
@@ -226,6 +251,9 @@ def main() -> int:
         parser.error("--collection and --topics go together")
     if args.filters and args.collection:
         parser.error("--filters takes the synthetic documents")
+
+    if args.updated and not args.collection:
+        parser.error("--updated takes a --collection")
 
     def index_of(reorder: bool = False) -> Path:
         if args.collection:
@@ -240,6 +268,12 @@ def main() -> int:
         kinds = queries(args.queries, VOCABULARY)
         said = f"{args.documents:,} synthetic documents"
     said += f", up to {args.queries} queries a kind, {args.rounds} rounds; {describe(environment())}\n"
+    if args.updated:
+        fresh = index_of(reorder=True)
+        with ImpactReader(fresh) as reader, ImpactReader(updated_index(fresh, args.collection, args.updated)) as other:
+            variants = {"fresh": Variant(reader), f"after {args.updated} updates": Variant(other)}
+            print(f"{said}\n{compare_ours(variants, kinds, args.rounds)}")
+        return 0
     if args.filters or args.reordered or args.threads > 1:
         with ImpactReader(index) as reader, ImpactReader(index_of(reorder=args.reordered)) as other:
             variants = {"all": Variant(reader)}
