@@ -1,4 +1,4 @@
-"""Models of sentence-transformers: dense encoders, and models that score a query's text with a document's text."""
+"""Dense encoders of sentence-transformers, and models that score a query's text with a document's text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.encode.models.cache import content_hash
@@ -29,6 +29,9 @@ _BATCH_SIZE = 32
 _KEPT_DOCUMENTS = 20_000
 """The number of documents' vectors to keep. BM25's first 100 hits for 528 queries of ExcluIR have 1,976 documents."""
 
+_T5_TOKENS = 512
+"""The tokens that MonoT5 reads, of the query and of the document together."""
+
 _ENTAILMENT = "entailment"
 _WHOLE = "get a whole model"
 
@@ -50,21 +53,26 @@ class PairScorer(Protocol):
 
 
 def pair_scorer(name: str) -> PairScorer:
-    """Loads a model from a folder or from the hub. Its files say whether it is a bi-encoder or a cross-encoder.
+    """Loads a model from a folder or from the hub. Its files say what kind of model it is.
 
     A folder of sentence-transformers names the kind of the model. Another model is a cross-encoder if its network
-    classifies sequences. It is a bi-encoder, whose vector is the mean of the tokens' vectors, if its network has no
-    head.
+    classifies sequences, and is run as MonoT5 if its network is a T5 that writes text. It is a bi-encoder, whose vector
+    is the mean of the tokens' vectors, if its network has no head.
 
     Raises:
         EncodingError: There is no model, it is of another kind, it gives no score, or it cannot be loaded.
         DownloadError: The model cannot be downloaded from the hub.
     """
-    return _CrossEncoder(name) if check_pair_scorer(name) else DenseEncoder(name)
+    match check_pair_scorer(name):
+        case "cross-encoder":
+            return _CrossEncoder(name)
+        case "t5":
+            return MonoT5(name)
+    return DenseEncoder(name)
 
 
-def check_pair_scorer(name: str) -> bool:
-    """Checks, without loading it, that a model exists and is a cross-encoder (True) or a bi-encoder (False).
+def check_pair_scorer(name: str) -> Literal["cross-encoder", "bi-encoder", "t5"]:
+    """Checks, without loading it, that a model exists and scores pairs of texts; returns its kind.
 
     Raises:
         EncodingError: There is no model, or it is of another kind.
@@ -78,10 +86,12 @@ def check_pair_scorer(name: str) -> bool:
     listed = optional_json(folder / "config.json", name).get("architectures")
     network = str(listed[0]) if isinstance(listed, list) and listed else "no network"
     if kind == "CrossEncoder" or (kind is None and network.endswith("ForSequenceClassification")):
-        return True
+        return "cross-encoder"
+    if kind is None and network.endswith("T5ForConditionalGeneration"):
+        return "t5"
     if kind == "SentenceTransformer" or (kind is None and network.endswith("Model")):
-        return False
-    expected = "a cross-encoder, which classifies sequences, or a bi-encoder of sentence-transformers"
+        return "bi-encoder"
+    expected = "a cross-encoder, which classifies sequences, a MonoT5, or a bi-encoder of sentence-transformers"
     raise EncodingError(f"has no head that scores ({kind or network})", where=name, remedy=f"rerank with {expected}")
 
 
@@ -186,6 +196,86 @@ class _CrossEncoder:
                 return np.asarray(np.exp(-np.logaddexp(0, -logits[:, 0])))
             shares = np.exp(logits - logits.max(axis=1, keepdims=True))
             return np.asarray(shares[:, self._label] / shares.sum(axis=1))
+
+
+class MonoT5:
+    """A T5 that answers "true" or "false" to the text ``Query: … Document: … Relevant:``.
+
+    A document that is too long is cut, so that the question stays whole. A GPU is used if there is one.
+
+    Source: Nogueira et al. 2020, Document Ranking with a Pretrained Sequence-to-Sequence Model, Section 3.
+
+    Args:
+        name: A folder, or a model of the Hugging Face hub.
+
+    Raises:
+        EncodingError: There is no model, it cannot be loaded, or an answer is not one token.
+        DownloadError: The model cannot be downloaded from the hub.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name, self.model_hash = name, dense_model_hash(name)
+        loaded = _loaded(_T5, name)
+        self._network, self._tokenizer = loaded.transformers_model, loaded.tokenizer
+        self._limit = min(self._tokenizer.model_max_length, _T5_TOKENS)
+        self._answers = [self._token(answer) for answer in ("false", "true")]
+
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+        """The probability of "true", beside "false"."""
+        import numpy as np
+
+        return np.asarray(np.exp(self.log_probabilities(pairs)))
+
+    def log_probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+        """The logarithm of the probability of "true": the log-softmax of the logits of both answers."""
+        import numpy as np
+
+        found = []
+        with in_one_line(EncodingError, "the model fails on these texts", where=self.name):
+            for start in range(0, len(pairs), _BATCH_SIZE):
+                texts = [self._question(*map(_readable, pair)) for pair in pairs[start : start + _BATCH_SIZE]]
+                tokens = self._tokenizer(texts, padding=True, return_tensors="pt").to(self._network.device)
+                begin = tokens["input_ids"].new_full((len(texts), 1), self._network.config.decoder_start_token_id)
+                logits = self._network(
+                    input_ids=tokens["input_ids"],
+                    attention_mask=tokens["attention_mask"],
+                    decoder_input_ids=begin,
+                ).logits
+                found.append(logits[:, 0, self._answers].double().log_softmax(1)[:, 1].cpu().numpy())
+        return np.concatenate(found) if found else np.zeros(0)
+
+    def _question(self, query: str, document: str) -> str:
+        """The text to be answered, within the limit of the model."""
+        text = f"Query: {query} Document: {document} Relevant:"
+        excess = len(self._tokenizer(text)["input_ids"]) - self._limit
+        if excess <= 0:
+            return text
+        places = self._tokenizer(document, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+        kept = places[: max(0, len(places) - excess)]
+        return f"Query: {query} Document: {document[: kept[-1][1] if kept else 0]} Relevant:"
+
+    def _token(self, answer: str) -> int:
+        tokens = self._tokenizer(answer, add_special_tokens=False)["input_ids"]
+        if len(tokens) != 1 or tokens[0] == self._tokenizer.unk_token_id:
+            what = f"its tokenizer has no token for {answer!r}, so it is not a MonoT5"
+            raise EncodingError(what, where=self.name, remedy="rerank with a T5 that was trained to rank")
+        return int(tokens[0])
+
+
+class _T5:
+    """A network and its tokenizer, with the names by which sentence-transformers' models have theirs."""
+
+    def __init__(self, folder: str, **settings: Any) -> None:
+        from sentence_transformers.util import get_device_name
+        from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+        network = AutoModelForSeq2SeqLM.from_pretrained(folder, **settings)
+        self.transformers_model = network.to(get_device_name()).requires_grad_(False)
+        self.tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **settings)
+
+    def eval(self) -> _T5:
+        self.transformers_model.eval()
+        return self
 
 
 def _readable(text: str) -> str:

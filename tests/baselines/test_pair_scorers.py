@@ -12,6 +12,7 @@ from checkpoints import (
     write_dense,
     write_masked_lm,
     write_sparse_encoder,
+    write_t5,
 )
 from refusals import refusal
 
@@ -85,6 +86,30 @@ def test_the_similarity_of_a_bi_encoder(library, pair_scorer, tmp_path, similari
     assert pair_scorer(folder).model_hash != scorer.model_hash
 
 
+def test_a_monot5_answers_with_true_or_false(pair_scorer, tmp_path):
+    """By the loss of both answers, which the library computes; a document is cut, and not the question."""
+    import torch
+    from transformers import AutoTokenizer, T5ForConditionalGeneration
+
+    folder = write_t5(tmp_path / "t5")
+    model, words = T5ForConditionalGeneration.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    cut = [(query, " ".join(document.split()[:15])) for query, document in READABLE]
+    expected = []
+    for query, document in cut:
+        tokens = words(f"Query: {query} Document: {document} Relevant:", return_tensors="pt")["input_ids"]
+        assert tokens.shape[1] <= 24
+        answers = [torch.tensor([words(answer, add_special_tokens=False)["input_ids"]]) for answer in ("false", "true")]
+        losses = [model(input_ids=tokens, labels=answer).loss.item() for answer in answers]
+        expected.append(1 / (1 + np.exp(losses[1] - losses[0])))
+    scorer = pair_scorer(folder)
+    np.testing.assert_allclose(scorer.scores(PAIRS), expected, rtol=1e-4)
+    np.testing.assert_allclose(np.exp(scorer.log_probabilities(PAIRS[:1])), expected[:1], rtol=1e-4)
+    assert len({*np.round(expected, 6)}) == len(PAIRS)
+    other = write_t5(tmp_path / "other", "yes no")
+    said = "its tokenizer has no token for 'false', so it is not a MonoT5; rerank with a T5 that was trained to rank"
+    assert refusal(pair_scorer, other, error=EncodingError) == f"{other}: {said}"
+
+
 def test_documents_are_encoded_once(pair_scorer, tmp_path, monkeypatch):
     monkeypatch.setattr("pyserini_compneg.baselines.pair_scorers._KEPT_DOCUMENTS", 2)
     scorer = pair_scorer(write_dense(tmp_path / "model"))
@@ -141,7 +166,8 @@ def test_what_cannot_rerank_is_said_in_one_line(pair_scorer, folder, tmp_path, c
     assert refused(labels) == (
         f"{labels}: its 2 labels are a, b; rerank with a model of one label, or one called 'entailment'"
     )
-    remedy = "rerank with a cross-encoder, which classifies sequences, or a bi-encoder of sentence-transformers"
+    kinds = "a cross-encoder, which classifies sequences, a MonoT5, or a bi-encoder of sentence-transformers"
+    remedy = f"rerank with {kinds}"
     masked = write_masked_lm(tmp_path / "masked")
     assert refused(masked) == f"{masked}: has no head that scores (BertForMaskedLM); {remedy}"
     sparse = write_sparse_encoder(tmp_path / "sparse", masked)

@@ -304,3 +304,23 @@ def write_cross_encoder(folder: Path, labels: Mapping[int, str] | None = None, s
         torch.manual_seed(seed)
         BertForSequenceClassification(config).eval().save_pretrained(folder)
     return folder
+
+
+def write_t5(folder: Path, words: str = "true false", tokens: int = 24, seed: int = 0) -> Path:
+    """A T5 of the hub that writes text, whose tokens are words."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
+
+    texts = f"<pad> </s> <unk> Query : Document Relevant spy films comedies western A comedy . {words}".split()
+    tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(texts)}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing("$A </s>", special_tokens=[("</s>", 1)])
+    special = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=tokens, **special).save_pretrained(folder)
+    sizes = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2}
+    config = T5Config(vocab_size=len(texts), decoder_start_token_id=0, **sizes)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        T5ForConditionalGeneration(config).eval().save_pretrained(folder)
+    return folder

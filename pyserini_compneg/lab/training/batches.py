@@ -13,6 +13,7 @@ from typing import Any
 from datasets import Dataset, DatasetDict, DatasetInfo
 from sentence_transformers.base.sampler import DefaultBatchSampler, NoDuplicatesBatchSampler
 
+from pyserini_compneg.baselines import MonoT5
 from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.lab.training.config import TeacherConfig, TrainConfig
 from pyserini_compneg.lab.training.examples import TrainingExample
@@ -117,7 +118,7 @@ def margins(config: TeacherConfig, examples: Sequence[TrainingExample]) -> list[
 
 
 def _scorer(name: str) -> Callable[[Sequence[str], Sequence[str]], list[float]]:
-    """The model that scores pairs: a cross-encoder if the checkpoint classifies sequences, otherwise a bi-encoder."""
+    """The model that scores pairs: a cross-encoder, a MonoT5 or a bi-encoder, by the checkpoint's network."""
     from sentence_transformers import CrossEncoder, SentenceTransformer
     from transformers import AutoConfig
 
@@ -125,6 +126,9 @@ def _scorer(name: str) -> Callable[[Sequence[str], Sequence[str]], list[float]]:
     options = {"batch_size": _TEACHER_BATCH, "show_progress_bar": False}
     with in_one_line(InputError, "cannot be loaded as a teacher", where=name):
         kinds = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False).architectures or []
+        if any(kind.endswith("T5ForConditionalGeneration") for kind in kinds):
+            t5 = MonoT5(name)
+            return lambda queries, texts: t5.log_probabilities(list(zip(queries, texts, strict=True))).tolist()
         if any(kind.endswith("ForSequenceClassification") for kind in kinds):
             cross = CrossEncoder(folder, local_files_only=True, trust_remote_code=False)
             if cross.num_labels != 1:

@@ -1,11 +1,13 @@
+import math
 import re
 
 import pytest
-from checkpoints import sample_texts
+from checkpoints import sample_texts, write_t5
 from json_lines import write_jsonl
 from refusals import refusal
 from tiny_training import tiny_config, training_log
 
+from pyserini_compneg.baselines import MonoT5
 from pyserini_compneg.lab.training.config import TeacherConfig
 from pyserini_compneg.lab.training.examples import TrainingExample as Example
 from pyserini_compneg.support.errors import InputError
@@ -97,6 +99,7 @@ def bi_encoder(checkpoints, tmp_path_factory):
 def test_margins_of_teachers(tmp_path, checkpoints, bi_encoder):
     torch.manual_seed(0)
     models.CrossEncoder(str(checkpoints.bert), num_labels=1).save_pretrained(str(tmp_path))
+    t5 = MonoT5(str(write_t5(tmp_path / "t5")))
     bi, cross = models.SentenceTransformer(str(bi_encoder)), models.CrossEncoder(str(tmp_path))
     for folder, scale, tolerance, least, score in (
         (
@@ -107,6 +110,7 @@ def test_margins_of_teachers(tmp_path, checkpoints, bi_encoder):
             lambda *pair: bi.similarity_pairwise(*(bi.encode([text]) for text in pair)).item(),
         ),
         (tmp_path, 1.0, 1e-4, 0.001, lambda *pair: float(cross.predict([pair])[0])),
+        (tmp_path / "t5", 2.0, 1e-4, 0.001, lambda *pair: math.log(t5.scores([pair])[0])),
     ):
         computed = margins(TeacherConfig(model=str(folder), scale=scale), EXAMPLES)
         expected = [[score(e.query, e.positive) - score(e.query, text) for text in e.negatives] for e in EXAMPLES]
