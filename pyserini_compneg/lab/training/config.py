@@ -45,6 +45,7 @@ class ModelConfig(Settings):
 
     base: str
     head: str | None = None
+    similarity: Literal["cosine", "dot"] | None = None
     query_encoder: Literal["shared", "separate", "static"] = "shared"
     max_length: _TextLength | None = None
     vocabulary: Literal["all", "training"] = "all"
@@ -64,6 +65,8 @@ class ModelConfig(Settings):
         given = [name for name in sparse if getattr(self, name) != type(self).model_fields[name].default]
         if self.is_dense and given:
             raise ValueError(f"model.{given[0]} is for sparse vectors; leave it out, or choose another head than dense")
+        if self.similarity and not self.is_dense:
+            raise ValueError("model.similarity is for the head dense; leave it out")
         return self
 
     @property

@@ -114,4 +114,6 @@ def _encode(model: Any, texts: Sequence[str], side: str) -> Tensor:
             encode = model.encode_query if side == "query" else model.encode_document
             vectors.append(encode(batch, convert_to_tensor=True, show_progress_bar=False).cpu())
     sorted_back = torch.cat(vectors).index_select(0, torch.tensor(order).argsort())
-    return sorted_back.coalesce() if sorted_back.is_sparse else functional.normalize(sorted_back)
+    if sorted_back.is_sparse:
+        return sorted_back.coalesce()
+    return sorted_back if model.similarity_fn_name == "dot" else functional.normalize(sorted_back)

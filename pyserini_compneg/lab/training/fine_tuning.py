@@ -127,6 +127,7 @@ def dense_model(config: TrainConfig) -> SentenceTransformer:
         torch.manual_seed(config.training.seed)
         model = SentenceTransformer(str(model_folder(base)), local_files_only=True, trust_remote_code=False)
     model.max_seq_length = length or min(model.max_seq_length or LENGTH, LENGTH)
+    model.similarity_fn_name = config.model.similarity or model.similarity_fn_name  # the saved folder has it
     return model
 
 

@@ -81,12 +81,14 @@ def test_the_similarity_of_pairs_is_told(tmp_path, request, trunk, head):
     pair = {"q1": "who flies", "q2": "who does not fly", "doc1": "a spy film flies", "doc2": "a war film does not"}
     (tmp_path / "nevir").mkdir()
     write_jsonl(tmp_path / "nevir" / "train.jsonl", *({**pair, "id": f"{n}-2", "doc1": f"{n} film"} for n in range(4)))
-    config = tiny_config(base, tmp_path / "nevir", steps=2, model={"head": head, "max_length": 32})
+    dot = {"similarity": "dot"} if head == "dense" else {}
+    config = tiny_config(base, tmp_path / "nevir", steps=2, model={"head": head, "max_length": 32, **dot})
     results = train(config, tmp_path / "model")
     assert -1 <= results["pair_similarity"] <= 1 and results["pair_similarity_sd"] >= 0
     name, log = "eval_pair_similarity", training_log(tmp_path / "model")
     told = {entry["step"]: entry[name] for entry in log if name in entry}
     assert [*told] == [0, 2] and told[2] == results["pair_similarity"] != told[0]
+    assert not dot or DenseEncoder(str(tmp_path / "model")).similarity == "dot"
 
 
 @pytest.fixture
