@@ -86,6 +86,13 @@ class SourceConfig(Settings):
     split: str | None = None
     negatives: Literal["none", "judged", "bm25", "compositional", "mixed"] | None = None
     positives: _Positive = 4
+    atoms: str | None = None
+
+    @model_validator(mode="after")
+    def _atoms_have_a_use(self) -> SourceConfig:
+        if self.atoms and self.negatives not in ("compositional", "mixed"):
+            raise ValueError("atoms are for the negatives compositional and mixed; leave them out")
+        return self
 
 
 class TeacherConfig(Settings):
@@ -219,6 +226,8 @@ def located(
         raise InputError("the settings have no teacher", remedy="leave --teacher out")
     if isinstance(config, TrainConfig):
         moved = moved_data(config, lambda dataset: root / dataset, base)
+        of_atoms = (_updated(one, atoms=one.atoms and str(root / one.atoms)) for one in moved.data)
+        moved = _updated(moved, data=tuple(of_atoms))
         if not (teacher and config.teacher):
             return moved
         return _updated(moved, teacher=_updated(config.teacher, model=teacher))

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pyserini_compneg.documents import SourceDocument
@@ -74,7 +75,7 @@ def _examples_of_dataset(source: SourceConfig, seed: int) -> list[TrainingExampl
     if lacking := next((qid for qid, docids in relevant.items() if not docids), None):
         fault = f"query {lacking!r} of {split} has no relevant document"
         raise InputError(fault, where=source.dataset, remedy="leave it out")
-    pools = _negative_pools(source.negatives, dataset, split, topics, relevant)
+    pools = _negative_pools(source, dataset, split, topics, relevant)
     draw = random.Random(seed)
     chosen = []
     for qid in texts:
@@ -88,17 +89,19 @@ def _examples_of_dataset(source: SourceConfig, seed: int) -> list[TrainingExampl
 
 
 def _negative_pools(
-    kind: str | None, dataset: Dataset, split: str, topics: Sequence[Topic], relevant: Mapping[str, list[str]]
+    source: SourceConfig, dataset: Dataset, split: str, topics: Sequence[Topic], relevant: Mapping[str, list[str]]
 ) -> list[Mapping[str, list[str]]]:
     """For each query, pools of docids; one negative is drawn from each. A query may be missing in a pool."""
     pools: list[Mapping[str, list[str]]] = []
+    kind = source.negatives
     if kind == "judged":
         qrels = dataset.qrels(split)
         pools.append({qid: [docid for docid, grade in qrels[qid].items() if grade <= 0] for qid in relevant})
     if kind in ("bm25", "mixed"):
         pools.append(bm25_negatives(dataset.documents(split), query_texts(topics), relevant))
     if kind in ("compositional", "mixed"):
-        pools.append(compositional_negatives(topics, relevant))
+        atoms = documents_of_atoms(source.atoms) if source.atoms else {}
+        pools.append(compositional_negatives(topics, relevant, atoms))
     if pools and not any(pool.get(qid) for pool in pools for qid in relevant):
         fault = f"{split} has no negatives of the kind {kind!r}"
         raise InputError(fault, where=dataset.folder, remedy="choose another kind")
@@ -126,16 +129,32 @@ def bm25_negatives(
     }
 
 
-def compositional_negatives(topics: Sequence[Topic], relevant: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+def documents_of_atoms(path: str | Path) -> dict[Atom, set[str]]:
+    """Reads the documents of atoms, lines ``{"atom": text, "docs": [docid, …]}``. An atom may have several lines."""
+    atoms: dict[Atom, set[str]] = {}
+    for line, record in iter_jsonl(path):
+        place = f"{path}:{line}"
+        text, docids = _text(record, "atom", place), record.get("docs")
+        if not isinstance(docids, list) or not all(isinstance(docid, str) for docid in docids):
+            raise InputError(f"`docs` must be a list of document ids, got {docids!r:.60}", where=place)
+        atoms.setdefault(Atom(text), set()).update(docids)
+    return atoms
+
+
+def compositional_negatives(
+    topics: Sequence[Topic],
+    relevant: Mapping[str, Sequence[str]],
+    known: Mapping[Atom, set[str]] = MappingProxyType({}),
+) -> dict[str, list[str]]:
     r"""Documents of a query's atom that do not match the query: documents of B for A \ B, of only A or B for A ∩ B.
 
-    The documents of an atom are the relevant documents of the query that is this atom alone. A query has no negatives
-    if its atoms are not separate queries, or if it is an atom or a union of atoms.
+    The documents of an atom are the relevant documents of the query that is this atom alone, and those in ``known``. A
+    query has no negatives if its atoms have no documents, or if it is an atom or a union of atoms.
     """
     atoms = {topic.expression: set(relevant[topic.qid]) for topic in topics if isinstance(topic.expression, Atom)}
     negatives = {}
     for topic in topics:
-        misleading = [atoms.get(atom, set()) for atom in _misleading(_expression(topic))]
+        misleading = [atoms.get(a, set()) | known.get(a, set()) for a in _misleading(_expression(topic))]
         negatives[topic.qid] = sorted(set().union(*misleading) - set(relevant[topic.qid]))
     return negatives
 

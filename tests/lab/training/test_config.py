@@ -55,6 +55,11 @@ def test_all_that_can_be_said(tmp_path):
         ("model", {"base": "m", "dropout": 1}, "model.dropout: expected a number below 1.0, got 1"),
         ("model", {"base": "m", "query_encoder": "none"}, "model.query_encoder: expected 'shared', 'separate' or"),
         ("model", {"base": "m", "head": "relu:absmax"}, "model.head: head 'relu:absmax': relu is pooled by max or sum"),
+        (
+            "data",
+            [{"dataset": "films", "atoms": "a.jsonl"}],
+            "data[0]: atoms are for the negatives compositional and mixed; leave them out",
+        ),
         ("model", {"base": "m", "similarity": "dot"}, "model: model.similarity is for the head dense; leave it out"),
         ("model", {"base": "m", "head": "dense", "dropout": 0.1}, "model: model.dropout is for sparse vectors; leave"),
         ("model", {"base": "m", "head": "dense", "query_encoder": "static"}, "model: model.query_encoder is for"),

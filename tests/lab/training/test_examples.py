@@ -8,9 +8,10 @@ from pyserini_compneg.lab.training.examples import (
     TrainingExample,
     bm25_negatives,
     compositional_negatives,
+    documents_of_atoms,
     read_examples,
 )
-from pyserini_compneg.support.errors import CompNegError
+from pyserini_compneg.support.errors import CompNegError, InputError
 
 BIRDS, PETS = [f"b{i}" for i in range(4)], ["b0", "b1", "p0"]
 
@@ -67,6 +68,25 @@ def test_compositional_negatives_belong_to_an_atom_but_not_to_the_query(films):
     }
     examples = examples_of(films, negatives="compositional", positives=1)
     assert [len(one.negatives) for one in examples] == [0, 0, 1, 1, 0, 0]
+
+
+def test_documents_of_atoms_may_be_given_by_a_file(films, tmp_path):
+    file = write_jsonl(tmp_path / "atoms.jsonl", {"atom": "pets", "docs": ["b0"]}, {"atom": "none", "docs": []})
+    dataset = open_dataset(films)
+    topics = dataset.topics("train")
+    relevant = {qid: list(docids) for qid, docids in dataset.qrels("train").items()}
+    alone = [topic for topic in topics if topic.qid in ("both", "wild")]
+    assert compositional_negatives(alone, relevant) == {"both": [], "wild": []}
+    known = documents_of_atoms(file)
+    found = compositional_negatives(alone, relevant, known)
+    assert any("b0" in docids for docids in found.values())
+    assert examples_of(films, negatives="compositional", atoms=str(file))
+    for line, said in (
+        ({"docs": []}, "`atom` must be a text that is not blank, got None"),
+        ({"atom": "a", "docs": "d"}, "`docs` must be a list of document ids, got 'd'"),
+    ):
+        bad = write_jsonl(tmp_path / "bad.jsonl", line)
+        assert refusal(documents_of_atoms, bad, error=InputError) == f"{bad}:1: {said}"
 
 
 @pytest.mark.slow
