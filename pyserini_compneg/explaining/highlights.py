@@ -7,21 +7,21 @@ import math
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from pyserini_compneg.compose import Operators, Query
+from pyserini_compneg.documents.collection import VECTOR, VECTORS
+from pyserini_compneg.documents.passages import stored_passage
 from pyserini_compneg.encode.hybrid import BM25, PREFIX, TokenEncoder
 from pyserini_compneg.encode.registry import RareTerms
 from pyserini_compneg.lucene import analyze_spans
-from pyserini_compneg.search import Contribution, SignedImpactSearcher
+from pyserini_compneg.search import Explanation, SignedImpactSearcher
 from pyserini_compneg.support.errors import CompNegError
+from pyserini_compneg.support.json_objects import DOCUMENT_ID_FIELDS
 from pyserini_compneg.support.vectors import PAIR_SIGN, TermSpan
-
-NO_TEXTS = ("id", "_id", "docid", "vector", "vectors")
-"""Fields of a stored document that are no text of it."""
 
 SpanFinder: TypeAlias = Callable[[Sequence[str]], list[list[TermSpan]]]
 """Finds the terms in texts, and their places."""
@@ -66,8 +66,9 @@ def highlights(
     Raises:
         InputError: The index has no such document.
     """
-    contributions = searcher.explain(query, docid, operators=operators).contributions
-    return marked_words(stored_source(searcher.reader.raw(docid)), contributions, span_finder(searcher))
+    explanation = searcher.explain(query, docid, operators=operators)
+    source = stored_source(searcher.reader.raw(docid))
+    return marked_words(searcher, source, explanation, span_finder(searcher))
 
 
 def stored_source(raw: str | None) -> Any:
@@ -101,21 +102,38 @@ def _words_and_stems(texts: Sequence[str], language: str) -> list[list[TermSpan]
     return spans
 
 
-def marked_words(source: Any, contributions: Sequence[Contribution], find: SpanFinder) -> list[Highlight]:
-    """The words of a source that stand for terms whose contributions do not cancel out."""
+def marked_words(
+    searcher: SignedImpactSearcher, source: Any, explanation: Explanation, find: SpanFinder
+) -> list[Highlight]:
+    """The words of a source that stand for terms whose contributions do not cancel out.
+
+    If the index has passages, only the explained passage has words that count; the title belongs to each of them.
+    """
     amounts: dict[str, float] = defaultdict(float)
-    for term, amount in contributions:
+    for term, amount in explanation.contributions:
         for single in term.split(PAIR_SIGN):
             amounts[single] += amount
     if isinstance(source, dict):
-        source = {name: value for name, value in source.items() if name not in NO_TEXTS}
+        source = shown_fields(source)
     texts = dict(texts_of(source))
     marked = [
         Highlight(field, *place, tuple(terms), math.fsum(amounts[term] for term in terms))
         for field, spans in zip(texts, find(list(texts.values())), strict=True)
         for place, terms in sorted(_terms_by_place(spans, amounts).items())
     ]
+    manifest = searcher.reader.manifest
+    if manifest and explanation.passage is not None and isinstance(source, dict):
+        body = "/contents" if "contents" in source else "/text"
+        passage = stored_passage(source, explanation.passage, manifest.passages)
+        start, end = (0, 0) if passage is None else (passage.start, passage.end)
+        marked = [one for one in marked if one.field != body or (start <= one.start and one.end <= end)]
     return [one for one in marked if one.amount]
+
+
+def shown_fields(source: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a stored document without its id, and without a vector and the name of its encoder."""
+    hidden = {*DOCUMENT_ID_FIELDS, VECTOR, VECTORS} | ({"encoder"} if {VECTOR, VECTORS} & source.keys() else set())
+    return {name: value for name, value in source.items() if name not in hidden}
 
 
 def _terms_by_place(spans: Iterable[TermSpan], known: Container[str]) -> dict[tuple[int, int], list[str]]:

@@ -237,9 +237,9 @@ class _CollectionIndexer(ImpactIndexer):
         """Encodes and adds blocks. Yields each block that the indexer has taken, with its number of documents."""
         for block, layers, problems in self._source.encoded(blocks):
             self._report(problems)
-            for lines, sources in layers:
-                self.add_lines(lines, block.name, block.first_line, sources)
-            yield block, sum(bool(line.strip()) for lines, _ in layers for line in lines.split(b"\n"))
+            for layer in layers:
+                self.add_lines(layer.lines, block.name, block.first_line + layer.start, layer.sources)
+            yield block, sum(bool(line.strip()) for layer in layers for line in layer.lines.split(b"\n"))
 
     def _check_duplicates(self) -> None:
         """Refuses a repeated id, or keeps its first document. Reads the collection again to find the lines."""

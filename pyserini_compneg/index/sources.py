@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyserini_compneg.documents.collection import VECTOR, VECTORS, Block, vector_field
 from pyserini_compneg.documents.formats import CollectionFile
@@ -26,8 +26,15 @@ from pyserini_compneg.support.json_objects import parse_json_object
 
 _ENCODER = re.compile(rb'"encoder"\s*:\s*"([^"]*)"')
 
-Layer = tuple[bytes, bytes]
-"""Lines with an id and a vector each, and their sources. In a second layer, each has the second passage of its line."""
+
+class Layer(NamedTuple):
+    """Lines with an id and a vector each, and their sources. A second layer has the second passages of the lines."""
+
+    start: int
+    """The number of the first line in its block, from 0."""
+
+    lines: bytes
+    sources: bytes
 
 
 class _Source:
@@ -43,12 +50,12 @@ class _Source:
         """The lines of one block with the ids of their documents. The vectors may be empty."""
         documents, _ = self._documents(block)
         lines = {number: {"id": one.docid, "vector": {}} for number, one in documents.items()}
-        return _lines(block, lines)
+        return _lines(lines, range(block.lines.count(b"\n") + 1))
 
     def compared(self, block: Block) -> Layer:
         """What an update compares with the index: ids, as ``encoded`` gives them first, and their sources."""
         if not self._index.passages:
-            return self.identified(block), block.lines
+            return Layer(0, self.identified(block), block.lines)
         documents, _ = self._documents(block)
         return self._layers(block, documents, [[{}]] * len(documents))[0]
 
@@ -57,7 +64,8 @@ class _Source:
     ) -> list[Layer]:
         """The passages of the documents, the n-th ones in the n-th layer. So each keeps the number of its line.
 
-        The first passage has its document's line, so that an update compares the whole document.
+        The first layer has all lines of the block, so that an update compares whole documents: the first passage has
+        its document's line. Others have the lines from their first document to their last.
         """
         whole = block.lines.split(b"\n")
         layers: list[tuple[dict[int, Any], dict[int, Any]]] = [({}, {})]
@@ -71,7 +79,11 @@ class _Source:
                 lines[number] = {"id": passage_id(document.docid, passage), "vector": vector}
                 line = {} if passage else {SOURCE: whole[number].decode().rstrip("\r")}
                 sources[number] = passage_fields(document.docid, passage) | values | line
-        return [(_lines(block, lines), _lines(block, sources)) for lines, sources in layers]
+        spans = [range(len(whole)), *(range(next(iter(lines)), next(reversed(lines)) + 1) for lines, _ in layers[1:])]
+        return [
+            Layer(span.start, _lines(lines, span), _lines(sources, span))
+            for (lines, sources), span in zip(layers, spans, strict=True)
+        ]
 
 
 class VectorSource(_Source):
@@ -112,7 +124,7 @@ class VectorSource(_Source):
                 yield block, self._layers(block, documents, vectors), problems
             else:
                 faults = [fault for _, fault in sorted(block.faults.items())]
-                yield block, [(block.lines, block.lines)], faults
+                yield block, [Layer(0, block.lines, block.lines)], faults
 
     def _own(self, block: Block) -> Block:
         """The block with a fault for each line that names another encoder."""
@@ -171,7 +183,8 @@ class TextSource(_Source):
             else:
                 pairs = zip(documents.items(), vectors, strict=True)
                 lines = {number: {"id": one.docid, "vector": vector} for (number, one), [vector] in pairs}
-                yield block, [(_lines(block, lines), block.lines)], problems
+                all_lines = range(block.lines.count(b"\n") + 1)
+                yield block, [Layer(0, _lines(lines, all_lines), block.lines)], problems
         unread.warn()
 
     def _documents(self, block: Block) -> tuple[dict[int, SourceDocument], list[str]]:
@@ -187,9 +200,8 @@ def _alike(name: bytes, encoder: str) -> bool:
     return hybrid == is_hybrid and Path(model).name == Path(own).name
 
 
-def _lines(block: Block, records: Mapping[int, Mapping[str, Any]]) -> bytes:
-    """Records as lines of JSON, each with the number of its line in a block."""
-    lines = [b""] * len(block.lines.split(b"\n"))
-    for number, record in records.items():
-        lines[number] = json.dumps(record, ensure_ascii=False).encode()
-    return b"\n".join(lines)
+def _lines(records: Mapping[int, Mapping[str, Any]], span: range) -> bytes:
+    """Records as lines of JSON, each at its number among the lines of a block, or of a part of it."""
+    return b"\n".join(
+        json.dumps(records[number], ensure_ascii=False).encode() if number in records else b"" for number in span
+    )

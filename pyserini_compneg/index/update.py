@@ -119,7 +119,7 @@ def _add(updater: ImpactUpdater, files: Sequence[CollectionFile], source: Source
 
     def changed() -> Iterator[Block]:
         for block in iter_collection_blocks(Part(files), most_lines=source.most_lines):
-            ids, sources = source.compared(block)
+            _, ids, sources = source.compared(block)
             found = updater.compare(ids, block.name, block.first_line, sources)
             lines = block.lines.split(b"\n")
             kept = [line if place != NOWHERE else b"" for line, place in zip(lines, [*found, 0], strict=False)]
@@ -133,8 +133,8 @@ def _add(updater: ImpactUpdater, files: Sequence[CollectionFile], source: Source
             if problems:
                 raise InputError(problems[0])
             found = places.popleft()
-            for lines, sources in layers:
-                updater.write(lines, found, block.name, block.first_line, sources)
+            for start, lines, sources in layers:
+                updater.write(lines, found[start:], block.name, block.first_line + start, sources)
         return int(bar.n)
 
 

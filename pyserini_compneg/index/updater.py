@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -303,6 +304,7 @@ class ImpactUpdater(VectorLines):
             return
         ids = [passage_id(docid, 0) for docid in known] if self.manifest.passages else known
         found = [shard.writer.remove(ids) for shard in self._shards]
+        dropped: dict[int, list[str]] = defaultdict(list)
         for docid, *states in zip(known, *found, strict=True):
             if Found.GIVEN in states:
                 raise InputError(f"document id {docid!r} was given before in this update", where=self._place)
@@ -310,10 +312,12 @@ class ImpactUpdater(VectorLines):
                 self.counts.not_found += 1
                 continue
             self.counts.deleted += 1
-            shard = self._shards[states.index(Found.CHANGED)]
-            shard.documents, shard.changed = shard.documents - 1, True
+            dropped[states.index(Found.CHANGED)].append(docid)
+        for number, docids in dropped.items():
+            shard = self._shards[number]
+            shard.documents, shard.changed = shard.documents - len(docids), True
             if self.manifest.passages:
-                self._drop_passages(shard, [docid])
+                self._drop_passages(shard, docids)
 
     def optimize(self) -> None:
         """At the end, merges the index into one segment, without deleted documents.

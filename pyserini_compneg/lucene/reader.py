@@ -8,6 +8,7 @@ import math
 import os
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
+from pyserini_compneg.lucene.index_settings import PASSAGE_OF
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME, Manifest, resolve_index
 from pyserini_compneg.lucene.rankings import (
     INT_BYTES,
@@ -108,8 +110,12 @@ class ImpactReader(Searching):
 
     def _commit(self) -> list[tuple[str, int, int]]:
         """Identifies a commit of an index by its segments files and their times."""
-        found = sorted(self.folder.glob(self._commit_files))
-        return [(path.name, status.st_ino, status.st_mtime_ns) for path in found for status in [path.stat()]]
+        found = []
+        for path in sorted(self.folder.glob(self._commit_files)):
+            with suppress(FileNotFoundError):  # an update deletes the former commit
+                status = path.stat()
+                found.append((path.name, status.st_ino, status.st_mtime_ns))
+        return found
 
     def _open(self) -> None:
         opened, manifest = self._commit(), Manifest.read(self.folder)
@@ -208,6 +214,10 @@ class ImpactReader(Searching):
         said = json.loads(bytes(packed.tostring()))
         return Filtered(said["allowed"], said["unknown"], said.get("first"), found, said["faults"])
 
+    def _looked_up(self, filter: Filter) -> Any:
+        """Java's form of a filter. A filter of single documents is not kept, as it would push out one that is used."""
+        return (self._filtered if PASSAGE_OF in filter.fields else self.filtered)(filter).java
+
     def find(self, request: ComposedSearch) -> list[Ranking]:
         if not request.queries:
             return []
@@ -240,7 +250,7 @@ class ImpactReader(Searching):
         filters, threads = request.filters, min(request.threads, _MOST_THREADS)
         places = {one: place for place, one in enumerate(dict.fromkeys(one for one in filters if one is not None))}
         filter_of = [-1 if one is None else places[one] for one in filters]
-        lines, looked_up = "\n".join(request.queries).encode(), [self.filtered(one).java for one in places]
+        lines, looked_up = "\n".join(request.queries).encode(), [self._looked_up(one) for one in places]
         self._check_open()
         check_heap(len(lines))
         with java_errors(IndexFormatError, "cannot be searched", self.folder):

@@ -10,9 +10,9 @@ from starlette.exceptions import HTTPException
 from pyserini_compneg.compose import Operators, Query, ScoringNode, query_text
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.explaining.highlights import (
-    NO_TEXTS,
     SpanFinder,
     marked_words,
+    shown_fields,
     span_finder,
     stored_source,
     texts_of,
@@ -209,7 +209,7 @@ def _document(searcher: SignedImpactSearcher, docid: str, asked: DocumentParamet
         return raw[: asked.max_doc_length]
     if not isinstance(source, dict):
         return source
-    fields = {name: _cut(name, value, asked.max_doc_length) for name, value in source.items() if name not in NO_TEXTS}
+    fields = {name: _cut(name, value, asked.max_doc_length) for name, value in shown_fields(source).items()}
     return next(iter(fields.values())) if len(fields) == 1 else fields
 
 
@@ -225,10 +225,11 @@ def _explain(
     find: SpanFinder,
 ) -> None:
     """Adds the contributions to the score, largest magnitude first, and the words of the document behind them."""
-    contributions = searcher.explain(node, candidate["docid"]).contributions
+    explanation = searcher.explain(node, candidate["docid"])
+    contributions = explanation.contributions
     if asked.highlight:
         source = stored_source(searcher.reader.raw(candidate["docid"]))
-        marked = marked_words(source, contributions, find)
+        marked = marked_words(searcher, source, explanation, find)
         candidate["highlights"] = [cast("HighlightReply", one._asdict()) for one in marked]
     if asked.explain:
         largest = sorted(contributions, key=lambda part: -abs(part.amount))[:_MOST_CONTRIBUTIONS]

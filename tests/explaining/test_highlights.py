@@ -10,6 +10,7 @@ from served import make_client
 
 from pyserini_compneg import SignedImpactSearcher
 from pyserini_compneg.explaining import highlights
+from pyserini_compneg.explaining.highlights import shown_fields
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene import analyze, java_class
 from pyserini_compneg.support.errors import InputError
@@ -115,6 +116,23 @@ def test_exactly_the_tokens_of_terms_are_marked(tmp_path, language, query, text,
     with SignedImpactSearcher(tmp_path / "index") as searcher:
         found = highlights(searcher, query, "d")
     assert ["-" * (one.amount < 0) + text[one.start : one.end] for one in found] == marked
+
+
+def test_only_the_best_passage_has_words_that_count(tmp_path):
+    """Its title belongs to it; the encoder that ``encode`` names is no word of the document."""
+    text = "spy spy spy hides war war war war owl owl owl owl spy falls"
+    lines = [{"id": "d", "title": "The spy", "text": text}, {"id": "e", "text": "war owl"}]
+    options = {"encoder": "bm25", "passages": {"words": 4, "overlap": 0}, "store_raw": True}
+    build_index(write_jsonl(tmp_path / "c.jsonl", *lines), tmp_path / "index", **options)
+    with SignedImpactSearcher(tmp_path / "index") as searcher:
+        found = [(one.field, one.start) for one in highlights(searcher, "spy hides", "d")]
+    assert found == [("/title", 4), ("/text", 0), ("/text", 4), ("/text", 8), ("/text", 12)]
+
+
+def test_what_encode_adds_to_a_document_is_not_shown():
+    source = {"id": "d", "text": "spy", "vector": {"spy": 1}, "encoder": "mini"}
+    assert shown_fields(source) == {"text": "spy"}
+    assert shown_fields({"docid": "d", "encoder": "Enigma"}) == {"encoder": "Enigma"}
 
 
 def test_word_pieces_of_a_model_are_marked_beside_the_terms_of_bm25(tmp_path):

@@ -7,12 +7,13 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from json_lines import write_jsonl
 
 from pyserini_compneg import SignedImpactSearcher, build_index
 from pyserini_compneg.compose import Linear
 from pyserini_compneg.documents.passages import split_text
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.index import build_sharded_index, verify_index
+from pyserini_compneg.index import ImpactIndexer, build_sharded_index, verify_index
 from pyserini_compneg.search import PassageHit
 from pyserini_compneg.support.errors import CompNegError
 
@@ -204,3 +205,23 @@ def test_a_document_whose_equal_passages_come_last_is_first(tmp_path, other):
     with SignedImpactSearcher(tmp_path / "index") as searcher:
         assert [(hit.docid, hit.passage) for hit in searcher.search("spy", 1)] == [("a", 2)]
         assert [hit.docid for hit in searcher.search("spy", 2)] == ["a", other]
+
+
+def test_further_passages_do_not_repeat_the_lines_of_their_block(tmp_path, monkeypatch):
+    """Otherwise a long text among short ones takes quadratic time."""
+    sizes, add_lines = [], ImpactIndexer.add_lines
+
+    def counting(self, lines, *more):
+        sizes.append(len(lines.splitlines()))
+        add_lines(self, lines, *more)
+
+    monkeypatch.setattr(ImpactIndexer, "add_lines", counting)
+    texts = ["owl", "spy owl", "owl", "spy spy owl", "owl"]
+    lines = [{"id": f"d{number}", "text": text} for number, text in enumerate(texts)]
+    source = write_jsonl(tmp_path / "c.jsonl", *lines)
+    build_index(source, tmp_path / "index", encoder="bm25", passages={"words": 1, "overlap": 0})
+    assert sizes == [5, 3, 1]
+    with SignedImpactSearcher(tmp_path / "index") as searcher:
+        assert [(hit.docid, hit.passage) for hit in searcher.search("spy", 9)] == [("d1", 0), ("d3", 0)]
+        owls = {hit.docid: hit.passage for hit in searcher.search("owl", 9)}
+    assert owls == {"d0": 0, "d1": 1, "d2": 0, "d3": 2, "d4": 0}
