@@ -54,6 +54,8 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         "existing": _existing(args),
         **given_options(IndexSettings, args),
     }
+    if args.pairs_from is not None and args.pair_terms:
+        parser.error("--pairs-from and --pair-terms choose the pairs in two ways; leave one out")
     if args.pairs_from is not None:
         options["pairs"] = _pairs_from(args)
     if args.shards is None:

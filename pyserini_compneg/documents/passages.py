@@ -98,7 +98,7 @@ def _passage_document(line: str, source: str, passages: Mapping[str, int]) -> So
         what = "expected `vectors`, a list with a vector {term: weight} for each passage"
         raise InputError(what, where=source, remedy="encode the texts with encode --passages")
     _check_count(len(vectors), source)
-    if document.text is not None and len(vectors) != (count := len(passage_texts(document, passages))):
+    if passages and document.text is not None and len(vectors) != (count := len(passage_texts(document, passages))):
         what = f"has {len(vectors)} `vectors`, and its text has {count} passages of {shown_passages(passages)}"
         raise InputError(what, where=source, remedy="encode the texts again with encode --passages")
     return document

@@ -141,7 +141,8 @@ class VectorSource(_Source):
         return block._replace(lines=b"\n".join(lines), faults=faults)
 
     def _documents(self, block: Block) -> tuple[dict[int, SourceDocument], list[str]]:
-        return passage_documents(block, self._index.passages)
+        split = self._index.passages if self._named else {}  # encode gives each passage its vector
+        return passage_documents(block, split)
 
     def identified(self, block: Block) -> bytes:
         block = self._own(block)

@@ -262,7 +262,8 @@ class ImpactUpdater(VectorLines):
 
     def _place_of(self, states: Sequence[int], line: str) -> int:
         if Found.GIVEN in states:
-            raise InputError("the id of this document was given before in this update, or is one to delete", where=line)
+            what = "the id of this document was given before in this update, or is one to delete"
+            raise InputError(what, where=line, remedy="give each id once")
         if Found.UNCHANGED in states:
             self.counts.unchanged += 1
             return NOWHERE

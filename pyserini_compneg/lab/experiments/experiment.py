@@ -220,7 +220,7 @@ def _missing(check: Callable[[Any], object], name: str | Path | None, default: s
 
 
 def _training(protocol: ProtocolPlan, dataset: Dataset, split: str | None) -> dict[str, str | int]:
-    """The number of queries on which the protocol's models are trained, and how many of them exclude something."""
+    """The queries of the split for training, of which a model may take a part, and how many exclude something."""
     split = split or next((name for name in ("domain-train", "train") if name in dataset.splits), None)
     if split is None or dataset.of_domain is None or not protocol.models:
         return {}

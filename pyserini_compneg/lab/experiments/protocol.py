@@ -210,7 +210,7 @@ class ProtocolPlan(Settings):
         if self.queries == "words" and (judged := [name for name in self.measures if name not in TERM_MEASURES]):
             listed = ", ".join(TERM_MEASURES)
             raise ValueError(f"queries of words are not judged, so there is no {judged[0]}; choose of {listed}")
-        if {*map(bool, (section.query for section in self.sections))} == {bool(self.measures)}:
+        if any(bool(section.query) == bool(self.measures) for section in self.sections):
             what = "sections with a query have no measures" if self.measures else "measures: expected at least one"
             raise ValueError(what)
         if self.published_with is not None and self.published_with not in self.models:
@@ -261,7 +261,7 @@ class ProtocolPlan(Settings):
 
         def change(row: RowPlan) -> dict[str, Any] | None:
             is_one = row.encoder is not None and (names is None or row.encoder in names)
-            return ({"method": None} if row.published else None) if is_one else {}
+            return ({"method": None} if row.published or row.published_terms else None) if is_one else {}
 
         return self.changed(change, some_run=True)
 
@@ -274,7 +274,7 @@ class ProtocolPlan(Settings):
             names = ", ".join(map(repr, kinds)) or "none"
             remedy = f"its sections with a query are: {names}"
             raise InputError(f"protocol {self.name}: no section is for {query!r}", remedy=remedy)
-        kept = (section for section in self.changed(lambda row: {"published_terms": ""}).sections)
+        kept = self.changed(lambda row: {"published_terms": ""}).sections
         sections = tuple(one.model_copy(update={"query": query}) for one in kept if one.title in titles)
         return self.model_copy(update={"sections": sections})
 

@@ -114,7 +114,8 @@ def _check_sparse(module: EncoderModule, texts: Sequence[str], name: str, settin
     _, lowest = module.extreme_logits(texts)
     share = float((lowest < -module.head.epsilon).float().mean())
     if share > DENSEST:
-        fault = f"with the head {module.head} a passage begins with negative weights for {share:.0%} of all terms"
+        head = f"{module.head.activation}:{module.head.pooling} and ε = {module.head.epsilon:g}"
+        fault = f"with the head {head} a passage begins with negative weights for {share:.0%} of all terms"
         remedy = "name another model.base" if settings.chooses_epsilon else "leave ε out, and the base chooses it"
         raise InputError(f"{fault}, and {DENSEST:.0%} at most can be trained", where=name, remedy=remedy)
 

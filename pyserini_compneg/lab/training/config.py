@@ -86,7 +86,7 @@ class SourceConfig(Settings):
     split: str | None = None
     negatives: Literal["none", "judged", "bm25", "compositional", "mixed"] | None = None
     positives: _Positive = 4
-    atoms: str | None = None
+    atoms: Annotated[str, Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
     def _atoms_have_a_use(self) -> SourceConfig:

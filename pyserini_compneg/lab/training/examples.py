@@ -100,7 +100,7 @@ def _negative_pools(
     if kind in ("bm25", "mixed"):
         pools.append(bm25_negatives(dataset.documents(split), query_texts(topics), relevant))
     if kind in ("compositional", "mixed"):
-        atoms = documents_of_atoms(source.atoms) if source.atoms else {}
+        atoms = _checked_atoms(source.atoms, dataset, split, topics) if source.atoms else {}
         pools.append(compositional_negatives(topics, relevant, atoms))
     if pools and not any(pool.get(qid) for pool in pools for qid in relevant):
         fault = f"{split} has no negatives of the kind {kind!r}"
@@ -127,6 +127,20 @@ def bm25_negatives(
         qid: [hit.docid for hit in ranked[BM25_RANKS[0] - 1 :] if hit.docid not in set(relevant[qid])]
         for qid, ranked in hits.items()
     }
+
+
+def _checked_atoms(path: str, dataset: Dataset, split: str, topics: Sequence[Topic]) -> dict[Atom, set[str]]:
+    """The documents of atoms in a file. Refuses unknown documents, and a file without an atom of the queries."""
+    atoms = documents_of_atoms(path)
+    if not atoms.keys() & {atom for topic in topics for atom in leaves(_expression(topic))}:
+        raise InputError(
+            f"no atom here is in a query of {split}", where=path, remedy="give atoms as the queries have them"
+        )
+    unknown = set().union(*atoms.values()) - {document.docid for document in dataset.documents(split)}
+    if unknown:
+        fault = f"document {min(unknown)!r} is not in {dataset.folder}"
+        raise InputError(fault, where=path, remedy="correct or delete it")
+    return atoms
 
 
 def documents_of_atoms(path: str | Path) -> dict[Atom, set[str]]:

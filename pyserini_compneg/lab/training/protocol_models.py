@@ -88,7 +88,11 @@ def _check_apart(protocol: ProtocolPlan, dataset: Dataset, reported: str, config
     for other in sorted(set[str]().union(*map(_splits, configs))):
         if count := shared_queries(dataset, other, reported):
             fault = f"models of protocol {protocol.name} are trained with {other}, which shares {count} queries with "
-            raise InputError(fault + reported, where=dataset.folder, remedy="report another split with --split")
+            raise InputError(
+                fault + reported,
+                where=dataset.folder,
+                remedy="report another split with --split, or others with --domains",
+            )
 
 
 def _splits(config: TrainConfig) -> set[str]:

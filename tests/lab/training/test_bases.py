@@ -195,8 +195,8 @@ def test_a_dead_zone_that_leaves_vectors_dense_is_refused(checkpoints, dataset):
     sources = [read_examples(source, 1) for source in config.data]
     said = refusal(build_modules, config, sources, error=CompNegError)
     assert said == (
-        f"{checkpoints.bert}: with the head snrelu:sum:0.1 a passage begins with negative weights for 100% of all "
-        "terms, and 10% at most can be trained; leave ε out, and the base chooses it"
+        f"{checkpoints.bert}: with the head snrelu:sum and ε = 0.1 a passage begins with negative weights for 100% "
+        "of all terms, and 10% at most can be trained; leave ε out, and the base chooses it"
     )
 
 

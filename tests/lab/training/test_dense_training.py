@@ -143,7 +143,7 @@ def test_models_are_not_run_on_what_they_were_trained_on(tmp_path, protocol, fil
     for find in (train_models, find_models):
         assert refusal(find, protocol, films, tmp_path / "models", error=InputError) == (
             f"{films.folder}: models of protocol p are trained with train, which shares {queries} queries with dev; "
-            "report another split with --split"
+            "report another split with --split, or others with --domains"
         )
     assert [path.name for path in (tmp_path / "models").iterdir()] == ["sparse"]
 
@@ -155,7 +155,7 @@ def test_a_domain_takes_the_place_of_the_split_for_training(tmp_path, protocol, 
     nc = protocol.model_copy(update={"models": {"sparse one": ("filmsets-nc",)}})
     assert refusal(find_models, nc, films, tmp_path / "models", "domain-films", "films", error=InputError) == (
         f"{films.folder}: models of protocol p are trained with domain-films-nc, which shares {queries} queries with "
-        "domain-films; report another split with --split"
+        "domain-films; report another split with --split, or others with --domains"
     )
     places = find_models(nc, films, tmp_path / "models", "dev", "books")
     assert places == {}  # the folder's name has the domain

@@ -81,6 +81,13 @@ def test_documents_of_atoms_may_be_given_by_a_file(films, tmp_path):
     found = compositional_negatives(alone, relevant, known)
     assert any("b0" in docids for docids in found.values())
     assert examples_of(films, negatives="compositional", atoms=str(file))
+    where = f"{tmp_path / 'bad.jsonl'}: "
+    for atom, docids, said in (
+        ("pest", ["b0"], "no atom here is in a query of train; give atoms as the queries have them"),
+        ("pets", ["b0", "nobody"], f"document 'nobody' is not in {films}; correct or delete it"),
+    ):
+        bad = write_jsonl(tmp_path / "bad.jsonl", {"atom": atom, "docs": docids})
+        assert refusal(examples_of, films, negatives="compositional", atoms=str(bad), error=InputError) == where + said
     for line, said in (
         ({"docs": []}, "`atom` must be a text that is not blank, got None"),
         ({"atom": "a", "docs": "d"}, "`docs` must be a list of document ids, got 'd'"),

@@ -85,6 +85,8 @@ def _opened(folder: Path, kind: str, provenance: str) -> Dataset:
 
     def of_domain(name: str) -> Split:
         domains = name.removesuffix("-nc")
+        if not all(map(str.strip, domains.split("+"))):
+            raise InputError(f"a domain without a name in {domains!r}", where=folder)
         return _selection(documents, files, domains=tuple(domains.split("+")), atomic=name != domains)
 
     return Dataset(kind, provenance, folder, collection, parts, of_domain)

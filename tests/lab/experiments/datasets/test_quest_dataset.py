@@ -91,6 +91,8 @@ def test_a_split_of_any_domains(quest):
     asked = {"domain-films": ["train-1"], "domain-books+plants": ["train-2", "train-3", "test-1", "test-2"]}
     for split, qids in {**asked, "domain-plants-nc": ["test-2"]}.items():
         assert [topic.qid for topic in dataset.topics(split)] == qids == list(dataset.qrels(split))
+    said = f"{quest}: a domain without a name in 'films+'"
+    assert refusal(dataset.topics, "domain-films+") == said
     with_ids = [{**line("films"), "qid": "a"}, {**line("books"), "qid": "b"}]
     write_jsonl(quest / "train.jsonl", *with_ids)
     other = open_dataset(quest)
