@@ -13,6 +13,11 @@ import org.apache.lucene.store.Directory;
  * half of it is deleted. A merge that is asked for takes it, too.
  */
 final class SpareOrdered extends TieredMergePolicy {
+  /** Each segment costs a search more than its documents do, and updates are small. */
+  private static final int MOST_OF_A_SIZE = 3;
+
+  private static final int SMALL_MB = 16; // Lucene 10's default; all that is smaller counts as of one size
+
   private final byte[] id; // null for none
   private final byte[] next; // if an update was killed
 
@@ -20,6 +25,9 @@ final class SpareOrdered extends TieredMergePolicy {
     id = BlockMaxima.segment(directory, BlockMaxima.FILE);
     next = BlockMaxima.segment(directory, BlockMaxima.NEXT);
     setForceMergeDeletesPctAllowed(0);
+    if (id == null) return; // a build has large segments, which are not to be merged often
+    setSegmentsPerTier(MOST_OF_A_SIZE);
+    setFloorSegmentMB(SMALL_MB);
   }
 
   @Override
