@@ -54,8 +54,8 @@ public final class ImpactIndexer implements Closeable {
   private static final double BLOCK_BYTES = 1 << 22;
 
   /** How an index is written; a JSON object in the constructor. */
-  record Settings(String field, double impactScale, boolean signed, int pairTerms, List<String> pairs,
-      boolean storeRaw, boolean storeDocvectors, List<String> filterFields, boolean shard, int threads, double memoryBufferMb,
+  record Settings(String field, double impactScale, boolean signed, int pairTerms, List<String> pairs, boolean storeRaw,
+      boolean storeDocvectors, List<String> filterFields, boolean shard, int threads, double memoryBufferMb,
       boolean resume, boolean update, String commit) {}
 
   private record BlockResult(int documents, int empty, List<String> problems) {}

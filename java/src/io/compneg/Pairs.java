@@ -8,8 +8,8 @@ import java.util.Map;
 import org.apache.lucene.util.BytesRef;
 
 /**
- * Which pairs of its terms a document gets, with the impact √(dᵢ·dⱼ), rounded: the pairs of its heaviest terms, or chosen
- * ones. This is D ⊗ D of Krasakis, Yates and Kanoulas, Eq. 7; its diagonal are the terms themselves.
+ * Which pairs of its terms a document gets, with the impact √(dᵢ·dⱼ), rounded: the pairs of its heaviest terms, or
+ * chosen ones. This is D ⊗ D of Krasakis, Yates and Kanoulas, Eq. 7; its diagonal are the terms themselves.
  */
 final class Pairs {
   /** Between the two terms of a pair, a Combined Pseudo-Term. */
@@ -31,7 +31,8 @@ final class Pairs {
   Pairs(int heaviest, List<String> chosen) {
     this.heaviest = heaviest;
     for (String pair : chosen) {
-      for (int sign = pair.indexOf(SIGN, 1); sign > 0 && sign < pair.length() - 1; sign = pair.indexOf(SIGN, sign + 1)) {
+      for (int sign = pair.indexOf(SIGN, 1); sign > 0 && sign < pair.length() - 1;
+          sign = pair.indexOf(SIGN, sign + 1)) {
         choose(new BytesRef(pair.substring(0, sign)), new BytesRef(pair.substring(sign + 1)));
       }
     }
