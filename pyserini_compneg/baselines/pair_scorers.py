@@ -265,13 +265,15 @@ class MonoT5:
 class _T5:
     """A network and its tokenizer, with the names by which sentence-transformers' models have theirs."""
 
-    def __init__(self, folder: str, **settings: Any) -> None:
+    def __init__(self, folder: str, **_: bool) -> None:
         from sentence_transformers.util import get_device_name
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-        network = AutoModelForSeq2SeqLM.from_pretrained(folder, **settings)
+        network = AutoModelForSeq2SeqLM.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         self.transformers_model = network.to(get_device_name()).requires_grad_(False)
-        self.tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **settings)
+        self.tokenizer = AutoTokenizer.from_pretrained(
+            folder, use_fast=True, local_files_only=True, trust_remote_code=False
+        )
 
     def eval(self) -> _T5:
         self.transformers_model.eval()

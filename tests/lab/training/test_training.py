@@ -52,7 +52,7 @@ def test_a_killed_training_is_resumed_to_the_same_bits(tmp_path, checkpoints, da
         lines = [{"query": text[:20], "positive": text, "negative": f"not {text}"} for text in texts[10:]]
         lines += [{"query": f"no {text[:9]}", "positive": f"not {text}", "negative": text} for text in texts[15:]]
         sources.append(write_jsonl(tmp_path / "triples.jsonl", *lines))
-    config = tiny_config(checkpoints.bert, *sources, steps=7, max_length=9, model={"head": "snrelu:sum:0.1"})
+    config = tiny_config(checkpoints.bert, *sources, steps=7, max_length=9, model={"head": "snrelu:sum"})
     expected = train(config, tmp_path / "whole")
     with killed_at(step):
         train(config, tmp_path / "resumed")
