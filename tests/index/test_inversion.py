@@ -58,6 +58,11 @@ def found(folder):
         return reader.search(lines, 10_000), reader.document_frequencies(TERMS), reader.document_count
 
 
+def segments_written(folder):
+    """How many segments were written, those that merges replaced included: Lucene counts them in base 36."""
+    return max(int(path.stem.strip("_"), 36) for path in folder.glob("*.si")) + 1
+
+
 def test_vectors_wait_in_bounded_memory_for_several_threads(tmp_path, monkeypatch):
     vectors = make_vectors()
     for name, megabytes, threads in (("one", 64.0, 1), ("many", 0.1, 3)):
@@ -69,8 +74,8 @@ def test_vectors_wait_in_bounded_memory_for_several_threads(tmp_path, monkeypatc
                 assert writing.add_lines(json_lines(block), "vectors", start + 1) == []
             assert writing.drain() == []
             writing.commit()
-    assert len(list((tmp_path / "one").glob("*.si"))) == 1
-    assert len(list((tmp_path / "many").glob("*.si"))) > 1
+    assert segments_written(tmp_path / "one") == 1
+    assert segments_written(tmp_path / "many") > 1
     assert found(tmp_path / "many") == found(tmp_path / "one")
     assert found(tmp_path / "one")[1] == [sum(term in vector for vector in vectors.values()) for term in TERMS]
 
@@ -85,7 +90,7 @@ def test_the_memory_of_terms_counts(tmp_path, monkeypatch):
                 assert writing.add_lines(json_lines([{"id": f"d{number}", "vector": vector}]), "vectors") == []
             assert writing.drain() == []
             writing.commit()
-        segments[name] = len(list((tmp_path / name).glob("*.si")))
+        segments[name] = segments_written(tmp_path / name)
     assert segments["few"] < segments["rare"]
 
 
