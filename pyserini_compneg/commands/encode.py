@@ -36,8 +36,6 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("--shards encodes all shards, but --shard-id and --shard-num encode one; give either")
     if args.update and (args.resume or args.overwrite):
         parser.error("--update replaces the file and continues what it began; leave out --resume and --overwrite")
-    if args.update and (args.shards is not None or (args.shard_num or 1) > 1):
-        parser.error("--update takes one file of vectors; new lines would move others between shards")
     from pyserini_compneg.encode.corpus import encode_collection
     from pyserini_compneg.encode.sharded import encode_in_shards
 

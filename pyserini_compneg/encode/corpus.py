@@ -57,6 +57,10 @@ from pyserini_compneg.support.terminal import shown
 
 Existing = Literal["refuse", "resume", "overwrite", "resume or overwrite", "update"]
 
+SHARDS_STAY = "shards of vectors cannot be updated, because a new line moves later lines to other shards"
+INSTEAD = "give the changed documents to update, which encodes them for the index, or encode all again with --overwrite"
+"""What to do about shards that have to be updated."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -110,7 +114,7 @@ class EncodeSettings:
             last = self.shard_num - 1
             raise ArgumentError(f"--shard-id goes from 0 to --shard-num - 1, so to {last}, got {self.shard_id}")
         if self.updates and self.shard_num > 1:
-            raise ArgumentError("only one file of vectors can be updated, because new lines move others between shards")
+            raise ArgumentError(SHARDS_STAY, remedy=INSTEAD)
         if self.fields is not None:
             object.__setattr__(self, "fields", checked_list("fields", self.fields))
 
@@ -184,6 +188,8 @@ def encode_shard(
     """
     path, fields = settings.path(output), settings.fields
     check_output(path, settings.may_overwrite)  # these errors come before a model is loaded
+    if settings.updates and not path.exists() and any(path.parent.glob("vectors-*-of-*.jsonl.gz")):
+        raise OutputError(SHARDS_STAY, where=path.parent, remedy=INSTEAD)
     check_same_division(path)
     files = collection_files(collection, settings.collection_format)
     part = Part(files, settings.shard_id, settings.shard_num)

@@ -21,7 +21,14 @@ from pyserini_compneg.documents.vector_files import (
     clear_unfinished,
 )
 from pyserini_compneg.encode.bm25 import count_terms, mean_length
-from pyserini_compneg.encode.corpus import EncodeSettings, chosen_language, count_documents, encode_shard
+from pyserini_compneg.encode.corpus import (
+    INSTEAD,
+    SHARDS_STAY,
+    EncodeSettings,
+    chosen_language,
+    count_documents,
+    encode_shard,
+)
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions, load_checkpoint
 from pyserini_compneg.lucene import analysis_settings
@@ -54,7 +61,7 @@ def encode_in_shards(
     check_number_of_shards(shards)
     settings, folder = settings or EncodeSettings(**options), Path(output)
     if settings.updates:
-        raise ArgumentError("shards cannot be updated", remedy="encode the collection into one file")
+        raise ArgumentError(SHARDS_STAY, remedy=INSTEAD)
     chosen = [replace(settings, shard_id=number, shard_num=shards) for number in range(shards)]
     paths = [one.path(output) for one in chosen]
     _check_folder(paths, settings)

@@ -7,13 +7,14 @@ import random
 import pytest
 from json_lines import write_jsonl
 from refusals import refusal
-from stand_in_encoder import StandInEncoder, taken_texts
+from stand_in_encoder import StandInEncoder, taken_texts, vector
 from vector_files import NAME, encode, leftovers, records
 
 from pyserini_compneg.documents.passages import split_text
 from pyserini_compneg.documents.vector_files import VECTORS_FILE
+from pyserini_compneg.encode.corpus import INSTEAD, SHARDS_STAY
 from pyserini_compneg.encode.sharded import encode_in_shards
-from pyserini_compneg.index import build_index
+from pyserini_compneg.index import build_index, update, update_index
 from pyserini_compneg.lucene import open_reader
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support.errors import ArgumentError, OutputError
@@ -172,7 +173,24 @@ def test_what_cannot_be_updated(tmp_path, collection):
         f"{place}: cannot be updated: there is no {VECTORS_FILE} that says how it was made; "
         "encode all again with --overwrite"
     )
-    message = refusal(encode, collection, tmp_path / "s", existing="update", shard_num=2, error=ArgumentError)
-    assert message == "only one file of vectors can be updated, because new lines move others between shards"
-    message = refusal(encode_in_shards, collection, tmp_path / "s", "m", 2, existing="update", error=ArgumentError)
-    assert message == "shards cannot be updated; encode the collection into one file"
+
+
+def test_shards_are_not_updated_and_an_index_of_them_is(tmp_path, collection, monkeypatch):
+    shards = tmp_path / "s"
+    for number in range(2):
+        encode(collection, shards, shard_id=number, shard_num=2)
+    said = f"{SHARDS_STAY}; {INSTEAD}"
+    assert refusal(encode, collection, shards, existing="update", error=OutputError) == f"{shards}: {said}"
+    assert refusal(encode, collection, shards, existing="update", shard_num=2, error=ArgumentError) == said
+    message = refusal(encode_in_shards, collection, shards, "m", 2, existing="update", error=ArgumentError)
+    assert message == said
+    films = [{"id": f"d{i}", "contents": text} for i, text in enumerate(["spy film", "war film", "comedy"])]
+    path = write_jsonl(tmp_path / "c.jsonl", *films)
+    for number in range(2):
+        encode(path, tmp_path / "v", shard_id=number, shard_num=2)
+    build_index(tmp_path / "v", tmp_path / "index", "m")
+    monkeypatch.setattr(update, "_model", lambda *_: StandInEncoder())
+    update_index(tmp_path / "index", write_jsonl(tmp_path / "new.jsonl", {"id": "d1", "contents": "spy comedy"}))
+    with open_reader(tmp_path / "index") as updated:
+        impacts = {term: round(51.2 * weight) for term, weight in vector("spy comedy").items()}
+        assert updated.vector("d1") == impacts
