@@ -28,6 +28,8 @@ _FOREIGN = ("the", "of", "and", *_WORD_PIECES)
 _ENGLISH = ("time", "year", "result", "show", "state", "work", "group", "person", "studi", "world", "film", "call")
 """Terms that Lucene's English analysis gives for most English collections."""
 
+_ATOMS = "give its place as --encoder, or a file with the vectors of the queries' atoms: --encoder atoms.jsonl"
+
 _logger = logging.getLogger(__name__)
 
 
@@ -56,8 +58,9 @@ def query_encoder(
         DownloadError: The model cannot be downloaded from the hub.
     """
     manifest = reader.manifest if reader else None
+    made_elsewhere = False
     if name is None and reader is not None and manifest is not None:
-        name = manifest.encoder
+        name, made_elsewhere = manifest.encoder, "model" not in manifest.settings
         model = Path(split_name(name)[1])
         if model.is_file() or ".." in model.parts:  # a build writes absolute paths, and only of models
             raise IndexFormatError(f"its encoder {name!r} is not a model, so name the --encoder", where=reader.folder)
@@ -73,7 +76,13 @@ def query_encoder(
         why = "vectors that were encoded elsewhere are taken as they are" if is_file else "has a vocabulary of its own"
         raise EncodingError(f"{why}, so --language, which is for bm25 and bm25+MODEL, has no use", where=name)
     if name != BM25 and not is_file:
-        return _model(name, reader, model_options, ablation, weight, language)
+        try:
+            return _model(name, reader, model_options, ablation, weight, language)
+        except EncodingError as error:
+            if reader and made_elsewhere:
+                said = f"its encoder {name!r} cannot be loaded: {error.what}"
+                raise IndexFormatError(said, where=reader.folder, remedy=_ATOMS) from None
+            raise
     if model_options is not None:
         raise EncodingError("not a model, so options such as --precision do not apply", where=name)
     if name == BM25:

@@ -95,7 +95,10 @@ def test_an_encoder_that_is_nothing(reader):
     )
     assert refused("BM-25", reader) == f"no model 'BM-25'{expected}"
     reader.manifest = Manifest("splade")
-    assert refused(None, reader) == f"no model 'splade'{expected}"
+    assert refused(None, reader) == (
+        f"{reader.folder}: its encoder 'splade' cannot be loaded: no model 'splade'; give its place as "
+        "--encoder, or a file with the vectors of the queries' atoms: --encoder atoms.jsonl"
+    )
 
 
 def test_queries_of_another_encoder(reader, tmp_path, caplog):

@@ -23,6 +23,10 @@ _FILES = (".jsonl", ".json", ".gz", ".tsv", ".txt")
 _TEXTS = ("*.json", "*.txt", "*.model")
 _WEIGHTS = ("*.safetensors", "*.bin")
 _logger = logging.getLogger(__name__)
+_EXPECTED = (
+    "expected mini, a folder, or owner/name on the Hugging Face hub (index and search also take bm25 and bm25+MODEL, "
+    "search also a JSON Lines file of encoded texts)"
+)
 _OTHER_FORMATS = ("onnx/*", "openvino/*", "*/onnx/*", "coreml/*", "*training_args.bin", "*optimizer.bin")
 
 
@@ -41,12 +45,12 @@ def model_folder(name: str) -> Path:
         return Path(str(resources.files("pyserini_compneg") / "resources" / MINI))
     path = Path(os.path.expanduser(name))
     folder = path if name and path.is_dir() else None
-    unknown = EncodingError(
-        "bm25 is not a model; index and search take --encoder bm25, other commands a model, or bm25+MODEL"
+    what, remedy = (
+        ("bm25 is not a model", "index and search take --encoder bm25, other commands a model, or bm25+MODEL")
         if name == "bm25"
-        else f"no model {name!r}; expected mini, a folder, or owner/name on the Hugging Face hub (index and "
-        "search also take bm25 and bm25+MODEL, search also a JSON Lines file of encoded texts)"
+        else (f"no model {name!r}", _EXPECTED)
     )
+    unknown = EncodingError(what, remedy=remedy)
     if folder is None and (not _HUB_NAME.fullmatch(name) or path.suffix in _FILES or path.exists()):
         raise unknown
     folder = folder or _hub_folder(name, unknown)
