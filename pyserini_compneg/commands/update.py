@@ -55,7 +55,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         advice = (
             "a rebuild may pay" if abs(report.drift) >= REBUILD_FROM else f"a rebuild pays from {REBUILD_FROM:.0%} on"
         )
-        guess = f"by {report.drift:+.0%} since the build, if what was replaced had average length"
+        guess = f"by an estimated {report.drift:+.0%} since the build, as if what was replaced had average length"
         say(f"{args.index}: the average document length has changed {guess}; {advice}")
     counted = "passages" if report.manifest.passages else "documents"
     done = f"{report.inserted} inserted, {report.replaced} replaced, {report.unchanged} unchanged"

@@ -22,6 +22,11 @@ _BATCH = 512
 _PLANNED = ("store_raw", "store_docvectors", "shard")
 """Settings that are not in the manifest, but must be equal to continue a build."""
 
+_UNRANGED = (
+    ("numbers", "numbers as texts", "remove the quotes"),
+    ("dates", "dates not of ISO 8601", "write them as 1999-05-01"),
+)
+
 _logger = logging.getLogger(__name__)
 
 NOT_REORDERED = "%s: is not reordered: Java's heap is too small; JAVA_TOOL_OPTIONS=-Xmx8g makes it 8 GB"
@@ -217,7 +222,7 @@ class ImpactIndexer(VectorLines):
         self.drain()
         self._check_duplicates()
         self._check_content()
-        warn_of_numeric_texts(str(self._target), self._options.filter_fields, self._writer)
+        warn_of_unranged_texts(str(self._target), self._options.filter_fields, self._writer)
         asked = self._options.reorder
         # Pairs are too many terms to order documents by.
         by_default = (
@@ -260,16 +265,18 @@ class ImpactIndexer(VectorLines):
             return f"; {self.skipped} were skipped, the first because {log.readline().rstrip()}"
 
 
-def warn_of_numeric_texts(place: str, fields: Sequence[str], *writers: ImpactWriter) -> None:
-    """Warns of filter fields with numbers as texts, in the documents that the writers of an index have got."""
-    found: dict[str, tuple[int, str]] = {}
-    for field, (count, text) in (each for writer in writers for each in writer.numeric_texts().items()):
-        if field in fields:
-            found[field] = found.get(field, (0, ""))[0] + count, text
-    if found:
-        listed = ", ".join(f"{field} ({count:,}, such as {shown(text)})" for field, (count, text) in found.items())
-        said = "%s: filter fields have numbers as texts, which ranges do not find: %s; remove the quotes"
-        _logger.warning(said, place, listed)
+def warn_of_unranged_texts(place: str, fields: Sequence[str], *writers: ImpactWriter) -> None:
+    """Warns of texts in filter fields that no range finds, in the documents that the writers of an index have got."""
+    texts = [writer.unranged_texts() for writer in writers]
+    for kind, what, remedy in _UNRANGED:
+        found: dict[str, tuple[int, str]] = {}
+        for field, (count, text) in (each for one in texts for each in one[kind].items()):
+            if field in fields:
+                found[field] = found.get(field, (0, ""))[0] + count, text
+        if found:
+            listed = ", ".join(f"{field} ({count:,}, such as {shown(text)})" for field, (count, text) in found.items())
+            said = "%s: filter fields have %s, which ranges do not find: %s; %s"
+            _logger.warning(said, place, what, listed, remedy)
 
 
 def check_whole(passages: Mapping[str, int]) -> None:

@@ -21,7 +21,7 @@ from typing import Any, Self
 
 from pyserini_compneg.encode import BM25, split_name
 from pyserini_compneg.index.index_folder import BLOCK_MAXIMA
-from pyserini_compneg.index.indexer import NOT_REORDERED, VectorLines, check_whole, warn_of_numeric_texts
+from pyserini_compneg.index.indexer import NOT_REORDERED, VectorLines, check_whole, warn_of_unranged_texts
 from pyserini_compneg.lucene import (
     LEAST_REORDERED,
     SHARDS_NAME,
@@ -344,7 +344,7 @@ class ImpactUpdater(VectorLines):
         self._flush()
         for shard in self._shards:
             self._report(shard.writer.drain())
-        warn_of_numeric_texts(self._place, self.manifest.filter_fields, *(shard.writer for shard in self._shards))
+        warn_of_unranged_texts(self._place, self.manifest.filter_fields, *(shard.writer for shard in self._shards))
         changed = [shard for shard in self._shards if shard.changed]
         if not changed:
             self._write_adopted()

@@ -206,11 +206,13 @@ class ImpactWriter:
         field: str | None = self._call(lambda java: java.missingField())
         return field
 
-    def numeric_texts(self) -> dict[str, tuple[int, str]]:
-        """The filter fields with numbers that are written as texts: how many there are, and one of them."""
-        packed = self._call(lambda java: java.numericTexts())
-        found = json.loads(bytes(packed.tostring()))
-        return {field: (texts["count"], texts["example"]) for field, texts in sorted(found.items())}
+    def unranged_texts(self) -> dict[str, dict[str, tuple[int, str]]]:
+        """The texts in filter fields that no range finds, ``numbers`` and ``dates``: how many there are, and one."""
+        packed = self._call(lambda java: java.unrangedTexts())
+        return {
+            kind: {field: (texts["count"], texts["example"]) for field, texts in sorted(found.items())}
+            for kind, found in json.loads(bytes(packed.tostring())).items()
+        }
 
     def optimize(self, reorder: bool = False, *, required: bool = True) -> bool:
         """Merges the index into one segment.

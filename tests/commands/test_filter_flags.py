@@ -183,14 +183,16 @@ def test_what_cannot_be_counted(run, flags, said):
     assert (ran.out, ran.err) == ("", f"error: {said}\n")
 
 
-def test_numbers_that_are_texts_are_told_once(run, tmp_path):
-    values = ["1999", "7.5", "-3", "007", "7a", 5, ["1", "x"], "2001-05-01"]
+def test_texts_that_no_range_finds_are_told_once(run, tmp_path):
+    values = ["1999", "7.5", "-3", "007", "7a", 5, ["1", "x"], "2001-05-01", "1.2.3", "1990-91", "in 5/1/1999"]
+    values += ["1.5.1999", ["2001-5-1", "1999-02-29", "2001-05-01T12:30Z"], "2001-05-01 noon"]
     lines = [{"id": f"d{n}", "contents": "spy", "f": value, "g": n} for n, value in enumerate(values)]
     films = write_jsonl(tmp_path / "films.jsonl", *lines)
-    (told,) = [
+    told = [
         one
         for one in run(f"index --collection {films} --filter-fields f,g --index {tmp_path}/i").told
         if "docs" not in one
     ]
     said = "filter fields have numbers as texts, which ranges do not find: f (3, such as '7.5')"
-    assert told == f"{tmp_path}/i: {said}; remove the quotes"
+    dates = "filter fields have dates not of ISO 8601, which ranges do not find: f (4, such as '1.5.1999')"
+    assert told == [f"{tmp_path}/i: {said}; remove the quotes", f"{tmp_path}/i: {dates}; write them as 1999-05-01"]

@@ -20,8 +20,8 @@ def test_an_update_says_what_it_did(run, tmp_path):
     said = run(f"update --index {tmp_path / 'i'} --collection {changes} --delete {ids}")
     assert said.told[1:] == [f"{tmp_path / 'i'}: 1 id to delete was not in the index"]
     assert said.err.splitlines() == [
-        f"{tmp_path / 'i'}: the average document length has changed by +50% since the build, if what was replaced had "
-        "average length; a rebuild may pay",
+        f"{tmp_path / 'i'}: the average document length has changed by an estimated +50% since the build, as if what "
+        "was replaced had average length; a rebuild may pay",
         f"{tmp_path / 'i'}: 1 inserted, 1 replaced, 2 unchanged, 0 deleted, 4 documents now",
     ]
     ids.write_text("a\nd\nx\ny\n")

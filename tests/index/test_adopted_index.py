@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from impact_indexes import write_stock_index
+from impact_indexes import write_index, write_stock_index
 from index_folders import contents
 from json_lines import write_jsonl
 from refusals import refusal
@@ -64,6 +64,7 @@ REFUSED = {
         "-storeRaw",
         "m",
     ),
+    f"has no document with a term, so it cannot be adopted; {BUILD}": (write_index, {"a": {}}, "m"),
     f"has positions of terms, as texts have, not impacts, so it cannot be adopted; {BUILD}": (
         write_text_index,
         "-storePositions",

@@ -250,11 +250,13 @@ def test_what_cannot_be_updated(index, tmp_path):
     assert refusal(update_index, tmp_path / "other", vectors) == f"{vectors.parent}: {text}"
 
 
-def test_numbers_that_are_texts_are_warned_of(index, tmp_path, caplog):
-    lines = [{"id": f"n{n}", "vector": {"t": 7}, "year": "7.5"} for n in range(2)]
+def test_texts_that_no_range_finds_are_warned_of(index, tmp_path, caplog):
+    lines = [{"id": f"n{n}", "vector": {"t": 7}, "year": ["7.5", "5/1/1999"]} for n in range(2)]
     update_index(index, write_jsonl(tmp_path / "new.jsonl", *lines))
     said = "filter fields have numbers as texts, which ranges do not find: year (2, such as '7.5'); remove the quotes"
     assert f"{index}: {said}" in caplog.messages
+    said = "filter fields have dates not of ISO 8601, which ranges do not find: year (2, such as '5/1/1999')"
+    assert f"{index}: {said}; write them as 1999-05-01" in caplog.messages
 
 
 def test_filters_know_the_fields_of_the_index(index, tmp_path):

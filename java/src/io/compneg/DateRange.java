@@ -27,6 +27,8 @@ final class DateRange extends MultiTermQuery {
   private static final String TIME =
       "(\\d{2}):(\\d{2})(?::(\\d{2})(?:\\.(\\d{1,9}))?)?(?:Z|([+-])(\\d{2})(?::?(\\d{2}))?)?";
   private static final Pattern DATE = Pattern.compile("(\\d{4})(?:-(\\d{2})(?:-(\\d{2})(?:[T ]" + TIME + ")?)?)?");
+  private static final Pattern LIKE_DATE =
+      Pattern.compile("\\s*(?:\\d{4}([-/.])\\d{1,2}\\1\\d{1,2}|\\d{1,2}([-/.])\\d{1,2}\\2\\d{4})(?:[T ].*)?");
   private static final int LONGEST = 40; // bytes; all dates are shorter
 
   private static final long SECOND = 1_000_000; // in microseconds
@@ -62,6 +64,11 @@ final class DateRange extends MultiTermQuery {
   static boolean hasDates(IndexReader reader, String field) throws IOException {
     Terms terms = MultiTerms.getTerms(reader, field);
     return terms != null && new DateRange(field, new Span(Long.MIN_VALUE, Long.MAX_VALUE)).dates(terms).next() != null;
+  }
+
+  /** Whether a text is a date for people, by its numbers, but none of ISO 8601: {@code 1.5.1999}. */
+  static boolean isUnread(String text) {
+    return LIKE_DATE.matcher(text).matches() && span(DocumentReader.stripped(text)) == null;
   }
 
   /** What {@code expression.dates.span} gives. */

@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -92,20 +93,33 @@ public final class DocumentFilter {
     return filter;
   }
 
-  /** Numbers that are written as texts: how many, and one of them. */
-  record NumericTexts(long count, String example) {
-    NumericTexts and(NumericTexts others) {
-      return new NumericTexts(count + others.count, example);
+  /** Texts that no range finds, by field: numbers as texts, and dates of another form than ISO 8601. */
+  record UnrangedTexts(ConcurrentMap<String, Texts> numbers, ConcurrentMap<String, Texts> dates) {
+    /** How many there are, and one of them. */
+    record Texts(long count, String example) {
+      Texts and(Texts others) {
+        return new Texts(count + others.count, example);
+      }
+    }
+
+    UnrangedTexts() {
+      this(new ConcurrentHashMap<>(), new ConcurrentHashMap<>());
+    }
+
+    private void add(String field, String text) {
+      Texts one = new Texts(1, text);
+      if (NUMERIC_TEXT.matcher(text).matches()) numbers.merge(field, one, Texts::and);
+      if (DateRange.isUnread(text)) dates.merge(field, one, Texts::and);
     }
   }
 
   /**
    * Adds the values that a document has in some fields of its source, to be filtered by.
    *
-   * @param numericTexts takes the numbers that are texts there, for each field; several threads may use it
+   * @param unranged takes texts that no range will find; several threads may use it
    */
-  static void addValues(Document document, List<String> fields, String source,
-      ConcurrentMap<String, NumericTexts> numericTexts) throws IOException {
+  static void addValues(Document document, List<String> fields, String source, UnrangedTexts unranged)
+      throws IOException {
     JsonNode record = ScoringTree.JSON.readTree(source);
     for (String field : fields) {
       JsonNode value = record.path(field);
@@ -114,9 +128,7 @@ public final class DocumentFilter {
         if (!text.isEmpty()) document.add(new StringField(field, text, Field.Store.NO));
       }
       for (JsonNode each : value.isArray() ? value : List.of(value)) {
-        if (each.isTextual() && NUMERIC_TEXT.matcher(each.textValue()).matches()) {
-          numericTexts.merge(field, new NumericTexts(1, each.textValue()), NumericTexts::and);
-        }
+        if (each.isTextual()) unranged.add(field, each.textValue());
         if (each.isNumber()) document.add(new DoublePoint(field + POINTS, number(each.asText())));
       }
     }

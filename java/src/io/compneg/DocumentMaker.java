@@ -2,9 +2,6 @@ package io.compneg;
 
 import java.io.IOException;
 import java.security.MessageDigest;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentMap;
 import org.apache.lucene.document.BinaryDocValuesField;
 import org.apache.lucene.document.Document;
 import org.apache.lucene.document.Field;
@@ -20,7 +17,7 @@ final class DocumentMaker {
   private final ImpactIndexer.Settings settings;
   private final ImpactInverter inverter; // null where Lucene must see each term of a document
   private final FieldType impacts = new FieldType();
-  private final ConcurrentMap<String, DocumentFilter.NumericTexts> numericTexts = new ConcurrentHashMap<>();
+  private final DocumentFilter.UnrangedTexts unrangedTexts = new DocumentFilter.UnrangedTexts();
 
   DocumentMaker(ImpactIndexer.Settings settings, ImpactInverter inverter) {
     this.settings = settings;
@@ -45,7 +42,7 @@ final class DocumentMaker {
     if (settings.storeRaw()) document.add(new StoredField("raw", raw.text()));
     try {
       if (!settings.filterFields().isEmpty()) {
-        DocumentFilter.addValues(document, settings.filterFields(), raw.text(), numericTexts);
+        DocumentFilter.addValues(document, settings.filterFields(), raw.text(), unrangedTexts);
       }
     } catch (IllegalArgumentException e) {
       throw new DocumentReader.BadDocument(e.getMessage());
@@ -56,8 +53,8 @@ final class DocumentMaker {
     return document;
   }
 
-  /** The numbers that documents have as texts in filter fields, by field. */
-  Map<String, DocumentFilter.NumericTexts> numericTexts() {
-    return numericTexts;
+  /** The texts in filter fields that no range finds. */
+  DocumentFilter.UnrangedTexts unrangedTexts() {
+    return unrangedTexts;
   }
 }

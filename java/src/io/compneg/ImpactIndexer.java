@@ -261,11 +261,11 @@ public final class ImpactIndexer implements Closeable {
   }
 
   /**
-   * The numbers that documents have as texts in filter fields, as JSON: {@code {field: {"count": 2, "example": "7"}}}.
-   * Documents before a checkpoint from which the indexer goes on are not among them.
+   * The texts in filter fields that no range finds, as JSON: {@code {"numbers": {field: {"count": 2, "example": "7"}},
+   * "dates": ...}}. Documents before a checkpoint from which the indexer goes on are not counted.
    */
-  public byte[] numericTexts() throws IOException {
-    return ScoringTree.JSON.writeValueAsBytes(maker.numericTexts());
+  public byte[] unrangedTexts() throws IOException {
+    return ScoringTree.JSON.writeValueAsBytes(maker.unrangedTexts());
   }
 
   /**

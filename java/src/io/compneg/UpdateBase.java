@@ -20,6 +20,7 @@ import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.index.MultiTerms;
 import org.apache.lucene.index.NumericDocValues;
 import org.apache.lucene.index.ReaderUtil;
+import org.apache.lucene.index.Terms;
 import org.apache.lucene.index.TermsEnum;
 import org.apache.lucene.util.BytesRef;
 import org.apache.lucene.util.FixedBitSet;
@@ -67,9 +68,11 @@ final class UpdateBase implements Closeable {
     boolean found = id.getIndexOptions() == IndexOptions.DOCS && id.getDocValuesType() == DocValuesType.BINARY;
     if (options != IndexOptions.DOCS_AND_FREQS || !impacts.hasNorms() || !found)
       return "has other fields than Anserini's";
+    Terms all = MultiTerms.getTerms(reader, field);
+    if (all == null) return "has no document with a term";
     long terms = 0;
     long single = 0;
-    TermsEnum each = MultiTerms.getTerms(reader, field).iterator();
+    TermsEnum each = all.iterator();
     for (; each.next() != null; terms++) {
       if (each.totalTermFreq() == each.docFreq()) single++;
     }
