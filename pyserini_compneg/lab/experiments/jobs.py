@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,14 @@ from pyserini_compneg.expression import ID, Atom, Filter, atoms
 from pyserini_compneg.lab.experiments.dense import DenseMethod
 from pyserini_compneg.lab.experiments.evaluation import heaviest_terms
 from pyserini_compneg.lab.experiments.kept_runs import kept_run
-from pyserini_compneg.lab.experiments.protocol import ROW_METHODS, ProtocolPlan, Reading, RowPlan, SectionPlan
+from pyserini_compneg.lab.experiments.protocol import (
+    ROW_METHODS,
+    WORD_SPACE,
+    ProtocolPlan,
+    Reading,
+    RowPlan,
+    SectionPlan,
+)
 from pyserini_compneg.lab.experiments.results import RowRun, Section
 from pyserini_compneg.lab.experiments.word_space import WordSpace, WordSpaceMethod
 from pyserini_compneg.lab.experiments.workplace import Engine, Workplace
@@ -29,6 +37,8 @@ from pyserini_compneg.topics import Topic, answers, decompose_topics, search_bat
 
 WORDS = "the documents' words, format 1"
 """The version of word spaces, an input of their rankings besides the documents. It changes with the space."""
+
+_logger = logging.getLogger(__name__)
 
 Search: TypeAlias = Callable[[Sequence[Topic], int], dict[str, list[Hit]]]
 """Gives rankings of topics."""
@@ -68,6 +78,12 @@ class Jobs:
         _, compose, _ = self._search(row, engine, workplace)
         assert compose is not None, "rows of sections with a query have operators"
         (topic,) = topics_as(row.reads, section.topics).values()
+        words = atoms(topic.expression) if row.method == WORD_SPACE and topic.expression else []
+        if words and (unknown := workplace.words.unknown(words)):
+            if not section.rows:  # once for all rows
+                said = "section %r has no words: too few documents have %s for a vector"
+                _logger.warning(said, section.plan.title, " and ".join(map(repr, unknown)))
+            return RowRun(row, row.title)
         found = RowRun(row, _name(row, engine), terms=heaviest_terms(compose(topic)))
         if section.plan.is_drawn and topic.expression is not None:
             asked = {text: replace(topic, expression=Atom(text)) for text in atoms(topic.expression)}

@@ -84,6 +84,27 @@ def _draw_bar(axis: Axes, height: int, row: RowRun, measure: str) -> None:
     axis.annotate(shown(value, measure), (max(ends), height), (6, 0), textcoords="offset points", va="center")
 
 
+def draw_shares(section: Section, measures: Sequence[str]) -> bytes:
+    """The shares of several kinds of words in each row, with their intervals, as in Figure 1 of Widdows 2003."""
+    rows, width = section.ran, 0.8 / len(measures)
+    with new_figure(4.2) as figure:
+        axis = figure.add_subplot()
+        for number, (measure, colour) in enumerate(zip(measures, cycle(COLOURS), strict=False)):
+            places = [place + width * (number - (len(measures) - 1) / 2) for place in range(len(rows))]
+            heights = [scaled(row.figures[measure].value, measure) for row in rows]
+            axis.bar(places, heights, width, color=colour, label=measure.replace("_", " "))
+            for place, row in zip(places, rows, strict=True):
+                if interval := row.figures[measure].interval:
+                    ends = [scaled(end, measure) for end in interval]
+                    axis.plot([place, place], ends, "-", color=_INK, linewidth=0.8)
+        axis.set_xticks(range(len(rows)), [_wrapped(row.name) for row in rows])
+        axis.set_ylabel(f"share of all words{unit(measures[0])}")
+        axis.grid(axis="y")
+        axis.set_title(section.plan.title)
+        figure.legend(loc="outside lower center", ncols=len(measures))
+        return _png(figure)
+
+
 def draw_curve(curve: Curve) -> bytes | None:
     """A line for each method, with 95 % intervals; None if there are no points."""
     if not any(curve.series.values()):

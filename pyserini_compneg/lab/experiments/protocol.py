@@ -137,9 +137,9 @@ class SectionPlan(Settings):
     def _checked_query(self) -> SectionPlan:
         if self.query:
             _parsed(self.query)
-        other = next((row.method for row in self.rows if row.method not in (None, "operators")), None)
+        other = next((row.method for row in self.rows if row.method not in (None, "operators", WORD_SPACE)), None)
         if self.query and (other or self.templates):
-            what = "no templates" if self.templates else f"the method operators, not {other}"
+            what = "no templates" if self.templates else f"the method operators or {WORD_SPACE}, not {other}"
             raise ValueError(f"section {shown(self.title)}: a section with a query takes {what}")
         return self
 
@@ -266,10 +266,10 @@ class ProtocolPlan(Settings):
         return self.changed(change, some_run=True)
 
     def asking(self, query: str) -> ProtocolPlan:
-        """The protocol with another query, in the sections whose own query has the same last operator."""
+        """The protocol with another query, in the first section whose own query has the same last operator."""
         expression = parse(query)
         kinds = {section.title: type(parse(section.query)) for section in self.sections if section.query}
-        titles = {title for title, kind in kinds.items() if isinstance(expression, kind)}
+        titles = [title for title, kind in kinds.items() if isinstance(expression, kind)][:1]
         if not titles:
             names = ", ".join(map(repr, kinds)) or "none"
             remedy = f"its sections with a query are: {names}"

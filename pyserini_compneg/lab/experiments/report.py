@@ -11,7 +11,8 @@ from pathlib import Path
 from pyserini_compneg.encode.models import Head
 from pyserini_compneg.eval import LEVEL, row_letters, superscript
 from pyserini_compneg.lab.experiments.datasets.opening import TITLES
-from pyserini_compneg.lab.experiments.plots import draw_activations, draw_bars, draw_curve, draw_framework
+from pyserini_compneg.lab.experiments.plots import draw_activations, draw_bars, draw_curve, draw_framework, draw_shares
+from pyserini_compneg.lab.experiments.protocol import WORD_SPACE
 from pyserini_compneg.lab.experiments.provided import LOWER_IS_BETTER, REMEDY, TERM_MEASURES
 from pyserini_compneg.lab.experiments.results import Curve, Example, Results, RowRun, Section, shown, unit
 from pyserini_compneg.support.errors import InputError, OutputError, install_hint
@@ -76,12 +77,20 @@ def _plots(results: Results) -> Iterator[tuple[str, bytes | None]]:
     for number, section in enumerate(results.sections, 1):
         if section.plan.query:
             yield f"framework-{number}", draw_framework(section)
+        elif shares := _shares(results):
+            yield f"section-{number}-bars", draw_shares(section, shares)
         else:
             yield f"section-{number}-bars", draw_bars(section, results)
     for number, curve in enumerate(results.curves, 1):
         yield f"curve-{number}", draw_curve(curve)
     if results.heads:
         yield "activations", draw_activations(results.heads)
+
+
+def _shares(results: Results) -> list[str]:
+    """The measures, in the order of their figure, if all are shares of words; otherwise empty."""
+    measures = [name for name in TERM_MEASURES if name in results.measures]
+    return measures if len(measures) == len(results.measures) else []
 
 
 def _page(results: Results, plots: Mapping[str, bytes]) -> Iterator[str]:
@@ -99,7 +108,7 @@ def _page(results: Results, plots: Mapping[str, bytes]) -> Iterator[str]:
             yield from _terms(section, number, plots)
             continue
         yield from _section(section, results)
-        measure = escape(results.measures[0])
+        measure = escape(", ".join(_shares(results) or results.measures[:1]))
         if f"section-{number}-bars.png" in plots:
             yield f"![Bars: {measure} of each method]({FIGURES}/section-{number}-bars.png)\n"
         if counts := _counts(section, results):
@@ -135,19 +144,23 @@ def _terms(section: Section, number: int, plots: Mapping[str, bytes]) -> Iterato
     """The heaviest terms of a query in each row."""
     notes = list(dict.fromkeys(row.plan.note for row in section.rows if row.plan.note))
     with_paper = any(row.plan.published_terms for row in section.rows)
-    header = ["method", "formula", "raises a score", "lowers it", *["paper"] * with_paper]
+    is_of_words = any(row.plan.method == WORD_SPACE for row in section.rows)
+    columns = ["nearest words"] if is_of_words else ["raises a score", "lowers it"]
+    header = ["method", "formula", *columns, *["paper"] * with_paper]
     lines = []
     for row in section.rows:
         name = escape(row.name) + (f"<sup>{notes.index(row.plan.note) + 1}</sup>" if row.plan.note else "")
         weights = ["–", "–"] if row.terms is None else [_weights(row.terms.positive), _weights(row.terms.negative)]
-        line = [name if row.terms else f"{name} (published)", _formula(row), *weights]
+        is_papers = row.terms is None and row.plan.published_terms
+        line = [f"{name} (published)" if is_papers else name, _formula(row), *weights[: len(columns)]]
         lines.append(line + [escape(row.plan.published_terms)] * with_paper)
     yield f"## {escape(section.plan.title)}\n"
     yield f"Query: {escape(section.plan.query)}\n"
     if f"framework-{number}.png" in plots:
         yield f"![The vectors of the atoms, and the vectors of the query]({FIGURES}/framework-{number}.png)\n"
     yield _table([header, ["---"] * len(header), *lines])
-    yield "The heaviest terms, by their weights in the composed query; pairs of terms as a∩b.\n"
+    said = "The heaviest terms, by their weights in the composed query; pairs of terms as a∩b."
+    yield f"{'The words nearest to the query, by their cosines.' if is_of_words else said}\n"
     yield from _noted(notes)
 
 

@@ -143,6 +143,10 @@ class WordSpace(VectorIndex):
     def is_common(self, word: str) -> bool:
         return word in self._common
 
+    def unknown(self, words: Iterable[str]) -> list[str]:
+        """The words that have no vector."""
+        return [word for word in words if word not in self._numbers]
+
     def of(self, words: Collection[str], other_than: Collection[str] = ()) -> list[str]:
         """See :meth:`WordNeighbours.of`; uses the cosines of this space."""
         near, far = (self.encode(list(side)) for side in (words, other_than))

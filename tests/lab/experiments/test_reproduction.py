@@ -329,12 +329,20 @@ def test_a_split_of_other_queries_is_needed_to_tune_on(run, tmp_path, is_train_t
     assert message == f"{dataset.folder}: {said}{', '.join(dataset.splits)}"
 
 
-def test_words_of_the_documents_as_queries(tmp_path, caplog):
+@pytest.fixture
+def films_among_others(tmp_path):
+    """The dataset, with so many other documents that words of films are not common."""
     films = write_film_set(tmp_path / "films")
     rare = [{"docid": f"x{n}", "title": "", "text": "something else altogether"} for n in range(400)]
     with (films / "documents.jsonl").open("a") as handle:
         handle.writelines(json.dumps(one) + "\n" for one in rare)
-    protocol, data = read_protocol("widdows-words"), open_dataset(films)
+    return open_dataset(films)
+
+
+def test_words_of_the_documents_as_queries(films_among_others, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("pyserini_compneg.lab.experiments.plots._png", lambda figure: drawn.append(figure) or b"")
+    protocol, data = read_protocol("widdows-words"), films_among_others
     nowhere = tmp_path / "nowhere"
     message = refusal(reproduce, protocol, data, [], tmp_path / "r", wordnet=nowhere, error=InputError)
     assert message.startswith(f"{nowhere}: no file index.noun of WordNet; install ")
@@ -344,3 +352,28 @@ def test_words_of_the_documents_as_queries(tmp_path, caplog):
     shares = {row.name: row.figures["negated_terms"].value for row in one.rows}
     assert shares["filtering"] == 0.0 < shares["no negation"] and shares["orthogonal negation"] < shares["no negation"]
     assert any(example.positive for example in results.examples)
+    write_report(results, tmp_path / "report")
+    shares = "positive_terms, negated_terms, negated_neighbours, negated_synonyms".replace("_", "\\_")
+    assert f"![Bars: {shares} of each method](" in (tmp_path / "report" / "report.md").read_text()
+    bars = drawn[0].axes[0].containers
+    names = [name.replace("\\", "").replace("_", " ") for name in shares.split(", ")]
+    assert [group.get_label() for group in bars] == names and {len(group) for group in bars} == {len(one.rows)}
+    assert bars[1].datavalues[0] == 100 * one.rows[0].figures["negated_terms"].value
+
+
+def test_the_words_near_a_word_without_a_sense(films_among_others, tmp_path, caplog):
+    """As ``suit NOT lawsuit`` in Widdows' Table 1."""
+    protocol = read_protocol("widdows-senses")
+    results = reproduce(protocol.asking("spy NOT comedy"), films_among_others, [Engine("bm25")], tmp_path / "report")
+    (section,) = results.sections
+    plain, _, negated = section.rows
+    assert plain.terms.positive[0][0] == "spy" and "comedy" in dict(plain.terms.positive)
+    assert "comedy" not in dict(negated.terms.positive) and not plain.plan.published_terms
+    write_report(results, tmp_path / "report")
+    page = (tmp_path / "report" / "report.md").read_text()
+    assert "| method | formula | nearest words |\n" in page and "| no negation | a | spy **1.00**, " in page
+    assert not caplog.messages
+    suit, _ = reproduce(protocol, films_among_others, [Engine("bm25")], tmp_path / "report").sections
+    assert [row.terms for row in suit.rows] == [None] * 3 and suit.rows[0].plan.published_terms
+    said = "too few documents have 'suit' and 'lawsuit' for a vector"
+    assert caplog.messages[0] == f"section 'A word without a sense' has no words: {said}" and len(caplog.messages) == 2
