@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-COSINE, DOT = "cosine", "dot"
+Similarity = Literal["cosine", "dot"]
+COSINE: Similarity = "cosine"
+DOT: Similarity = "dot"
 
 _MODEL_FILES = ("*.json", "*.txt", "*.model", "*.safetensors", "*.bin")
 _FORMAT = 2
@@ -104,23 +106,25 @@ class DenseEncoder:
 
     Args:
         name: A folder, or a model of the Hugging Face hub.
+        similarity: How the vectors are compared, for a model whose files do not say it.
 
     Attributes:
         name: The name that was given.
-        model_hash: A hash of the model's files.
-        similarity: How vectors are compared: ``dot`` if ``similarity_fn_name`` says so, else ``cosine``.
+        model_hash: A hash of the model's files and of the similarity.
+        similarity: How vectors are compared: by ``similarity_fn_name`` of the model's files, else as given, else by the
+            cosine.
 
     Raises:
-        EncodingError: There is no model, or it cannot be loaded.
+        EncodingError: There is no model, it cannot be loaded, or its files name another similarity.
         DownloadError: The model cannot be downloaded from the hub.
     """
 
-    def __init__(self, name: str) -> None:
-        check_dense_model(name)
+    def __init__(self, name: str, similarity: Similarity | None = None) -> None:
+        check_dense_model(name, similarity)
         from sentence_transformers import SentenceTransformer
 
-        self.name, self.model_hash = name, dense_model_hash(name)
-        self.similarity = _similarity(name)
+        self.name, self.model_hash = name, dense_model_hash(name, similarity)
+        self.similarity = _similarity(name, similarity)
         self._model = _loaded(SentenceTransformer, name, unused="pooler")
         self._documents: dict[str, NDArray[np.float32]] = {}
 
@@ -317,33 +321,39 @@ def _check_network(model: Any, folder: Path, name: str, unused: str) -> None:
         raise EncodingError(f"has no tokenizer, none of {', '.join(files)}", where=name, remedy=_WHOLE)
 
 
-def check_dense_model(name: str) -> None:
+def check_dense_model(name: str, similarity: Similarity | None = None) -> None:
     """Checks, without loading it, that a model exists and that sentence-transformers can run it.
 
     Raises:
-        EncodingError: There is no model, or sentence-transformers is missing.
+        EncodingError: There is no model, its files name another similarity, or sentence-transformers is missing.
         DownloadError: The model cannot be downloaded from the hub.
     """
     if not find_spec("sentence_transformers"):
         raise EncodingError("dense models need sentence-transformers", remedy=install_hint("dense"))
-    _folder(name)
+    _similarity(name, similarity)
 
 
-def dense_model_hash(name: str) -> str:
-    """A hash of the files of a model. The model is not loaded.
+def dense_model_hash(name: str, similarity: Similarity | None = None) -> str:
+    """A hash of the files of a model and of its similarity. The model is not loaded.
 
     Raises:
-        EncodingError: There is no model.
+        EncodingError: There is no model, or its files name another similarity.
         DownloadError: The model cannot be downloaded from the hub.
     """
     folder = _folder(name)
-    settings = {"format": _FORMAT} | ({"similarity": DOT} if _similarity(name) == DOT else {})
+    settings = {"format": _FORMAT} | ({"similarity": DOT} if _similarity(name, similarity) == DOT else {})
     return content_hash(sorted(file for kind in _MODEL_FILES for file in folder.rglob(kind)), settings)
 
 
-def _similarity(name: str) -> str:
-    config = optional_json(_folder(name) / "config_sentence_transformers.json", name)
-    return DOT if config.get("similarity_fn_name") == DOT else COSINE
+def _similarity(name: str, given: Similarity | None) -> Similarity:
+    """The similarity that a model's files name, or the given one. Other similarities count as the cosine."""
+    said = optional_json(_folder(name) / "config_sentence_transformers.json", name).get("similarity_fn_name")
+    if said is None:
+        return given or COSINE
+    own = DOT if said == DOT else COSINE
+    if given not in (None, own):
+        raise EncodingError(f"its files compare vectors by {own}, not by {given}", where=name, remedy="leave similarity out")
+    return own
 
 
 def _folder(name: str) -> Path:

@@ -180,7 +180,7 @@ def _possible(
     """
     said = []
     rows = [row for row in protocol.rows if row.method]
-    dense = [row for row in rows if row.method == DENSE and row.model is None]
+    dense = [row for row in rows if row.method == DENSE and row.model is None and row.encoder is None]
     if dense or protocol.interference is not None:
         parts = ["rows of dense vectors"] * bool(dense)
         parts += ["the curve by similarity"] * (protocol.interference is not None)
@@ -194,7 +194,10 @@ def _possible(
             said.append(f"rows that are reranked: {missing}")
             protocol = protocol.changed(lambda row: None if row.rerank else {}, some_run=True)
     for encoder in dict.fromkeys(row.encoder for row in rows if row.encoder):
-        if missing := _missing(load_checkpoint, None, encoder, all(row.encoder == encoder for row in rows)):
+        own = [row for row in rows if row.encoder == encoder]
+        is_dense = own[0].method == DENSE
+        check = partial(check_dense_model, similarity=own[0].similarity) if is_dense else load_checkpoint
+        if missing := _missing(check, None, encoder, len(own) == len(rows)):
             said.append(f"rows of {encoder}: {missing}")
             protocol = protocol.without_encoders([encoder])
     needed = len(protocol.measures) == 1
@@ -303,7 +306,7 @@ def _settings(
         )
     if left_out:
         settings["left out"] = left_out
-    if DENSE in protocol.methods or protocol.interference:
+    if protocol.interference or any(row.method == DENSE and not row.encoder for row in protocol.rows):
         settings["dense encoder"] = workplace.dense_name
     if any(row.rerank for row in protocol.rows):
         settings["reranker"] = workplace.reranker_name

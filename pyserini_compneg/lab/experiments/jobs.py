@@ -140,9 +140,9 @@ class Jobs:
             depends_on |= {"words": WORDS, "collection": workplace.collection_key}
             return partial(method.search, words), partial(method.compose, words), depends_on
         if isinstance(method, DenseMethod):
-            encoder = workplace.dense_name if row.model is None else str(self.models[row.model])
-            depends_on["dense"] = workplace.dense_fingerprint(encoder)
-            return partial(method.search, lambda: workplace.dense(encoder)), None, depends_on
+            encoder = row.encoder or (workplace.dense_name if row.model is None else str(self.models[row.model]))
+            depends_on["dense"] = workplace.dense_fingerprint(encoder, row.similarity)
+            return partial(method.search, lambda: workplace.dense(encoder, row.similarity)), None, depends_on
         assert engine is not None, "sparse methods have an encoder"
         weight = workplace.model_weight if row.model_weight is None else row.model_weight
         searcher = workplace.searcher(engine, row.ablation, weight)

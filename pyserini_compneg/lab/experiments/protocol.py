@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from pyserini_compneg.baselines import METHODS, RERANKED, Makers, make_method
+from pyserini_compneg.baselines import METHODS, RERANKED, Makers, Similarity, make_method
 from pyserini_compneg.encode import checked_weight
 from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.eval import parse_measures
@@ -66,6 +66,7 @@ class RowPlan(Settings):
     tuned: bool = False  # whether only the best value of its sweep is run, chosen on another split
     model: str | None = None  # a trained model in the protocol's models, instead of the encoders of the command
     encoder: str | None = None  # a model of the hub, instead of the encoders of the command
+    similarity: Similarity | None = None  # of a dense encoder whose files do not say how its vectors are compared
 
     @model_validator(mode="after")
     def _tuned_has_a_sweep(self) -> RowPlan:
@@ -73,6 +74,8 @@ class RowPlan(Settings):
             raise ValueError(f"row {shown(self.name)} is tuned, but has no sweep that says of which values")
         if self.rerank_judged and self.rerank is None:
             raise ValueError(f"row {shown(self.name)} has rerank_judged, but no rerank that says what the model reads")
+        if self.similarity and (self.method != DENSE or self.encoder is None):
+            raise ValueError(f"row {shown(self.name)} has a similarity, but no encoder of the method {DENSE}")
         return self
 
     @property

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pyserini_compneg.baselines import DenseEncoder, PairScorer, dense_model_hash, pair_scorer
+from pyserini_compneg.baselines import DenseEncoder, PairScorer, Similarity, dense_model_hash, pair_scorer
 from pyserini_compneg.documents import SourceDocument
 from pyserini_compneg.encode import BM25, split_name
 from pyserini_compneg.encode.models import ModelOptions, NeuralSide, load_checkpoint, model_hash
@@ -75,7 +75,7 @@ class Workplace(ExitStack):
         self.dense_name, self.reranker_name = dense, reranker
         self.model_options, self.model_weight = model_options, model_weight
         self.topics, self.qrels = dataset.topics(split), dataset.qrels(split)
-        self._dense: dict[str, DenseIndex] = {}
+        self._dense: dict[tuple[str, Similarity | None], DenseIndex] = {}
         self._searchers: dict[tuple[Engine, str | None, float | None], SignedImpactSearcher] = {}
         keep_inputs(folder, dataset.folder, remedy=REMEDY)
         if folder.exists() and (is_index(folder) or not folder.is_dir()):
@@ -129,17 +129,16 @@ class Workplace(ExitStack):
     def reranker(self) -> PairScorer:
         return pair_scorer(self.reranker_name)
 
-    def dense_fingerprint(self, encoder: str) -> str:
+    def dense_fingerprint(self, encoder: str, similarity: Similarity | None) -> str:
         """The inputs of rankings by a dense encoder. Does not load the model."""
-        return f"{dense_model_hash(encoder)}-{self.collection_key}"
+        return f"{dense_model_hash(encoder, similarity)}-{self.collection_key}"
 
-    def dense(self, encoder: str) -> DenseIndex:
+    def dense(self, encoder: str, similarity: Similarity | None) -> DenseIndex:
         """The documents' vectors by a dense encoder. Missing vectors are made."""
-        if encoder not in self._dense:
-            self._dense = {
-                encoder: DenseIndex(self.documents, DenseEncoder(encoder))
-            }  # only one is kept, because they are large
-        return self._dense[encoder]
+        key = encoder, similarity
+        if key not in self._dense:  # only one is kept, because they are large
+            self._dense = {key: DenseIndex(self.documents, DenseEncoder(encoder, similarity))}
+        return self._dense[key]
 
     @cached_property
     def words(self) -> WordSpace:

@@ -15,6 +15,7 @@ from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
+from pyserini_compneg.baselines import Similarity
 from pyserini_compneg.encode.models import Head
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.settings_files import Settings, parse_settings, settings_text
@@ -45,7 +46,7 @@ class ModelConfig(Settings):
 
     base: str
     head: str | None = None
-    similarity: Literal["cosine", "dot"] | None = None
+    similarity: Similarity | None = None
     query_encoder: Literal["shared", "separate", "static"] = "shared"
     max_length: _TextLength | None = None
     vocabulary: Literal["all", "training"] = "all"

@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 from checkpoints import needs_sentence_transformers, write_masked_lm
 from dense_stand_in import DenseStandIn
@@ -7,7 +8,7 @@ from film_set import write_film_set
 from refusals import refusal
 
 from pyserini_compneg.eval.runs import read_run
-from pyserini_compneg.expression import Atom, Filter
+from pyserini_compneg.expression import Atom, Filter, atoms
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.experiments.jobs import _among
 from pyserini_compneg.lab.experiments.provided import ALL_MINILM, MS_MARCO_MINILM
@@ -31,6 +32,7 @@ sections:
 DENSE = SPARSE + "      - {name: dense, method: dense, settings: {difference: orthogonal}}\n"
 RERANKED = SPARSE + "      - {name: again, method: operators, rerank: both, rerank_hits: 3}\n"
 RERANKED += "      - {name: text, method: score-fusion, rerank: text}\n"
+KINDS = {"dot": ", similarity: dot", "cosine": ", similarity: cosine", "unsaid": ""}
 NOTHING_ELSE = ("name: sparse, method: operators", "name: sparse, published: [0.1]")
 
 
@@ -53,9 +55,10 @@ def run(reproduced, tmp_path, monkeypatch):
     def run(text, name=None, check=lambda model: None, labels=("",), **options):
         loaded = []
         for place, stand_in in {
-            "workplace.DenseEncoder": lambda model: loaded.append(model) or DenseStandIn(),
+            "workplace.DenseEncoder": lambda model, _: loaded.append(model) or DenseStandIn(),
             "workplace.pair_scorer": lambda model: loaded.append(model) or Shortest(),
-            **dict.fromkeys(["workplace.dense_model_hash", "jobs.dense_model_hash"], lambda model: f"hash of {model}"),
+            "workplace.dense_model_hash": lambda model, _: f"hash of {model}",
+            "jobs.dense_model_hash": lambda model: f"hash of {model}",
             **dict.fromkeys(["experiment.check_dense_model", "experiment.check_pair_scorer"], check),
         }.items():
             monkeypatch.setattr(f"pyserini_compneg.lab.experiments.{place}", stand_in)
@@ -147,6 +150,32 @@ def test_dense_rows_alone_build_no_sparse_index(run, tmp_path):
     assert not (tmp_path / "report" / "indexes").exists()
     assert results.dataset["documents"] == 24
     assert "encoder" not in results.settings and results.settings["dense encoder"] == ALL_MINILM
+
+
+@pytest.mark.slow
+def test_a_row_says_how_a_checkpoint_of_the_hub_compares_its_vectors(reproduced, dataset, tmp_path, monkeypatch):
+    """By the library's vectors. Other files than those of the network are absent, as in Contriever's repository."""
+    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
+    folder = write_masked_lm(tmp_path / "hub")
+    row = "{name: NAME, method: dense, settings: {difference: ignore}, encoder: " + f"'{folder}'"
+    rows = [f"      - {row.replace('NAME', name)}{more}}}\n" for name, more in KINDS.items()]
+    nothing, _ = SPARSE.split("      - {name: sparse")
+    results = reproduced(nothing + "".join(rows))
+    assert "dense encoder" not in results.settings
+    dot, cosine, unsaid = rankings(results, tmp_path)
+    assert unsaid == cosine
+    library = needs_sentence_transformers().SentenceTransformer(str(folder), device="cpu")
+    topic = next(one for one in dataset.topics("dev") if one.qid in dot)
+    texts = [atoms(topic.expression)[0], *(one.text for one in dataset.documents("dev"))]
+    query, *documents = library.encode(texts, show_progress_bar=False).astype(float)
+    for document, vector in zip(dataset.documents("dev"), documents, strict=True):
+        product = query @ vector / np.linalg.norm(query)
+        assert dot[topic.qid][document.docid] == pytest.approx(product, rel=1e-4)
+        share = product / np.linalg.norm(vector)
+        assert cosine[topic.qid][document.docid] == pytest.approx((1 + share) / 2, rel=1e-4)
+    (folder / "config_sentence_transformers.json").write_text('{"similarity_fn_name": "cosine"}')
+    message = refusal(reproduced, nothing + rows[0], error=EncodingError)
+    assert message == f"{folder}: its files compare vectors by cosine, not by dot; leave similarity out"
 
 
 def test_a_model_of_another_kind_is_refused_before_anything_is_indexed(reproduced, tmp_path):
