@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
 import socket
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from pyserini_compneg.documents.formats import SUFFIXES, CollectionFile, Format, guessed_format
 from pyserini_compneg.documents.vector_files import SHARD_NAME, VECTORS_FILE
@@ -19,6 +21,7 @@ from pyserini_compneg.support.errors import ArgumentError, ClusterError, InputEr
 from pyserini_compneg.support.files import decoded_line, reason_of
 from pyserini_compneg.support.json_objects import parse_json_object, titles_are_ids
 from pyserini_compneg.support.progress import DOCUMENTS, progress
+from pyserini_compneg.support.staging import output_errors
 from pyserini_compneg.support.terminal import shown
 
 _logger = logging.getLogger(__name__)
@@ -31,6 +34,11 @@ VECTOR, VECTORS = "vector", "vectors"
 
 Fingerprint: TypeAlias = Sequence[Sequence[str | int]]
 """See :func:`fingerprint`."""
+
+Documents: TypeAlias = str | Path | Iterable[Mapping[str, Any]]
+"""A file or a folder of documents, or the documents of a program."""
+
+_LABEL = "documents"
 
 
 class Part(NamedTuple):
@@ -122,6 +130,31 @@ def collection_files(
     return [CollectionFile(file, collection_format or guessed_format(file), tuple(numbers)) for file in paths]
 
 
+@contextmanager
+def opened_collection(
+    collection: Documents, collection_format: Format | None = None, numbers: Sequence[str] = ()
+) -> Iterator[list[CollectionFile]]:
+    """The files of a collection. The documents of a program are in a temporary file meanwhile."""
+    if isinstance(collection, (str, os.PathLike, bytes, Mapping)) or not isinstance(collection, Iterable):
+        yield collection_files(collection, collection_format, numbers)  # type: ignore[arg-type]
+        return
+    with TemporaryDirectory(prefix="compneg-") as folder:
+        path = Path(folder, "documents.jsonl")
+        with output_errors(path, "make room, or set TMPDIR"), path.open("w", encoding="ascii") as handle:
+            for number, document in enumerate(collection, 1):
+                handle.write(_document_line(document, f"{_LABEL}:{number}"))
+        yield [CollectionFile(path, label=_LABEL)]
+
+
+def _document_line(document: object, place: str) -> str:
+    if not isinstance(document, Mapping):
+        raise InputError(f"a document must be a dictionary, got {shown(document)}", where=place)
+    try:
+        return f"{json.dumps(dict(document))}\n"
+    except (TypeError, ValueError, RecursionError) as cause:
+        raise InputError(f"the document cannot be written as JSON: {cause}", where=place) from None
+
+
 def say_formats(files: Sequence[CollectionFile]) -> None:
     """Logs the format and the fields of the first file of each format, except JSON Lines. Warns if there are no ids."""
     first = {file.format: file for file in reversed(files)}
@@ -137,7 +170,7 @@ def say_formats(files: Sequence[CollectionFile]) -> None:
 def _paths(path: str | Path, collection_format: Format | None) -> list[Path]:
     if not isinstance(path, (str, os.PathLike)):
         raise ArgumentError(
-            f"the collection must be a path, got {shown(path)}; ImpactIndexer adds documents themselves"
+            f"the collection must be a path, got {shown(path)}; build_index and update_index also take documents"
         )
     root = Path(path)
     if str(path) == "-" or (root.exists() and not root.is_file() and not root.is_dir()):

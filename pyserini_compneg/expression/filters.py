@@ -153,8 +153,12 @@ def read_conditions(conditions: Iterable[str]) -> dict[str, list[str]]:
             raise ArgumentError(f"{condition} has its signs the wrong way round", remedy=f"write {name}{sign}{bound}")
         fields.setdefault(name, []).append(value)
     for name, ends in bounds.items():
-        fields.setdefault(name, []).append(f"{ends.get('>', '')}..{ends.get('<', '')}")
+        fields.setdefault(name, []).append(_between(ends))
     return fields
+
+
+def _between(ends: Mapping[str, str]) -> str:
+    return f"{ends.get('>', '')}..{ends.get('<', '')}"
 
 
 def _add_bound(ends: dict[str, str], name: str, sign: str, value: str) -> None:
@@ -252,7 +256,11 @@ def _text(value: object) -> str:
 
 
 def _check_range(name: str, value: str) -> None:
-    """Refuses a range that ends before it begins, and one with a date that no calendar has."""
+    """Refuses a range that ends before it begins, one with a date that no calendar has, and a bound in place of one."""
+    if (bound := _BOUND.fullmatch(value)) and not bound[1] and _is_bound(bound[3].strip()):
+        ends: dict[str, str] = {}
+        _add_bound(ends, name, bound[2], bound[3])
+        raise ArgumentError(f"{name!r} has no value {shown(value)}", remedy=f'write the range as "{_between(ends)}"')
     readings = [ends for ends in (_number_ends(value), _date_ends(value)) if ends is not None]
     least, dots, most = value.partition("..")
     least, most = least.removesuffix("<"), most.removeprefix("<")

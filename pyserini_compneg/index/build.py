@@ -13,11 +13,12 @@ from typing import Any
 
 from pyserini_compneg.documents.collection import (
     Block,
+    Documents,
     Part,
-    collection_files,
     fingerprint,
     has_vectors,
     iter_collection_blocks,
+    opened_collection,
     say_formats,
 )
 from pyserini_compneg.documents.formats import CollectionFile, Format
@@ -61,7 +62,7 @@ class Build:
 
 
 def build_index(
-    collection: str | Path,
+    collection: Documents,
     index: str | Path,
     encoder: str = BM25,
     *,
@@ -74,7 +75,9 @@ def build_index(
 
     Args:
         collection: A file of JSON Lines, of a JSON list, of CSV or of TSV, plain or gzip, or a folder of such files,
-            read in the order of their names.
+            read in the order of their names. Or documents as dictionaries, with the fields of a line of JSON Lines,
+            such as ``{"id": "d1", "contents": "birds fly"}``; they are in a temporary file meanwhile, and a killed
+            build of them starts again.
         index: The folder to create.
         encoder: The encoder of the documents' texts: ``bm25``, a model (a folder, or a name of the Hugging Face hub),
             or both, ``bm25+MODEL``. If documents contain vectors, this is the name of the model that made them, for the
@@ -98,9 +101,9 @@ def build_index(
         OutputError: The folder exists and must not be replaced, or cannot be written.
     """
     build = checked_build(encoder, model_options, bm25, settings)
-    part = Part(collection_files(collection, collection_format, build.settings.filter_fields))
-    say_formats(part.files)
-    return build_part(collection, part, index, with_passages(build, part.files))
+    with opened_collection(collection, collection_format, build.settings.filter_fields) as files:
+        say_formats(files)
+        return build_part(files[0].label or str(collection), Part(files), index, with_passages(build, files))
 
 
 def checked_build(

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.documents.collection import (
     Block,
+    Documents,
     Part,
-    collection_files,
     has_vectors,
     iter_collection_blocks,
+    opened_collection,
     say_formats,
 )
 from pyserini_compneg.documents.formats import CollectionFile, Format
@@ -54,8 +56,8 @@ class UpdateReport(UpdateCounts):
 
 def update_index(
     index: str | Path,
-    collection: str | Path | None = None,
-    delete: str | Path | None = None,
+    collection: Documents | None = None,
+    delete: str | Path | Iterable[str] | None = None,
     *,
     optimize: bool = False,
     encoder: str | None = None,
@@ -71,7 +73,7 @@ def update_index(
     Args:
         index: The folder of the index.
         collection: The documents to insert, or to replace if the index has their ids; see :func:`build_index`.
-        delete: A file with the ids to delete, one on a line.
+        delete: A file with the ids to delete, one on a line, or a list of them.
         optimize: Merge the index at the end; see :meth:`ImpactUpdater.optimize`.
         encoder: The place of the index's model, if the model was moved. It must be the same model.
         adopt: The manifest for an index that stock Anserini built, as in :class:`ImpactUpdater`. Documents then have
@@ -91,22 +93,25 @@ def update_index(
     if collection is None and delete is None and adopt is None and not optimize:
         raise ArgumentError("nothing to do", remedy="give a collection, a file of ids to delete, or both")
     adopt = adopt and replace(adopt, encoder=absolute_name(adopt.encoder))
-    with ImpactUpdater(index, threads, adopt) as updater:
-        files = []
+    with ImpactUpdater(index, threads, adopt) as updater, ExitStack() as opened:
+        files: list[CollectionFile] = []
         if collection is not None:
-            files = collection_files(collection, collection_format, updater.manifest.filter_fields)
+            fields = updater.manifest.filter_fields
+            files = opened.enter_context(opened_collection(collection, collection_format, fields))
             if inside := next((path for path, *_ in files if path.resolve().is_relative_to(updater.folder)), None):
                 raise InputError(f"is in the folder of the index, {index}", where=inside)
             say_formats(files)
         if delete is not None:
-            updater.delete(line.strip() for _, line in iter_lines(delete))
+            if isinstance(delete, (str, Path)):
+                delete = [line.strip() for _, line in iter_lines(delete)]
+            updater.delete(delete)
         if optimize:
             updater.optimize()
         bm25 = _bm25(updater.manifest)
         if files:
             documents = _add(updater, files, _source(files, updater.manifest, bm25, encoder, model_options))
             if not (documents or delete or optimize):
-                raise InputError("no documents", where=collection)
+                raise InputError("no documents", where=files[0].label or collection)
         if bm25:
             updater.state["terms"] = updater.state.get("terms", 0) + bm25.terms
             updater.state["lengths"] = updater.state.get("lengths", 0) + bm25.documents

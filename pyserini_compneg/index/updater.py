@@ -217,7 +217,7 @@ class ImpactUpdater(VectorLines):
         check_whole(self.manifest.passages)
         if "average_length" in self.manifest.settings:
             said = f"{self.folder} has texts, encoded by {self.manifest.encoder!r}, not vectors of programs"
-            raise ArgumentError(said, remedy="give the texts in a file to update_index")
+            raise ArgumentError(said, remedy="give the texts to update_index")
         self._collect(docid, vector, raw)
 
     def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> None:

@@ -17,12 +17,18 @@ _VALUE = "a value of the filter field 'a' must be a text such as Comedy or 1990.
         ({"a": " "}, f"{_VALUE}' '"),
         ({"a": float("nan")}, f"{_VALUE}nan"),
         ({"a": "1999..1990"}, "the range 1999..1990 of 'a' ends before it begins; write 1990..1999"),
+        ({"a": [7, ">= 1990-05"]}, "'a' has no value '>= 1990-05'; write the range as \"1990-05..\""),
+        ({"a": "<2000"}, "'a' has no value '<2000'; write the range as \"..<2000\""),
         ({"a": "1990<..<1990"}, "the range 1990<..<1990 of 'a' contains nothing"),
         ({"a": "1990-05<..<1990-06"}, "the range 1990-05<..<1990-06 of 'a' contains nothing"),
     ],
 )
 def test_filters_that_are_none(fields, message):
     assert refusal(Filter, fields, error=ArgumentError) == message
+
+
+def test_a_sign_before_words_is_text():
+    assert Filter({"a": "> all", "id": ">1"}).allows({"a": ["> all"], "id": [">1"]})
 
 
 def test_two_filters():

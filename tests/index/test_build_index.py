@@ -12,7 +12,7 @@ from refusals import refusal
 from pyserini_compneg.commands.index import main
 from pyserini_compneg.index import ImpactIndexer, build, build_index
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, ImpactWriter, Manifest
-from pyserini_compneg.support.errors import ArgumentError, InputError, OutputError
+from pyserini_compneg.support.errors import ArgumentError, CompNegError, InputError, OutputError
 
 
 def write(path, *documents):
@@ -308,8 +308,19 @@ def test_an_index_that_appeared_meanwhile_is_kept(tmp_path, index):
     assert hidden(tmp_path) == []
 
 
-@pytest.mark.parametrize("collection", [[{"id": "a", "contents": "spy"}], {}, 3, None])
-def test_a_collection_is_a_path(collection, tmp_path):
-    with pytest.raises(ArgumentError, match="must be a path, got .*; ImpactIndexer adds documents themselves"):
-        build_index(collection, tmp_path / "index")
+@pytest.mark.parametrize(
+    ("collection", "said"),
+    [
+        ({}, "the collection must be a path, got {}; build_index and update_index also take documents"),
+        (3, "the collection must be a path, got 3; build_index and update_index also take documents"),
+        ([], "documents: nothing to index: no documents"),
+        (["a"], "documents:1: a document must be a dictionary, got 'a'"),
+        ([{"id": 1, "contents": {1}}], "documents:1: the document cannot be written as JSON: Object of type set "),
+        ([{"id": "a", "contents": "b"}, {"id": "c"}], "documents:2: "),
+        ([{"id": "a", "contents": "b"}] * 2, "documents:2: document id 'a' was given at documents:1 already"),
+    ],
+)
+def test_what_is_no_collection(collection, said, tmp_path):
+    message = refusal(build_index, collection, tmp_path / "index", error=CompNegError)
+    assert message.startswith(said)
     assert not any(tmp_path.iterdir())

@@ -124,6 +124,14 @@ def test_texts_are_encoded_as_in_a_new_index(encoder, made, words, tmp_path, mon
         assert hits(tmp_path / "index", query) == hits(tmp_path / "fresh", query)
 
 
+def test_documents_of_a_program_are_those_of_a_file(tmp_path):
+    build_index(iter(texts()), tmp_path / "index")
+    changed = texts(a="birds run", e="birds lie")
+    report = update_index(tmp_path / "index", (one for one in changed if one["id"] != "c"), ["c", "x"])
+    assert (report.inserted, report.replaced, report.unchanged, report.deleted, report.not_found) == (1, 1, 2, 1, 1)
+    assert update_index(tmp_path / "index", write_jsonl(tmp_path / "same.jsonl", *texts(a="birds run"))).replaced == 0
+
+
 def test_texts_are_in_the_language_of_the_index(tmp_path):
     old = write_jsonl(tmp_path / "old.jsonl", {"id": "a", "contents": "das Haus"})
     build_index(old, tmp_path / "index", bm25={"language": "de"})
@@ -147,7 +155,7 @@ def test_the_average_length_is_that_of_the_build(tmp_path):
     with ImpactUpdater(tmp_path / "index") as updater:
         said = f"{tmp_path / 'index'} has texts, encoded by 'bm25', not vectors of programs"
         told_why = refusal(updater.add, "v", {"bird": 1.0}, error=ArgumentError)
-        assert told_why == f"{said}; give the texts in a file to update_index"
+        assert told_why == f"{said}; give the texts to update_index"
 
 
 def test_an_updater_in_a_program(tmp_path):

@@ -96,7 +96,7 @@ def test_exclusion(client, searcher, exclusion):
         assert answer["query"]["operators"]["exclusion"] == exclusion
 
 
-OBJECTS = [{}, {"genre": None}, {"genre": {"a": 1}}, {"genre": [["a"]]}, {"genre": ""}, {"title": "x"}]
+OBJECTS = [{}, {"genre": None}, {"genre": {"a": 1}}, {"genre": [["a"]]}, {"genre": ""}, {"year": ">1"}, {"title": "x"}]
 LISTS = [["comedy"], [""], ["../x=1"], ["a\x1b=1"], ["year=1969..1960"], ["year=>1960"], ["title=x"], ["genre=1..2"]]
 
 
