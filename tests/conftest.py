@@ -1,5 +1,6 @@
 """What tests of several packages share."""
 
+import math
 import os
 import signal
 import sys
@@ -24,9 +25,11 @@ from hypothesis import settings
 from metadata_server import ask_here, metadata_server
 
 from pyserini_compneg.lucene import java_class
+from pyserini_compneg.support import progress
 
 settings.register_profile("untimed", deadline=None)  # no test is timed: on a busy machine an example may take seconds
 settings.load_profile("untimed")
+progress.SECONDS = math.inf  # nor does it log how far it is
 
 _caches = pytest.StashKey[tempfile.TemporaryDirectory]()
 

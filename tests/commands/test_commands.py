@@ -88,7 +88,7 @@ def test_the_help_ends_with_examples_that_parse(name, capsys):
 @pytest.mark.parametrize("arguments", [["--version"], ["search", "--version"]])
 def test_versions_need_no_java_machine(arguments):
     with start(*arguments, module="pyserini_compneg", env={"JVM_PATH": "", "JAVA_HOME": ""}) as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (0, "")
     assert [line.split()[0] for line in out.splitlines()] == ["pyserini_compneg", "Pyserini", "Anserini", "Java"]
 
@@ -105,7 +105,7 @@ def test_what_cannot_be_printed_is_an_error(arguments, is_closed):
         environment = {"PYTHONUNBUFFERED": ""}
         with start(*arguments, module="pyserini_compneg", stdout=file, env=environment, **closed) as process:
             said = "it is closed" if is_closed else "no space left on device"
-            assert process.communicate(timeout=60)[1] == f"error: standard output: {said}\n"
+            assert process.communicate(timeout=120)[1] == f"error: standard output: {said}\n"
     assert process.returncode == 1
 
 
@@ -140,7 +140,7 @@ sys.meta_path.insert(0, Interrupting())
 """)
     path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
     with start("search", "--index", "x", module=module, env={"PYTHONPATH": path}) as process:
-        assert process.communicate(timeout=60) == ("", "interrupted\n")
+        assert process.communicate(timeout=120) == ("", "interrupted\n")
     assert process.returncode == 130
 
 

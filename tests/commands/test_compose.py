@@ -110,7 +110,7 @@ def test_encoded_atoms_need_no_index_and_no_java(tmp_path):
     code = "import sys; from pyserini_compneg.commands.compose import main; assert not main(); "
     code += "assert 'jnius' not in sys.modules"
     with start("--encoder", atoms, "--query", "spies AND fun", "--cpt", "materialised", code=code) as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (0, "")
     assert json.loads(out)["vector"] == {"p": 400, "q": 900, "r": 25, "p∩r": 50}
 

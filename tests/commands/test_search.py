@@ -156,7 +156,7 @@ original = topic_runs.write_run
 def write_run(*arguments):
     original(*arguments)
     print("writing", file=sys.stderr, flush=True)
-    for _ in range(300):  # a signal that comes to a thread of Java wakes no sleeper
+    for _ in range(1200):  # a signal that comes to a thread of Java wakes no sleeper
         time.sleep(0.1)
 topic_runs.write_run = write_run
 sys.exit(main())
@@ -176,7 +176,7 @@ def test_an_interrupted_search_leaves_no_run(index, topics, tmp_path, number, co
     with start("--index", index, "--topics", topics, "--output", output, code=SLOW_COMMAND) as process:
         assert process.stderr.readline() == "writing\n"
         process.send_signal(number)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=120)
     assert process.returncode == code
     assert out == ""
     assert "Traceback" not in err

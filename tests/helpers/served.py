@@ -30,6 +30,7 @@ def tool(name, reason):
 def make_client(folder, *keys, encoder=None, versions=None, limits=None, hosts=None, **options):
     """A client of a server in this process, which calls the index ``films``."""
     indexes = {"films": ServedIndex("films", IndexSettings(path=str(folder), encoder=encoder, versions=versions))}
+    options.setdefault("timeout", 120)  # a busy machine is no fault of a search
     app = create_app(indexes, ServeOptions(**options), limits or Limits(), keys, hosts)
     return TestClient(app, raise_server_exceptions=False)
 
@@ -45,7 +46,7 @@ class Server:
 
     def __init__(self, *arguments, **options):
         options.setdefault("module", "pyserini_compneg.serve")
-        self.process = film_index.start("--port", 0, "--timeout", 60, *arguments, **options)
+        self.process = film_index.start("--port", 0, "--timeout", 120, *arguments, **options)
         self.log, self.url = [], None
         for line in self.process.stderr:
             self.log.append(line.rstrip("\n"))
@@ -53,20 +54,25 @@ class Server:
                 self.url = found[1]
                 break
         assert self.url, self.log
-        threading.Thread(target=lambda: self.log.extend(line.rstrip("\n") for line in self.process.stderr)).start()
+        self._listener = threading.Thread(
+            target=lambda: self.log.extend(line.rstrip("\n") for line in self.process.stderr)
+        )
+        self._listener.start()
 
     def get(self, path, data=None, **headers):
         """Status and JSON of an answer; data makes it a POST."""
         try:
-            with urlopen(Request(self.url + path, data, headers), timeout=60) as answer:
+            with urlopen(Request(self.url + path, data, headers), timeout=120) as answer:
                 return answer.status, json.load(answer)
         except HTTPError as error:
             return error.code, json.load(error)
 
     def stop(self, signal):
-        """Sends a signal, and returns the exit code."""
+        """Sends a signal, and returns the exit code, when the log is whole."""
         self.process.send_signal(signal)
-        return self.process.wait(60)
+        code = self.process.wait(60)
+        self._listener.join(60)
+        return code
 
 
 @contextmanager

@@ -230,7 +230,8 @@ from pyserini_compneg.index import indexer
 from pyserini_compneg.commands.index import main
 def add_lines(self, *arguments):
     print("adding", flush=True)
-    time.sleep(30)
+    for _ in range(1200):  # a signal that comes to a thread of Java wakes no sleeper
+        time.sleep(0.1)
 indexer.ImpactWriter.add_lines = add_lines
 sys.exit(main())
 """
@@ -242,7 +243,7 @@ def test_a_signal_leaves_what_was_there(tmp_path, collection, index):
     with start(*arguments, code=SLOW_COMMAND) as process:
         assert process.stdout.readline() == "adding\n"
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
     assert process.returncode == 143
     assert hidden(tmp_path) == []
     assert with_birds(index) == ["x"]
@@ -269,7 +270,7 @@ def test_a_log_in_json(tmp_path, collection):
     arguments = "--log-format", "json", "--index", tmp_path / "index", "--threads", 1, "--collection"
     for file, code, level in ((collection, 0, "info"), (tmp_path / "bad.jsonl", 2, "error")):
         with start(*arguments, file, "--overwrite", module="pyserini_compneg.index") as process:
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=120)
         assert (out, process.returncode) == ("", code)
         lines = [json.loads(line) for line in err.splitlines()]
         assert lines[-1].keys() == {"time", "level", "message"}

@@ -37,7 +37,7 @@ def start(script, *arguments, **environment):
 
 def outcome(script, *arguments, **environment):
     with start(script, *arguments, **environment) as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
     return process.returncode, out, err
 
 
@@ -185,14 +185,15 @@ from pyserini_compneg.lucene import java_class
 java_class("io.compneg.SignedSearcher")
 try:
     print("ready", flush=True)
-    time.sleep(30)
+    for _ in range(1200):  # a signal that comes to a thread of Java wakes no sleeper
+        time.sleep(0.1)
 except KeyboardInterrupt:
     print("cleaned up", flush=True)
 """
     with start(script) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=30) == ("cleaned up\n", "")
+        assert process.communicate(timeout=120) == ("cleaned up\n", "")
     assert process.returncode == 0
 
 
@@ -209,7 +210,7 @@ def work(number):
 if sys.argv[3] == "late":
     reader = ImpactReader(sys.argv[1])
 with context.Pool(2) as pool:
-    print(*set(map(str, pool.map_async(work, range(4)).get(timeout=30))))
+    print(*set(map(str, pool.map_async(work, range(4)).get(timeout=120))))
 """
 
 

@@ -1,6 +1,7 @@
 import logging
 import shutil
 import threading
+import time
 
 import film_index
 import pytest
@@ -190,21 +191,28 @@ def test_updates_during_searches(folder, index):
                 found = generation(searcher), frozenset(docids(searcher))
                 seen.add(found)
 
+    def wait_until_seen():
+        until = time.monotonic() + 60
+        while index.generation not in {found for found, _ in seen.copy()} and time.monotonic() < until:
+            time.sleep(0.001)
+
     threads = [threading.Thread(target=search) for _ in range(3)]
     for thread in threads:
         thread.start()
+    wait_until_seen()
     for number in range(1, 8):
         changes = write_jsonl(folder.parent / "changes.jsonl", {"id": f"n{number}", "contents": "a spy"})
         (folder.parent / "ids.txt").write_text(f"n{number - 1}\n")
         update_index(folder, changes, folder.parent / "ids.txt")
         assert index.reload()
         states[index.generation] = {"d1", "d2", "d3", f"n{number}"}
+        wait_until_seen()
     done.set()
     for thread in threads:
         thread.join()
     assert [found for found in seen if states[found[0]] != found[1]] == []
     assert len(states) == 8
-    assert len(seen) > 1
+    assert {found for found, _ in seen} == states.keys()
 
 
 KEY = "a-long-key"

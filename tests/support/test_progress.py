@@ -11,6 +11,7 @@ from pyserini_compneg.support.progress import progress
 def clock(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(module, "SECONDS", 30.0)
     return now
 
 

@@ -273,7 +273,7 @@ assert ModelQueryEncoder(checkpoint).encode_batch(["comedies set in Japan"])[0]
 print(json.dumps(sorted(sys.modules)))
 """
     with start(code=script) as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
     assert err == ""
     modules = set(json.loads(out))
     assert {"onnxruntime", "tokenizers", "numpy"} <= modules
