@@ -20,6 +20,7 @@ index. Searches find the old index until the update is complete; a killed update
 examples:
   python -m pyserini_compneg.update --index indexes/films --collection changes.jsonl.gz
   python -m pyserini_compneg.update --index indexes/films --delete ids.txt
+  python -m pyserini_compneg.update --index indexes/films --collection all.jsonl.gz --delete-missing
   python -m pyserini_compneg.update --index indexes/films --optimize
   python -m pyserini_compneg.update --index indexes/stock --adopt --encoder naver/splade-v3
 """
@@ -32,6 +33,8 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
     if args.collection is None and args.delete is None and not (args.optimize or args.adopt):
         parser.error("--collection or --delete is needed, or both, or --optimize or --adopt")
+    if args.delete_missing and args.collection is None:
+        parser.error("--delete-missing needs --collection, all documents of the index from now on")
     if args.adopt and not args.encoder:
         parser.error("--adopt needs --encoder MODEL, the model that made the vectors of the index")
     if args.impact_scale and not args.adopt:
@@ -41,6 +44,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         args.index,
         args.collection,
         args.delete,
+        delete_missing=args.delete_missing,
         optimize=args.optimize,
         encoder=None if adopt else args.encoder,
         adopt=adopt,
@@ -65,13 +69,15 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = flags.command_parser(
         "update",
-        "--index DIR [--collection PATH] [--delete FILE] [--optimize] [--adopt]",
+        "--index DIR [--collection PATH] [--delete FILE] [--delete-missing] [--optimize] [--adopt]",
         "Inserts, replaces and deletes documents of an index. Searches find the old index or the new one.",
         _EPILOG,
     )
     parser.add_argument("--index", required=True, metavar="DIR", help="folder of the index")
     flags.add_collection(parser, required=False)
     parser.add_argument("--delete", metavar="FILE", help="ids to delete, one on a line")
+    text = "delete the documents that are not in the collection, which is the whole collection as it is now"
+    parser.add_argument("--delete-missing", action="store_true", help=text)
     text = "merge the index, and order its documents again if they were ordered; useful after many updates"
     parser.add_argument("--optimize", action="store_true", help=text)
     text = "take an impact index that stock Anserini built for one of --encoder; its documents then come as vectors"

@@ -59,6 +59,7 @@ def update_index(
     collection: Documents | None = None,
     delete: str | Path | Iterable[str] | None = None,
     *,
+    delete_missing: bool = False,
     optimize: bool = False,
     encoder: str | None = None,
     adopt: Manifest | None = None,
@@ -74,6 +75,7 @@ def update_index(
         index: The folder of the index.
         collection: The documents to insert, or to replace if the index has their ids; see :func:`build_index`.
         delete: A file with the ids to delete, one on a line, or a list of them.
+        delete_missing: Delete the documents of the index that the collection does not have.
         optimize: Merge the index at the end; see :meth:`ImpactUpdater.optimize`.
         encoder: The place of the index's model, if the model was moved. It must be the same model.
         adopt: The manifest for an index that stock Anserini built, as in :class:`ImpactUpdater`. Documents then have
@@ -92,6 +94,8 @@ def update_index(
     """
     if collection is None and delete is None and adopt is None and not optimize:
         raise ArgumentError("nothing to do", remedy="give a collection, a file of ids to delete, or both")
+    if delete_missing and collection is None:
+        raise ArgumentError("documents are missing only in a collection, and none is given")
     adopt = adopt and replace(adopt, encoder=absolute_name(adopt.encoder))
     with ImpactUpdater(index, threads, adopt) as updater, ExitStack() as opened:
         files: list[CollectionFile] = []
@@ -110,8 +114,10 @@ def update_index(
         bm25 = _bm25(updater.manifest)
         if files:
             documents = _add(updater, files, _source(files, updater.manifest, bm25, encoder, model_options))
-            if not (documents or delete or optimize):
+            if not (documents or optimize) and delete is None:
                 raise InputError("no documents", where=files[0].label or collection)
+        if delete_missing:
+            updater.delete_missing()
         if bm25:
             updater.state["terms"] = updater.state.get("terms", 0) + bm25.terms
             updater.state["lengths"] = updater.state.get("lengths", 0) + bm25.documents

@@ -320,6 +320,20 @@ class ImpactUpdater(VectorLines):
             if self.manifest.passages:
                 self._drop_passages(shard, docids)
 
+    def delete_missing(self) -> None:
+        """Deletes all documents that the update has not named, in any call. So those that it has named are left.
+
+        Raises:
+            InputError: The update has named no document to insert, to replace or to keep.
+        """
+        self._flush()
+        if not (self.counts.inserted or self.counts.replaced or self.counts.unchanged):
+            raise InputError("no documents, so all of the index would be deleted", where=self._place)
+        ending = passage_id("", 0) if self.manifest.passages else ""
+        for shard in self._shards:
+            while ids := shard.writer.missing(ending):
+                self.delete([document_of(one)[0] for one in ids] if ending else ids)
+
     def optimize(self) -> None:
         """At the end, merges the index into one segment, without deleted documents.
 

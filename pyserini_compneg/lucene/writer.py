@@ -24,6 +24,7 @@ LONGEST_TERM_BYTES = 32766
 """Lucene's limit for a term, and therefore for an id, in bytes of UTF-8."""
 
 _MEMORY_BUFFER_MB = 64.0
+_MISSING = 1 << 14
 _MILLISECONDS = 100
 """So often Python can hear Ctrl-C while it waits for Java."""
 
@@ -112,7 +113,7 @@ class ImpactWriter:
             "update": update,
             "commit": commit,
         }
-        indexer = java_class("io.compneg.ImpactIndexer")
+        indexer = java_class("io.compneg.ImpactUpdater" if update else "io.compneg.ImpactIndexer")
         self._exchange = _Exchange()
         try:
             with self._java_errors():
@@ -191,6 +192,13 @@ class ImpactWriter:
         joined = "\n".join(ids).encode(errors="surrogatepass")
         check_heap(len(joined))
         return bytes(self._call(lambda java: java.remove(joined)).tostring())
+
+    def missing(self, ending: str) -> list[str]:
+        """The next ids with an ending of documents that the update has neither compared nor removed; empty at the end.
+
+        ``_MISSING`` documents are looked at, or more until there is such an id.
+        """
+        return _texts(self._call(lambda java: java.missing(ending, _MISSING)))
 
     def settle(self) -> None:
         """Writes all documents, and does the merges that are due."""

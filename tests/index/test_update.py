@@ -22,7 +22,7 @@ from pyserini_compneg.index import (
     update_index,
     verify_index,
 )
-from pyserini_compneg.lucene import open_reader
+from pyserini_compneg.lucene import open_reader, writer
 from pyserini_compneg.lucene.shards import read_shards
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support.errors import ArgumentError, CompNegError, IndexFormatError, OutputError
@@ -130,6 +130,29 @@ def test_documents_of_a_program_are_those_of_a_file(tmp_path):
     report = update_index(tmp_path / "index", (one for one in changed if one["id"] != "c"), ["c", "x"])
     assert (report.inserted, report.replaced, report.unchanged, report.deleted, report.not_found) == (1, 1, 2, 1, 1)
     assert update_index(tmp_path / "index", write_jsonl(tmp_path / "same.jsonl", *texts(a="birds run"))).replaced == 0
+
+
+@pytest.mark.parametrize("form", ["one", "shards", "passages"])
+def test_documents_that_the_collection_lacks_are_deleted(form, tmp_path, monkeypatch):
+    monkeypatch.setattr(writer, "_MISSING", 2)
+    lines = [{"id": f"d{i}", "contents": "birds fly over films. " * (i % 3 + 1)} for i in range(9)]
+    passages = {"passages": {"words": 4, "overlap": 0}} if form == "passages" else {}
+    if form == "shards":
+        build_sharded_index(write_jsonl(tmp_path / "old.jsonl", *lines), tmp_path / "index", 2)
+    else:
+        build_index(lines, tmp_path / "index", **passages)
+    kept = [{**lines[4], "contents": "birds"}, lines[7], {"id": "n", "contents": "birds"}]
+    report = update_index(tmp_path / "index", kept, ["d2"], delete_missing=True)
+    assert (report.inserted, report.replaced, report.unchanged, report.deleted) == (1, 1, 1, 7)
+    assert verify_index(tmp_path / "index") == (4 if passages else 3)
+    assert {docid for docid, _ in hits(tmp_path / "index")} == {"d4", "d7", "n"}
+    for none in ([], [{"id": "", "contents": ""}]):
+        assert refusal(update_index, tmp_path / "index", none, ["d4"], delete_missing=True)
+    with ImpactUpdater(tmp_path / "index") as updater:
+        said = f"{tmp_path / 'index'}: no documents, so all of the index would be deleted"
+        assert refusal(updater.delete_missing) == said
+    assert refusal(update_index, tmp_path / "index", delete=["d4"], delete_missing=True, error=ArgumentError)
+    assert len(hits(tmp_path / "index")) == 3
 
 
 def test_texts_are_in_the_language_of_the_index(tmp_path):

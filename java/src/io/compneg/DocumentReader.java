@@ -4,9 +4,11 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.lucene.util.BytesRef;
 
 /**
@@ -82,6 +84,21 @@ final class DocumentReader {
   /** Whether the line holds nothing but white space. */
   boolean blank() {
     return lines.blankFrom(lines.start());
+  }
+
+  /** Finds documents of these ids on the lines: for each that can be read the line's number, a space, and the id. */
+  List<String> find(Set<String> ids) {
+    List<String> found = new ArrayList<>();
+    for (int number = 0; nextLine(); number++) {
+      if (blank()) continue;
+      try {
+        read();
+        if (ids.contains(id())) found.add(number + " " + id());
+      } catch (BadDocument bad) {
+        // it is not in the index either
+      }
+    }
+    return found;
   }
 
   /** Reads the document on the line. */

@@ -11,23 +11,21 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import org.apache.lucene.analysis.core.WhitespaceAnalyzer;
 import org.apache.lucene.document.Document;
-import org.apache.lucene.index.ConcurrentMergeScheduler;
 import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.IndexWriter;
 import org.apache.lucene.index.IndexWriterConfig;
 import org.apache.lucene.index.Term;
 import org.apache.lucene.store.AlreadyClosedException;
 import org.apache.lucene.store.FSDirectory;
-import org.apache.lucene.util.BytesRef;
 
 /**
  * Writes an impact index with Anserini's fields, for Python: {@code id} (indexed, stored, doc values), {@code contents}
@@ -39,7 +37,7 @@ import org.apache.lucene.util.BytesRef;
  * indexed is no exception. It becomes a problem in the answer: a line of text, in the order of the documents, whatever
  * the threads did.
  */
-public final class ImpactIndexer implements Closeable {
+public class ImpactIndexer implements Closeable {
   /** In the data of a commit: what {@link #commit} gets in an update. */
   static final String UPDATE = "update";
 
@@ -60,14 +58,13 @@ public final class ImpactIndexer implements Closeable {
 
   private record BlockResult(int documents, int empty, List<String> problems) {}
 
+  final Settings settings;
+  final IndexWriter writer;
+  final Commits.KeepOne commits;
+  final IndexingThreads.QuietMerges merging = new IndexingThreads.QuietMerges();
   private final Path folder;
-  private final Settings settings;
-  private final UpdateBase base; // null for a new index
-  private final Commits.KeepOne commits;
   private final Pairs pairs;
-  private final QuietMerges merging = new QuietMerges();
   private final ImpactInverter inverter; // null where Lucene must see each term of a document
-  private final IndexWriter writer;
   private final IndexingThreads threads;
   private final ThreadLocal<Vocabulary> vocabularies = ThreadLocal.withInitial(Vocabulary::new);
   private final Queue<Work<BlockResult>> pending = new ArrayDeque<>();
@@ -84,7 +81,7 @@ public final class ImpactIndexer implements Closeable {
   private long closingEnds;
 
   /**
-   * Starts an index in a folder, whose old index is replaced, or goes on from its last checkpoint; or updates an index.
+   * Starts an index in a folder, whose old index is replaced, or goes on from its last checkpoint.
    *
    * @param exchange the file in which blocks of documents are passed: pyjnius would end the process where the heap has
    *     no room for one, and here that is an error
@@ -114,10 +111,8 @@ public final class ImpactIndexer implements Closeable {
     config.setIndexDeletionPolicy(commits);
     if (this.settings.commit != null) config.setIndexCommit(Commits.find(directory, this.settings.commit));
     writer = new IndexWriter(directory, config); // if another one has the index, its files stay
-    base = updates ? new UpdateBase(DirectoryReader.open(writer)) : null;
     Files.deleteIfExists(this.folder.resolve(BlockMaxima.UNFINISHED));
     if (!updates) Files.deleteIfExists(this.folder.resolve(BlockMaxima.FILE));
-    if (updates) BlockMaxima.takeNext(base.reader());
     if (resumed) recount();
     this.exchange = new RandomAccessFile(exchange, "r");
     threads = new IndexingThreads(this.settings.threads, writer, pending);
@@ -136,9 +131,13 @@ public final class ImpactIndexer implements Closeable {
   public String state() {
     if (writer.getLiveCommitData() == null) return null;
     for (Map.Entry<String, String> entry : writer.getLiveCommitData()) {
-      if (entry.getKey().equals(base == null ? STATE : UPDATE)) return entry.getValue();
+      if (entry.getKey().equals(stateKey())) return entry.getValue();
     }
     return null;
+  }
+
+  private String stateKey() {
+    return settings.update ? UPDATE : STATE;
   }
 
   /**
@@ -172,7 +171,7 @@ public final class ImpactIndexer implements Closeable {
     return bytes;
   }
 
-  private DocumentReader reader(byte[] lines) {
+  final DocumentReader reader(byte[] lines) {
     return new DocumentReader(lines, settings.impactScale, settings.signed, pairs, vocabularies.get());
   }
 
@@ -190,10 +189,10 @@ public final class ImpactIndexer implements Closeable {
       try {
         reader.read();
         Document document = maker.make(reader, raw, hasher);
-        if (base == null) {
-          writer.addDocument(document);
-        } else {
+        if (settings.update) {
           writer.updateDocument(new Term(ExternalIds.FIELD, reader.id()), document);
+        } else {
+          writer.addDocument(document);
         }
       } catch (DocumentReader.BadDocument bad) {
         problems.add(file + number + ": " + bad.getMessage());
@@ -248,10 +247,10 @@ public final class ImpactIndexer implements Closeable {
   public void commit(String state) throws IOException {
     try {
       Map<String, String> data = new TreeMap<>();
-      if (state != null) data.put(base == null ? STATE : UPDATE, state);
+      if (state != null) data.put(stateKey(), state);
       String fields = String.join("\n", settings.filterFields);
       if (settings.shard) data.put(DocumentFilter.DECLARED, fields);
-      if (base != null) data.put(DocumentFilter.KNOWN, fields);
+      if (settings.update) data.put(DocumentFilter.KNOWN, fields);
       writer.setLiveCommitData(data.entrySet());
       writer.commit();
       committed = true;
@@ -266,47 +265,6 @@ public final class ImpactIndexer implements Closeable {
    */
   public byte[] unrangedTexts() throws IOException {
     return ScoringTree.JSON.writeValueAsBytes(maker.unrangedTexts());
-  }
-
-  /**
-   * Compares the documents of a block with those of the index that is updated, see {@link UpdateBase#compare}.
-   *
-   * @param sources what would be stored for each line; empty to store the lines themselves
-   */
-  public byte[] compare(byte[] lines, byte[] sources, boolean remembers) throws IOException {
-    return base.compare(reader(lines), sources.length == 0 ? lines : sources, remembers);
-  }
-
-  /** Why the index that is updated cannot be adopted, see {@link UpdateBase#unfit}; null if it can. */
-  public String unfit() throws IOException {
-    return base.unfit(settings.field);
-  }
-
-  /** Removes the documents of ids (UTF-8, separated by line feeds) in an update; returns what each id is here. */
-  public byte[] remove(byte[] ids) throws IOException {
-    delete(ids, ExternalIds.FIELD, false);
-    return base.take(Arrays.stream(texts(ids)).map(BytesRef::new).toList());
-  }
-
-  /** Begins to write all documents and to do the merges that are due; call {@link #optimized} until it is done. */
-  public void settle() {
-    merge = new Work<>(() -> {
-      writer.flush();
-      writer.maybeMerge();
-      merging.sync();
-      return null;
-    });
-    threads.start(merge);
-  }
-
-  /** Removes the files of the commit that an update began with. Until then it can be opened beside the new one. */
-  public void release() throws IOException {
-    base.close(); // while the writer is open, which removes them
-    commits.release();
-    writer.deleteUnusedFiles();
-    try (DirectoryReader reader = DirectoryReader.open(writer)) {
-      BlockMaxima.takeNext(reader);
-    }
   }
 
   /** The first of the filter fields that no document has; null when there is none. */
@@ -326,9 +284,14 @@ public final class ImpactIndexer implements Closeable {
    * @param required whether it is an error if there is not enough memory for that
    */
   public void optimize(boolean reorder, boolean required) {
-    String maxima = !reorder ? null : base == null ? BlockMaxima.FILE : BlockMaxima.NEXT;
+    String maxima = !reorder ? null : settings.update ? BlockMaxima.NEXT : BlockMaxima.FILE;
     optimizing = new Optimizing(writer, settings.field, maxima, required, settings.threads);
-    merge = new Work<>(optimizing);
+    begin(optimizing);
+  }
+
+  /** Begins long work; call {@link #optimized} until it is done. */
+  final void begin(Callable<Void> work) {
+    merge = new Work<>(work);
     threads.start(merge);
   }
 
@@ -373,19 +336,7 @@ public final class ImpactIndexer implements Closeable {
    * answer has the number of its line, from 0, a space, and its id, separated by line feeds.
    */
   public byte[] find(byte[] lines, byte[] ids) throws IOException {
-    Set<String> wanted = Set.of(texts(ids));
-    List<String> found = new ArrayList<>();
-    DocumentReader reader = reader(lines);
-    for (int number = 0; reader.nextLine(); number++) {
-      if (reader.blank()) continue;
-      try {
-        reader.read();
-        if (wanted.contains(reader.id())) found.add(number + " " + reader.id());
-      } catch (DocumentReader.BadDocument bad) {
-        // it is not in the index either
-      }
-    }
-    return String.join("\n", found).getBytes(StandardCharsets.UTF_8);
+    return String.join("\n", reader(lines).find(Set.of(texts(ids)))).getBytes(StandardCharsets.UTF_8);
   }
 
   /**
@@ -407,7 +358,7 @@ public final class ImpactIndexer implements Closeable {
     recount();
   }
 
-  private static String[] texts(byte[] lines) {
+  static String[] texts(byte[] lines) {
     return new String(lines, StandardCharsets.UTF_8).split("\n");
   }
 
@@ -423,10 +374,10 @@ public final class ImpactIndexer implements Closeable {
   public void close() {
     long seconds = threads.closeSeconds();
     closing = IndexingThreads.daemon(() -> {
-      try (exchange; base) {
+      try (exchange) {
         threads.stop(seconds);
         writer.rollback();
-        if (base != null && !committed) Files.deleteIfExists(folder.resolve(BlockMaxima.NEXT));
+        if (settings.update && !committed) Files.deleteIfExists(folder.resolve(BlockMaxima.NEXT));
       } catch (IOException | RuntimeException | Error e) {
         // nothing of it is committed
       }
@@ -443,13 +394,5 @@ public final class ImpactIndexer implements Closeable {
 
   private static double heap() {
     return Runtime.getRuntime().maxMemory();
-  }
-
-  /** Merges in threads. Lucene's writer knows why one failed, and tells who waits for it, so none prints it. */
-  private static final class QuietMerges extends ConcurrentMergeScheduler {
-    @Override
-    protected void handleMergeException(Throwable failure) {
-      // see above
-    }
   }
 }

@@ -6,6 +6,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import org.apache.lucene.index.ConcurrentMergeScheduler;
 import org.apache.lucene.index.IndexWriter;
 import org.apache.lucene.store.AlreadyClosedException;
 
@@ -121,5 +122,13 @@ final class IndexingThreads {
     Thread thread = new Thread(work);
     thread.setDaemon(true);
     return thread;
+  }
+
+  /** Merges in threads. Lucene's writer knows why one failed, and tells who waits for it, so none prints it. */
+  static final class QuietMerges extends ConcurrentMergeScheduler {
+    @Override
+    protected void handleMergeException(Throwable failure) {
+      // see above
+    }
   }
 }

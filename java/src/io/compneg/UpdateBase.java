@@ -11,17 +11,20 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.IntStream;
 import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.DocValuesType;
 import org.apache.lucene.index.FieldInfo;
 import org.apache.lucene.index.FieldInfos;
 import org.apache.lucene.index.IndexOptions;
 import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.index.MultiBits;
 import org.apache.lucene.index.MultiTerms;
 import org.apache.lucene.index.NumericDocValues;
 import org.apache.lucene.index.ReaderUtil;
 import org.apache.lucene.index.Terms;
 import org.apache.lucene.index.TermsEnum;
+import org.apache.lucene.util.Bits;
 import org.apache.lucene.util.BytesRef;
 import org.apache.lucene.util.FixedBitSet;
 
@@ -42,6 +45,7 @@ final class UpdateBase implements Closeable {
   private final DirectoryReader reader;
   private final FixedBitSet given; // documents of this index
   private final Set<BytesRef> others = new HashSet<>(); // ids given that this index does not have
+  private int sought; // so many documents have been looked at for the missing ones
 
   UpdateBase(DirectoryReader reader) {
     this.reader = reader;
@@ -136,6 +140,22 @@ final class UpdateBase implements Closeable {
       found[i] = again ? GIVEN : docs[i] < 0 ? NEW : CHANGED;
     }
     return found;
+  }
+
+  /** The next ids with an ending of live documents that have not been given; empty at the end. */
+  List<String> missing(String ending, int most) throws IOException {
+    Bits live = MultiBits.getLiveDocs(reader);
+    List<String> missing = new ArrayList<>();
+    while (missing.isEmpty() && sought < reader.maxDoc()) {
+      int[] docs = IntStream.range(sought, Math.min(reader.maxDoc(), sought + most))
+                       .filter(doc -> !given.get(doc) && (live == null || live.get(doc)))
+                       .toArray();
+      sought += Math.min(most, reader.maxDoc() - sought);
+      for (BytesRef id : new ExternalIds(reader).of(docs)) {
+        if (id.utf8ToString().endsWith(ending)) missing.add(id.utf8ToString());
+      }
+    }
+    return missing;
   }
 
   private int[] find(List<BytesRef> ids) throws IOException {

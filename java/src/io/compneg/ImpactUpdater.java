@@ -1,0 +1,81 @@
+package io.compneg;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import org.apache.lucene.index.DirectoryReader;
+import org.apache.lucene.util.BytesRef;
+
+/**
+ * Updates an impact index, for Python: a document replaces the document with its id. {@link #compare} says which ones
+ * need not be written. The index that the update begins with can be opened until {@link #release}.
+ */
+public final class ImpactUpdater extends ImpactIndexer {
+  private final UpdateBase base;
+
+  /** See {@link ImpactIndexer}. */
+  public ImpactUpdater(String folder, String settings, String exchange) throws IOException {
+    super(folder, settings, exchange);
+    base = new UpdateBase(DirectoryReader.open(writer));
+    BlockMaxima.takeNext(base.reader());
+  }
+
+  /**
+   * Compares the documents of a block with those of the index that is updated, see {@link UpdateBase#compare}.
+   *
+   * @param sources what would be stored for each line; empty to store the lines themselves
+   */
+  public byte[] compare(byte[] lines, byte[] sources, boolean remembers) throws IOException {
+    return base.compare(reader(lines), sources.length == 0 ? lines : sources, remembers);
+  }
+
+  /** Why the index that is updated cannot be adopted, see {@link UpdateBase#unfit}; null if it can. */
+  public String unfit() throws IOException {
+    return base.unfit(settings.field());
+  }
+
+  /** Removes the documents of ids (UTF-8, separated by line feeds); returns what each id is here. */
+  public byte[] remove(byte[] ids) throws IOException {
+    delete(ids, ExternalIds.FIELD, false);
+    return base.take(Arrays.stream(texts(ids)).map(BytesRef::new).toList());
+  }
+
+  /**
+   * The next ids (UTF-8, separated by line feeds) of documents that this update has named in no call; empty at the end.
+   *
+   * @param ending only ids that end so
+   */
+  public byte[] missing(String ending, int most) throws IOException {
+    return String.join("\n", base.missing(ending, most)).getBytes(StandardCharsets.UTF_8);
+  }
+
+  /** Begins to write all documents and to do the merges that are due; call {@link #optimized} until it is done. */
+  public void settle() {
+    begin(() -> {
+      writer.flush();
+      writer.maybeMerge();
+      merging.sync();
+      return null;
+    });
+  }
+
+  /** Removes the files of the commit that the update began with. Until then it can be opened beside the new one. */
+  public void release() throws IOException {
+    base.close(); // while the writer is open, which removes them
+    commits.release();
+    writer.deleteUnusedFiles();
+    try (DirectoryReader reader = DirectoryReader.open(writer)) {
+      BlockMaxima.takeNext(reader);
+    }
+  }
+
+  @Override
+  public void close() {
+    super.close();
+    try {
+      base.close();
+    } catch (IOException e) {
+      // nothing of it is committed
+    }
+  }
+}
