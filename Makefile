@@ -15,7 +15,7 @@ TOOLS   := $(VENV)/tools.stamp
 INPUTS  := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help search serve test test-all lint format types jar clean
+.PHONY: help search serve test test-all lint format types docs jar clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -48,11 +48,15 @@ format: $(TOOLS) ## format Python and Java
 types: $(TOOLS) ## check types
 	$(BIN)/mypy
 
+docs: $(TOOLS) ## build the site of the documentation in build/site; a link without an end fails
+	$(BIN)/python tools/pages.py
+	$(BIN)/zensical build --strict --clean
+
 jar: $(PACKAGE) ## rebuild the Java companion jar (needs a JDK, 21 or later)
 	$(BIN)/python java/build.py
 
 clean: ## remove the environment and whatever was built; indexes and runs stay
-	rm -rf $(VENV) .venv-* build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* .cache build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find pyserini_compneg tests tools java benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(BIN)/python:

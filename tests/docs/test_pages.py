@@ -1,4 +1,4 @@
-"""What README.md and docs/*.md show is what their commands and scripts print; all other commands are parsed.
+"""What README.md and the pages of docs show is what their commands and scripts print; all other commands are parsed.
 
 Each page is run from its top in a folder of its own, which has the package, the examples, and the index of
 ``make search`` as ``indexes/sample``. A script or a command of ours is run if its output is shown, or if a comment
@@ -29,7 +29,11 @@ from pyserini_compneg.commands.main import COMMANDS, main
 from pyserini_compneg.index import build_index
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")))
+DOCS = ROOT / "docs"
+PAGES = (
+    "README.md",
+    *(path.relative_to(ROOT).as_posix() for path in sorted(DOCS.rglob("*.md")) if "reports" not in path.parts),
+)
 UPDATE = bool(os.environ.get("COMPNEG_UPDATE_PAGES"))
 OWN_MODULE = {"docs/anserini.md": "its shell scripts run in test_anserini_page.py, since each starts a Java"}
 
