@@ -177,6 +177,10 @@ def test_rows_of_trained_models(tmp_path, caplog, protocol, recipe, row, model):
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert all([shown["name"] for shown in section["rows"]] == [row] for section in results["sections"])
     assert results["settings"][f"model {model!r}"] == str(place)
+    if protocol == "nevir":
+        counted, published = results["statistics"]["pairs"]
+        assert counted == len(results["sections"][0]["per_query"][row]) / 2 and published == 1383
+        assert results["curves"][-1]["title"] == "Different words of a pair"
     built = [index.name.rpartition("-")[0] for index in (tmp_path / "out").glob("indexes/*-*")]
     assert built == ([] if model == "dense" else [recipe])  # and none of bm25, with which no row is run
     said = "is not a model that was trained here (no training_log.json); rows show what is there"

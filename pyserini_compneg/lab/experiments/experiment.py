@@ -40,6 +40,7 @@ from pyserini_compneg.lab.experiments.provided import (
 from pyserini_compneg.lab.experiments.results import Curve, Results, Section
 from pyserini_compneg.lab.experiments.splits import reported_split, tuning_split
 from pyserini_compneg.lab.experiments.term_measures import WORDNET, TermMeasures, check_wordnet
+from pyserini_compneg.lab.experiments.text_statistics import text_statistics
 from pyserini_compneg.lab.experiments.workplace import Engine, Workplace
 from pyserini_compneg.lucene import java_class
 from pyserini_compneg.support.errors import DownloadError, EncodingError, InputError
@@ -110,6 +111,7 @@ def reproduce(
         for section in judged:
             score(section, protocol.measures, workplace, terms)
         count = protocol.examples
+        statistics, distributions = _statistics(protocol, workplace)
         found = [
             examples(section, protocol.measures[0], count, workplace.qrels, workplace.title)
             for section in judged
@@ -133,11 +135,12 @@ def reproduce(
             measures=protocol.measures,
             is_papers=chosen in protocol.papers.get(dataset.kind, ()),
             sections=sections,
-            curves=list(_curves(protocol, judged, workplace)),
+            curves=[*_curves(protocol, judged, workplace), *distributions],
             examples=list(chain.from_iterable(found)),
             heads=_heads(protocol, engines, models, model_options),
             seconds=jobs.seconds,
             runs_made=jobs.made,
+            statistics=statistics,
             lower_is_better=tuple(name for name in protocol.measures if name in LOWER_IS_BETTER),
             papers_dataset=" or ".join(
                 f"{TITLES[kind]} ({', '.join(splits)})" for kind, splits in protocol.papers.items()
@@ -256,6 +259,16 @@ def _sections(protocol: ProtocolPlan, workplace: Workplace) -> list[Section]:
         templates = ", ".join(repr(name) for plan in protocol.sections for name in plan.templates)
         raise InputError(f"{split} has no query of protocol {protocol.name}: {templates}", where=folder)
     return sections
+
+
+def _statistics(
+    protocol: ProtocolPlan, workplace: Workplace
+) -> tuple[dict[str, tuple[float, float | None]], list[Curve]]:
+    """The statistics that the protocol names, each with the published figure, and their distribution."""
+    if not protocol.statistics:
+        return {}, []
+    values, curve = text_statistics(workplace.dataset.kind, workplace.topics, workplace.documents())
+    return {name: (values[name], published) for name, published in protocol.statistics.items()}, [curve]
 
 
 def _curves(protocol: ProtocolPlan, sections: Sequence[Section], workplace: Workplace) -> Iterator[Curve]:

@@ -17,6 +17,7 @@ from pyserini_compneg.expression import Expression, parse
 from pyserini_compneg.lab.experiments.datasets import KINDS
 from pyserini_compneg.lab.experiments.dense import DENSE_OPERATORS, DenseMethod
 from pyserini_compneg.lab.experiments.provided import FOLDER, TERM_MEASURES, protocol_names
+from pyserini_compneg.lab.experiments.text_statistics import STATISTICS
 from pyserini_compneg.lab.experiments.word_space import WordSpaceMethod
 from pyserini_compneg.search import Method
 from pyserini_compneg.support.errors import InputError, QueryError
@@ -179,6 +180,7 @@ class ProtocolPlan(Settings):
     hits: int = Field(1000, ge=1, le=10**9)
     examples: int = Field(0, ge=0, le=10**9)  # how many of the best and of the worst queries are shown for each row
     interference: Interference | None = None
+    statistics: dict[str, int | float | None] = {}  # of the dataset's texts, with the paper's figures
     queries: Literal["dataset", "words"] = "dataset"  # "words" are Widdows' queries, made of words of the documents
     tuned_on: tuple[str, ...] = ()  # by preference; the first without queries of the report's split is used
     models: dict[str, tuple[str, ...]] = {}  # recipes for each; the first whose splits the dataset has is used
@@ -210,6 +212,10 @@ class ProtocolPlan(Settings):
             raise ValueError(
                 f"papers: {min(unknown)!r} is not one of the datasets: {', '.join(map(repr, self.datasets))}"
             )
+        for kind in self.datasets if self.statistics else ():
+            if unknown_names := [name for name in self.statistics if name not in STATISTICS.get(kind, ())]:
+                known = ", ".join(map(repr, STATISTICS.get(kind, ()))) or "none"
+                raise ValueError(f"statistics: no {unknown_names[0]!r} of {kind}; there are: {known}")
         if self.queries == "words" and (judged := [name for name in self.measures if name not in TERM_MEASURES]):
             listed = ", ".join(TERM_MEASURES)
             raise ValueError(f"queries of words are not judged, so there is no {judged[0]}; choose of {listed}")

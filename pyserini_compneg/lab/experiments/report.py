@@ -102,6 +102,9 @@ def _page(results: Results, plots: Mapping[str, bytes]) -> Iterator[str]:
         name, other = _dataset_name(results), results.papers_dataset
         yield f"> **{escape(f'{name} is not {other}, which the paper used.')}** Compare the order of figures alone.\n"
     yield _pairs(results.dataset)
+    if results.statistics:
+        lines = [[escape(name), *map(_number, values)] for name, values in results.statistics.items()]
+        yield _table([["statistic", "here", "paper"], ["---", "---:", "---:"], *lines])
     yield f"This command made the report:\n\n{_code(results.command)}"
     for number, section in enumerate(results.sections, 1):
         if section.plan.query:
@@ -273,7 +276,7 @@ def _curve(curve: Curve, path: str) -> Iterator[str]:
     for method, points in curve.series.items():
         values = {point.x: shown(point.y, curve.y_label) for point in points}
         lines.append([escape(method), *(values.get(x, "") for x in xs)])
-    yield _table([*lines, ["queries", *(f"{queries[x]:,}" for x in xs)]])
+    yield _table([*lines, [escape(curve.counted), *(f"{queries[x]:,}" for x in xs)]])
 
 
 def _activations(heads: Mapping[str, Head]) -> Iterator[str]:
@@ -304,6 +307,10 @@ def _pairs(values: Mapping[str, str | int | float]) -> str:
         [escape(name), f"{value:,}" if isinstance(value, int) else escape(str(value))] for name, value in values.items()
     )
     return _table([["name", "value"], ["---", "---"], *shown_values])
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
 
 
 def _table(rows: Iterable[Sequence[str]]) -> str:

@@ -88,6 +88,7 @@ class Curve:
     x_label: str
     y_label: str
     series: Mapping[str, tuple[Point, ...]]
+    counted: str = "queries"  # what the number of each point counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,7 @@ class Results:
     seconds: float = 0.0  # the duration of new runs
     runs_made: int = 0  # the number of new runs
     lower_is_better: tuple[str, ...] = ()
+    statistics: Mapping[str, tuple[float, float | None]] = field(default_factory=dict)  # the dataset's, and the paper's
     papers_dataset: str = ""  # such as QUEST; empty without published figures
     heads: Mapping[str, Head] = field(default_factory=dict)  # of the models that were run, if there are signed ones
 

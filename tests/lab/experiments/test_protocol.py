@@ -105,6 +105,7 @@ WRONG = {  # in place of what, what is written, and the message
     "sections:": [
         ("sections:\n  - {title: ONE!, rows: [{name: a, method: operators}]}", ": the section 'one' is there twice"),
         ("published_with: nc\nsections:", ": published_with names the model 'nc', which is not in models"),
+        ("statistics: {pairs: 1}\nsections:", ": statistics: no 'pairs' of filmsets; there are: none"),
         ("interference: {section: Two}\nsections:", ": interference: no section 'Two'"),
         ("interference: {section: One, bins: 0}\nsections:", ": interference.bins: expected a number from 1, got 0"),
     ],

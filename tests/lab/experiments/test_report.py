@@ -209,6 +209,12 @@ def test_nothing_is_drawn_of_nothing():
     assert draw_curve(replace(CURVE, series={"a": ()})) is draw_curve(replace(CURVE, series={})) is None
 
 
+def test_the_statistics_of_a_dataset_stand_beside_the_papers(page_of):
+    page = page_of(replace(RESULTS, statistics={"pairs": (1383, 2000), "words of a query": (9.125, None)}))
+    lines = "| pairs | 1,383 | 2,000 |\n| words of a query | 9.12 | – |\n"
+    assert f"| statistic | here | paper |\n| --- | ---: | ---: |\n{lines}" in page
+
+
 def test_a_curve_has_the_range_of_its_measure_and_a_colour_for_each_method(monkeypatch):
     """The methods of Figure 3 are seven. Intervals may exceed the range."""
     drawn = []
