@@ -54,7 +54,12 @@ class Backend:
     def switch(self, name: str, folder: str) -> dict[str, Any]:
         """Opens another folder under the name of an index, and says what is searched then."""
         index = self.index(name)
-        index.switch(folder)
+        if not index.switching.acquire(blocking=False):
+            raise HTTPException(409, f"Another request is switching {name}; ask again when it is done")
+        try:
+            index.switch(folder)
+        finally:
+            index.switching.release()
         self.metrics.reloads.labels(name).inc()
         _logger.info("index %s: switched to %s, %s documents", name, folder, f"{index.documents:,}")
         return {"api": API, "index": name, "generation": index.generation, "documents": index.documents}

@@ -48,6 +48,7 @@ _DESCRIPTIONS: dict[int | str, str] = {
     403: "A page of another origin asks, or an index shall be switched by a server without keys",
     404: "No such document, or no such route",
     405: "No such method",
+    409: "Another request is switching the index",
     413: "A body that is too large",
     415: "A body that is not called JSON",
     429: "Too many searches are waiting",

@@ -54,6 +54,7 @@ class ServedIndex:
         self._paths = {self._path}  # all so far: a search may still be in an index of before
         self._first = os.path.split(self._path)
         self._lock, self._replacing = threading.Lock(), threading.Lock()
+        self.switching = threading.Lock()  # for the one request that may switch the index
         self._search_failed = self._reload_failed = False
         self._current = self._open(self._path)
 
@@ -143,6 +144,8 @@ class ServedIndex:
                 self._reload_failed = False
                 return False
             try:
+                if not self._is_allowed(self._path):
+                    raise InputError(f"{self.name} has no version {os.path.basename(self._path)!r} any more")
                 fresh = self._open(self._path)
             except BaseException:
                 self._reload_failed = True
@@ -155,22 +158,26 @@ class ServedIndex:
 
         If it cannot be opened, the old index stays open. A link is allowed if what it leads to is.
         """
-        beside, own = self._first
-        path = os.path.join(beside, checked_name(folder))
+        path = os.path.join(self._first[0], checked_name(folder))
         if not self._settings.versions:
             raise InputError(f"{self.name} has no versions: the settings name none for it")
-        place, name = os.path.split(os.path.realpath(path))
-        allowed = place == os.path.realpath(beside) and fnmatchcase(name, self._settings.versions)
-        if not beside or not (allowed or folder == own) or not os.path.isdir(path):
+        if not self._first[0] or not self._is_allowed(path) or not os.path.isdir(path):
             raise InputError(f"{self.name} has no version {folder!r}")
         with self._replacing:
             self._paths.add(path)  # before it is opened, for messages
             try:
                 fresh = self._open(path)
             except CompNegError as error:  # a damaged folder is a fault of this request, not of the server
-                raise IndexFormatError(error.message) from None
+                raise IndexFormatError(error.message, where=f"version {folder}") from None
             self._replace(fresh)
             self._path = path
+
+    def _is_allowed(self, path: str) -> bool:
+        """Whether a folder is that of the settings, or leads to one beside it that the settings allow."""
+        beside, _ = self._first
+        place, name = os.path.split(os.path.realpath(path))
+        allowed = place == os.path.realpath(beside) and fnmatchcase(name, self._settings.versions or "")
+        return allowed or path == os.path.join(*self._first)
 
     def _replace(self, fresh: _Opened) -> None:
         self._search_failed = self._reload_failed = False

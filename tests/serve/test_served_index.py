@@ -14,7 +14,7 @@ from pyserini_compneg.lucene.sharded_reader import open_reader
 from pyserini_compneg.lucene.shards import read_shards
 from pyserini_compneg.serve.served_index import ServedIndex, generation
 from pyserini_compneg.serve.settings import IndexSettings
-from pyserini_compneg.support.errors import ArgumentError, CompNegError, IndexReadError
+from pyserini_compneg.support.errors import ArgumentError, CompNegError, IndexReadError, InputError
 
 
 @pytest.fixture
@@ -251,13 +251,20 @@ def test_a_request_switches_an_index(folder, tmp_path):
         for name in ("secret", "films-4", "films-6"):
             assert switch(name, 400) == f"films has no version {name!r}"
         assert switch("films-1/../secret", 400).startswith("an index is named by up to 64 letters")
-        assert switch("films-3", 400) == "films: not a Lucene index (it has no segments file)"
-        assert switch("films-5", 400).startswith("films: cannot be opened: ")
+        assert switch("films-3", 400) == "version films-3: films: not a Lucene index (it has no segments file)"
+        assert switch("films-5", 400).startswith("version films-5: films: cannot be opened: ")
+        with index.switching:
+            assert switch("films-2", 409) == "Another request is switching films; ask again when it is done"
         assert switch("films-2", 401, "wrong-key").startswith("Unauthorized")
         assert index.documents == 1
         (tmp_path / "new.jsonl").write_text('{"id": "n", "contents": "a spy"}')
         update_index(tmp_path / "films-2", tmp_path / "new.jsonl")
         assert index.reload()
+        assert index.documents == 2
+        (tmp_path / "films-7").unlink()
+        (tmp_path / "films-7").symlink_to(tmp_path / "secret")  # where no request could have switched it to
+        with pytest.raises(InputError, match="films has no version 'films-7' any more"):
+            index.reload()
         assert index.documents == 2
         assert switch("films-1")["generation"] == first
         assert 'compneg_index_reloads_total{index="films"} 3.0' in keyed.get("/metrics").text
