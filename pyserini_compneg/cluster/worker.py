@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
-from pyserini_compneg.lucene.gate import anserini_jar, companion_jar
+from pyserini_compneg.lucene.versions import anserini_version, build
 from pyserini_compneg.support.errors import ClusterError, CompNegError
 
 JAVA_OPTIONS = "JAVA_TOOL_OPTIONS"
@@ -33,12 +31,10 @@ class Setup(NamedTuple):
 @cache
 def versions() -> Mapping[str, str]:
     """The versions that affect results: this package (a hash of its content), Python, and Anserini with its Lucene."""
-    sources = sorted(Path(__file__).parents[1].rglob("*.py"))
-    content = b"".join(path.read_bytes() for path in [*sources, companion_jar()])
     return {
-        "pyserini_compneg": hashlib.sha256(content).hexdigest()[:12],
+        "pyserini_compneg": build(),
         "Python": ".".join(platform.python_version_tuple()[:2]),
-        "Anserini": anserini_jar().name.removeprefix("anserini-").removesuffix("-fatjar.jar"),
+        "Anserini": anserini_version(),
     }
 
 

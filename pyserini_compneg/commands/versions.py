@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import argparse
 import platform
-import re
 from typing import Any
 
 from pyserini_compneg.support.errors import JvmError
-
-_LUCENE = "org/apache/lucene/util/Version.class"
 
 
 class ShowVersions(argparse.Action):
@@ -22,33 +19,22 @@ class ShowVersions(argparse.Action):
 
 def versions() -> str:
     """The versions of this package, Pyserini, Anserini with its Lucene, and Java, one on each line."""
-    lines = [f"pyserini_compneg {_installed('pyserini_compneg')}, Python {platform.python_version()}"]
-    lines += [f"Pyserini {_installed('pyserini')}", _anserini(), _java()]
+    from pyserini_compneg.lucene.manifest import FORMAT_VERSION  # every command imports this module
+    from pyserini_compneg.lucene.versions import build, installed
+
+    ours = f"pyserini_compneg {installed('pyserini_compneg')} (build {build()}, index format {FORMAT_VERSION})"
+    lines = [f"{ours}, Python {platform.python_version()}", f"Pyserini {installed('pyserini')}", _anserini(), _java()]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _installed(package: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version  # every command imports this module
-
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "(not installed)"
-
-
 def _anserini() -> str:
-    import zipfile
-
     from pyserini_compneg.lucene.gate import anserini_jar
+    from pyserini_compneg.lucene.versions import anserini_version, lucene_version
 
     try:
-        jar = anserini_jar()
-        with zipfile.ZipFile(jar) as archive:
-            constants = re.findall(rb"LUCENE_(\d+)_(\d+)_(\d+)", archive.read(_LUCENE))
-    except (JvmError, OSError, KeyError, zipfile.BadZipFile) as error:
+        return f"Anserini {anserini_version()}, Lucene {lucene_version()} ({anserini_jar()})"
+    except JvmError as error:
         return f"Anserini: {error}"
-    lucene = max(tuple(map(int, constant)) for constant in constants)
-    return f"Anserini {jar.name.split('-')[1]}, Lucene {'.'.join(map(str, lucene))} ({jar})"
 
 
 def _java() -> str:

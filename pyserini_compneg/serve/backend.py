@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from pyserini_compneg.lucene.versions import describe_build
 from pyserini_compneg.serve.metrics import Metrics
 from pyserini_compneg.serve.options import ServeOptions
 from pyserini_compneg.serve.replies import API
@@ -65,7 +66,7 @@ class Backend:
         return {"api": API, "index": name, "generation": index.generation, "documents": index.documents}
 
     def health(self) -> dict[str, Any]:
-        """Whether all indexes are complete, and their sizes, filter fields, languages, contents and versions."""
+        """Whether all indexes are complete, what they hold, and the build that searches them."""
         degraded = {name: what for name, index in self.indexes.items() if (what := index.degraded)}
         return {
             "status": "degraded" if degraded else "ok",
@@ -75,6 +76,7 @@ class Backend:
             "generations": {name: index.generation for name, index in self.indexes.items()},
             "versions": {name: version for name, index in self.indexes.items() if (version := index.version)},
             "degraded": degraded,
+            "build": describe_build(),
         }
 
     def with_notes(self, work: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from json_lines import write_jsonl
 
 from pyserini_compneg.commands.demo import main as demo
 from pyserini_compneg.commands.main import COMMANDS, main
+from pyserini_compneg.lucene.versions import describe_build
 
 
 def test_the_list_of_commands(capsys):
@@ -91,6 +92,9 @@ def test_versions_need_no_java_machine(arguments):
         out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (0, "")
     assert [line.split()[0] for line in out.splitlines()] == ["pyserini_compneg", "Pyserini", "Anserini", "Java"]
+    facts = describe_build()
+    assert f" (build {facts['build']}, index format {facts['index_format']})," in out
+    assert f" {facts['anserini']}, Lucene {facts['lucene']} (" in out
 
 
 @pytest.mark.slow

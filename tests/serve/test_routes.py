@@ -265,6 +265,7 @@ def test_health_and_metrics(client):
     health = {"status": "ok", "indexes": {"films": 6}, "filter_fields": {"films": []}, "languages": {"films": "en"}}
     health |= {"versions": {}, "degraded": {}}
     found = client.get("/health").json()
+    assert found.pop("build").keys() == {"version", "build", "anserini", "lucene", "index_format"}
     assert len(generation := found.pop("generations")["films"]) == 12
     assert found == health
     for path in ("search?query=spy", "doc/d1", "explain/d1?query=spy"):
