@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -74,10 +74,10 @@ def pair_scorer(name: str) -> PairScorer:
 
 
 def check_pair_scorer(name: str) -> Literal["cross-encoder", "bi-encoder", "t5"]:
-    """Checks, without loading it, that a model exists and scores pairs of texts; returns its kind.
+    """Checks, without loading its weights, that a model exists and scores pairs of texts; returns its kind.
 
     Raises:
-        EncodingError: There is no model, or it is of another kind.
+        EncodingError: There is no model, it is of another kind, or it gives no score.
         DownloadError: The model cannot be downloaded from the hub.
     """
     check_dense_model(name)
@@ -85,11 +85,17 @@ def check_pair_scorer(name: str) -> Literal["cross-encoder", "bi-encoder", "t5"]
     kind = optional_json(folder / "config_sentence_transformers.json", name).get("model_type")
     if kind is None and (folder / "modules.json").is_file():
         kind = "SentenceTransformer"
-    listed = optional_json(folder / "config.json", name).get("architectures")
+    config = optional_json(folder / "config.json", name)
+    listed = config.get("architectures")
     network = str(listed[0]) if isinstance(listed, list) and listed else "no network"
     if kind == "CrossEncoder" or (kind is None and network.endswith("ForSequenceClassification")):
+        _entailment(config.get("id2label") or {}, name)
         return "cross-encoder"
     if kind is None and network.endswith("T5ForConditionalGeneration"):
+        if not isinstance(config.get("decoder_start_token_id"), int):
+            what = "its config.json has no decoder_start_token_id, with which an answer begins"
+            raise EncodingError(what, where=name, remedy=_WHOLE)
+        _answers(_t5_tokenizer(folder, name), name)
         return "t5"
     if kind == "SentenceTransformer" or (kind is None and network.endswith("Model")):
         return "bi-encoder"
@@ -176,14 +182,7 @@ class _CrossEncoder:
 
         self.name, self.model_hash = name, dense_model_hash(name)
         self._model = _loaded(CrossEncoder, name, activation_fn=lambda logits: logits)
-        self._label: int | None = None
-        if self._model.num_labels > 1:
-            labels = {str(label).lower(): int(place) for place, label in self._model.config.id2label.items()}
-            if _ENTAILMENT not in labels:
-                counted = f"its {self._model.num_labels} labels are {', '.join(labels)}"
-                remedy = f"rerank with a model of one label, or one called {_ENTAILMENT!r}"
-                raise EncodingError(counted, where=name, remedy=remedy)
-            self._label = labels[_ENTAILMENT]
+        self._label = _entailment(self._model.config.id2label, name)
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         import numpy as np
@@ -222,7 +221,7 @@ class MonoT5:
         loaded = _loaded(_T5, name)
         self._network, self._tokenizer = loaded.transformers_model, loaded.tokenizer
         self._limit = min(self._tokenizer.model_max_length, _T5_TOKENS)
-        self._answers = [self._token(answer) for answer in ("false", "true")]
+        self._answers = _answers(self._tokenizer, name)
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         """The probability of "true", beside "false"."""
@@ -258,30 +257,53 @@ class MonoT5:
         kept = places[: max(0, len(places) - excess)]
         return f"Query: {query} Document: {document[: kept[-1][1] if kept else 0]} Relevant:"
 
-    def _token(self, answer: str) -> int:
-        tokens = self._tokenizer(answer, add_special_tokens=False)["input_ids"]
-        if len(tokens) != 1 or tokens[0] == self._tokenizer.unk_token_id:
-            what = f"its tokenizer has no token for {answer!r}, so it is not a MonoT5"
-            raise EncodingError(what, where=self.name, remedy="rerank with a T5 that was trained to rank")
-        return int(tokens[0])
-
 
 class _T5:
     """A network and its tokenizer, with the names by which sentence-transformers' models have theirs."""
 
-    def __init__(self, folder: str, **_: bool) -> None:
+    def __init__(self, folder: str, **loading: bool) -> None:
         from sentence_transformers.util import get_device_name
-        from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+        from transformers import AutoModelForSeq2SeqLM
 
-        network = AutoModelForSeq2SeqLM.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        network = AutoModelForSeq2SeqLM.from_pretrained(folder, **loading)
         self.transformers_model = network.to(get_device_name()).requires_grad_(False)
-        self.tokenizer = AutoTokenizer.from_pretrained(
-            folder, use_fast=True, local_files_only=True, trust_remote_code=False
-        )
+        self.tokenizer = _t5_tokenizer(Path(folder), folder)
 
     def eval(self) -> _T5:
         self.transformers_model.eval()
         return self
+
+
+def _t5_tokenizer(folder: Path, name: str) -> Any:
+    from transformers import AutoTokenizer
+
+    with quiet_transformers(), in_one_line(EncodingError, "its tokenizer cannot be loaded", where=name):
+        tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+    _check_tokenizer(tokenizer, folder, name)
+    return tokenizer
+
+
+def _answers(tokenizer: Any, name: str) -> list[int]:
+    """The tokens of "false" and of "true"."""
+    found = []
+    for answer in ("false", "true"):
+        tokens = tokenizer(answer, add_special_tokens=False)["input_ids"]
+        if len(tokens) != 1 or tokens[0] == tokenizer.unk_token_id:
+            what = f"its tokenizer has no token for {answer!r}, so it is not a MonoT5"
+            raise EncodingError(what, where=name, remedy="rerank with a T5 that was trained to rank")
+        found.append(int(tokens[0]))
+    return found
+
+
+def _entailment(id2label: Mapping[Any, Any], name: str) -> int | None:
+    """The label of entailment among several. None for a model of one label."""
+    if len(id2label) < 2:
+        return None
+    labels = {str(label).lower(): int(place) for place, label in id2label.items()}
+    if _ENTAILMENT not in labels:
+        remedy = f"rerank with a model of one label, or one called {_ENTAILMENT!r}"
+        raise EncodingError(f"its {len(labels)} labels are {', '.join(labels)}", where=name, remedy=remedy)
+    return labels[_ENTAILMENT]
 
 
 def _readable(text: str) -> str:
@@ -316,8 +338,13 @@ def _check_network(model: Any, folder: Path, name: str, unused: str) -> None:
     if words > embedded:
         what = f"its tokenizer has {words} tokens, and its weights {embedded}"
         raise EncodingError(what, where=name, remedy=_WHOLE)
-    files = sorted({"tokenizer.json", *type(model.tokenizer).vocab_files_names.values()})
-    if not any((place / file).is_file() for file in files):
+    _check_tokenizer(model.tokenizer, place, name)
+
+
+def _check_tokenizer(tokenizer: Any, folder: Path, name: str) -> None:
+    """Refuses the tokenizer of almost no words by which transformers replaces a missing one."""
+    files = sorted({"tokenizer.json", *type(tokenizer).vocab_files_names.values()})
+    if not any((folder / file).is_file() for file in files):
         raise EncodingError(f"has no tokenizer, none of {', '.join(files)}", where=name, remedy=_WHOLE)
 
 
@@ -352,7 +379,8 @@ def _similarity(name: str, given: Similarity | None) -> Similarity:
         return given or COSINE
     own = DOT if said == DOT else COSINE
     if given not in (None, own):
-        raise EncodingError(f"its files compare vectors by {own}, not by {given}", where=name, remedy="leave similarity out")
+        what = f"its files compare vectors by {own}, not by {given}"
+        raise EncodingError(what, where=name, remedy="leave similarity out")
     return own
 
 

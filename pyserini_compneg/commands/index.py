@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.commands import clusters, flags
 from pyserini_compneg.commands.running import command, say
-from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.lucene import LANGUAGES, IndexSettings
-from pyserini_compneg.support.errors import EncodingError, InputError
 from pyserini_compneg.support.options import COUNT, FINITE, add_flags, given_options
 
 _EPILOG = """\
@@ -31,7 +28,7 @@ examples:
 
 
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    from pyserini_compneg.index import build_index, build_sharded_index, verify_index
+    from pyserini_compneg.index import asked_pairs, build_index, build_sharded_index, verify_index
     from pyserini_compneg.lucene import open_reader
 
     if args.verify is not None:
@@ -57,7 +54,12 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if args.pairs_from is not None and args.pair_terms:
         parser.error("--pairs-from and --pair-terms choose the pairs in two ways; leave one out")
     if args.pairs_from is not None:
-        options["pairs"] = _pairs_from(args)
+        from pyserini_compneg.topics import read_topics, topic_query
+
+        queries = list(map(topic_query, read_topics(args.pairs_from)))
+        options["pairs"] = asked_pairs(
+            queries, args.collection, args.encoder, model_options=options["model_options"], source=args.pairs_from
+        )
     if args.shards is None:
         manifest = build_index(args.collection, args.index, args.encoder, **options)
     else:
@@ -68,28 +70,6 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     counted = "passages" if manifest.passages else "documents"
     empty = f" ({manifest.empty_documents} without a term)" if manifest.empty_documents else ""
     say(f"{args.index}: {manifest.documents} {counted}{empty}, encoder {manifest.encoder}")
-
-
-def _pairs_from(args: argparse.Namespace) -> tuple[str, ...]:
-    """The pairs of the conjunctions in a file of topics. Expressions are composed with the encoder of the index."""
-    from pyserini_compneg.compose import ScoringNode, query_pairs
-    from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
-    from pyserini_compneg.encode import BM25, query_encoder, split_name
-    from pyserini_compneg.topics import read_topics, topic_query
-
-    topics, encoder, folder = args.pairs_from, args.encoder, Path(args.collection)
-    queries = list(map(topic_query, read_topics(topics)))
-    needs_encoder = not all(isinstance(query, ScoringNode) for query in queries)
-    if needs_encoder and (encoder == BM25 or split_name(encoder)[0]):
-        what = f"{encoder} weighs the terms of these queries by the statistics of an index, which is not built yet"
-        remedy = "build it without --pairs-from, and give the queries that compose --index makes with it"
-        raise EncodingError(what, where=topics, remedy=remedy)
-    settings = read_about((folder if folder.is_dir() else folder.parent) / VECTORS_FILE).get("settings", {})
-    model_options = (flags.chosen_model_options(args) or ModelOptions()).for_index(settings)
-    pairs = query_pairs(queries, query_encoder(encoder, None, model_options) if needs_encoder else None)
-    if not pairs:
-        raise InputError("no query has an AND, so there are no pairs", where=topics, remedy="leave out --pairs-from")
-    return pairs
 
 
 def _existing(args: argparse.Namespace) -> str:

@@ -1,6 +1,6 @@
 """Builds impact indexes from collections."""
 
-from pyserini_compneg.index.build import build_index
+from pyserini_compneg.index.build import asked_pairs, build_index
 from pyserini_compneg.index.indexer import ImpactIndexer
 from pyserini_compneg.index.sharded import build_sharded_index
 from pyserini_compneg.index.update import UpdateReport, update_index
@@ -14,6 +14,7 @@ __all__ = [
     "IndexSettings",
     "UpdateCounts",
     "UpdateReport",
+    "asked_pairs",
     "build_index",
     "build_sharded_index",
     "update_index",

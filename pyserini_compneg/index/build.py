@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pyserini_compneg.compose import Query, ScoringNode, query_pairs
 from pyserini_compneg.documents.collection import (
     Block,
     Documents,
@@ -24,7 +25,7 @@ from pyserini_compneg.documents.collection import (
 from pyserini_compneg.documents.formats import CollectionFile, Format
 from pyserini_compneg.documents.passages import check_spaced, shown_passages
 from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
-from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder
+from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder, query_encoder
 from pyserini_compneg.encode.bm25 import count_terms, mean_length
 from pyserini_compneg.encode.hybrid import HYBRID, HybridDocumentEncoder, split_name, warn_of_english
 from pyserini_compneg.encode.models import MINI, ModelOptions, StaticSide, load_checkpoint
@@ -123,6 +124,41 @@ def checked_build(
     if build.settings.passages:
         check_spaced(build.language)
     return build
+
+
+def asked_pairs(
+    queries: Sequence[Query],
+    collection: str | Path,
+    encoder: str = BM25,
+    *,
+    model_options: ModelOptions | None = None,
+    source: str | Path = "",
+) -> tuple[str, ...]:
+    """The pairs that an index of a collection needs for the conjunctions of queries, for ``pairs`` of its settings.
+
+    Args:
+        queries: Expressions, which are composed with the encoder of the index, and composed queries.
+        collection: The file or folder to be indexed. Vectors of ``encode`` name the head and the precision.
+        encoder: The encoder of the index.
+        model_options: How the model is run.
+        source: The file of the queries, for messages.
+
+    Raises:
+        EncodingError: The encoder weighs query terms by the statistics of an index, or there is no such model.
+        InputError: No query has an AND.
+    """
+    needs_encoder = not all(isinstance(query, ScoringNode) for query in queries)
+    if needs_encoder and (encoder == BM25 or split_name(encoder)[0]):
+        what = f"{encoder} weighs the terms of these queries by the statistics of an index, which is not built yet"
+        remedy = "build it without --pairs-from, and give the queries that compose --index makes with it"
+        raise EncodingError(what, where=source, remedy=remedy)
+    folder = Path(collection)
+    settings = read_about((folder if folder.is_dir() else folder.parent) / VECTORS_FILE).get("settings", {})
+    options = (model_options or ModelOptions()).for_index(settings)
+    pairs = query_pairs(queries, query_encoder(encoder, None, options) if needs_encoder else None)
+    if not pairs:
+        raise InputError("no query has an AND, so there are no pairs", where=source, remedy="leave out --pairs-from")
+    return pairs
 
 
 def with_passages(build: Build, files: Sequence[CollectionFile]) -> Build:

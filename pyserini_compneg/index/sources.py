@@ -145,7 +145,7 @@ class VectorSource(_Source):
         return passage_documents(block, split)
 
     def identified(self, block: Block) -> bytes:
-        block = self._own(block)
+        """The lines with the ids. A line of another encoder is refused when it is encoded."""
         return super().identified(block) if self._index.passages else block.lines
 
 

@@ -12,7 +12,7 @@ from pyserini_compneg.support.arguments import finite_number, whole_number
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.options import COUNT, Number, check_options, option
 from pyserini_compneg.support.terminal import shown
-from pyserini_compneg.support.vectors import is_pair
+from pyserini_compneg.support.vectors import PAIR_SIGN, is_complement, is_pair
 
 MOST_PAIR_TERMS = 256
 """A document with this many terms has 32,640 pairs."""
@@ -130,7 +130,12 @@ class IndexSettings:
             raise ArgumentError("passages of bad documents cannot be skipped", remedy="leave out on_error")
 
     def _check_pairs(self) -> None:
-        if isinstance(self.pairs, str) or not all(isinstance(pair, str) and is_pair(pair) for pair in self.pairs):
+        texts = [] if isinstance(self.pairs, str) else [pair for pair in self.pairs if isinstance(pair, str)]
+        for pair in texts:
+            if PAIR_SIGN in pair and any(map(is_complement, pair.split(PAIR_SIGN))):
+                what = f"the pair {shown(pair)} is of a complement, which no index pairs"
+                raise ArgumentError(what, remedy="name pairs of terms without ¬")
+        if len(texts) < len(self.pairs) or not all(map(is_pair, texts)):
             raise ArgumentError(f"pairs must be pairs of terms, such as 'andes∩birds', got {shown(self.pairs)}")
         if self.pairs and self.pair_terms:
             raise ArgumentError("pairs and pair_terms are two choices of the pairs to index", remedy="leave out one")

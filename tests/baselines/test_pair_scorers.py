@@ -16,6 +16,7 @@ from checkpoints import (
 )
 from refusals import refusal
 
+from pyserini_compneg.baselines import check_pair_scorer
 from pyserini_compneg.support.errors import EncodingError
 
 pytestmark = pytest.mark.slow
@@ -105,9 +106,24 @@ def test_a_monot5_answers_with_true_or_false(pair_scorer, tmp_path):
     np.testing.assert_allclose(scorer.scores(PAIRS), expected, rtol=1e-4)
     np.testing.assert_allclose(np.exp(scorer.log_probabilities(PAIRS[:1])), expected[:1], rtol=1e-4)
     assert len({*np.round(expected, 6)}) == len(PAIRS)
-    other = write_t5(tmp_path / "other", "yes no")
+
+
+def test_a_t5_that_cannot_answer_is_refused_before_its_weights_are_read(tmp_path):
+    folder = write_t5(tmp_path / "t5", "yes no")
+    (folder / "model.safetensors").unlink()
+
+    def refused():
+        message = refusal(check_pair_scorer, str(folder), error=EncodingError)
+        assert message.startswith(f"{folder}: ")
+        return message.removeprefix(f"{folder}: ")
+
     said = "its tokenizer has no token for 'false', so it is not a MonoT5; rerank with a T5 that was trained to rank"
-    assert refusal(pair_scorer, other, error=EncodingError) == f"{other}: {said}"
+    assert refused() == said
+    for file in folder.glob("token*"):
+        file.unlink()
+    assert refused() == "has no tokenizer, none of spiece.model, tokenizer.json; get a whole model"
+    edit_json(folder / "config.json", decoder_start_token_id=None)
+    assert refused() == "its config.json has no decoder_start_token_id, with which an answer begins; get a whole model"
 
 
 def test_documents_are_encoded_once(pair_scorer, tmp_path, monkeypatch):
@@ -163,6 +179,7 @@ def test_what_cannot_rerank_is_said_in_one_line(pair_scorer, folder, tmp_path, c
     (bodiless / "config_sentence_transformers.json").unlink(missing_ok=True)
     assert "has no head that scores (no network); " in refused(bodiless)
     labels = write_cross_encoder(tmp_path / "labels", {0: "a", 1: "b"})
+    (labels / "model.safetensors").unlink()  # the labels are known without it
     assert refused(labels) == (
         f"{labels}: its 2 labels are a, b; rerank with a model of one label, or one called 'entailment'"
     )

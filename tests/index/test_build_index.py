@@ -10,7 +10,9 @@ from json_lines import write_jsonl
 from refusals import refusal
 
 from pyserini_compneg.commands.index import main
-from pyserini_compneg.index import ImpactIndexer, build, build_index
+from pyserini_compneg.compose import Product, query_pairs
+from pyserini_compneg.encode import query_encoder
+from pyserini_compneg.index import ImpactIndexer, asked_pairs, build, build_index
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, ImpactWriter, Manifest
 from pyserini_compneg.support.errors import ArgumentError, CompNegError, InputError, OutputError
 
@@ -325,3 +327,15 @@ def test_what_is_no_collection(collection, said, tmp_path):
     message = refusal(build_index, collection, tmp_path / "index", error=CompNegError)
     assert message.startswith(said)
     assert not any(tmp_path.iterdir())
+
+
+def test_the_pairs_that_queries_ask_for(tmp_path, collection):
+    """Only expressions need an encoder."""
+    composed = [Product(({"bird": 4.0}, {"colombia": 2.0}))]
+    assert asked_pairs(composed, collection) == ("bird∩colombia",)
+    expected = query_pairs(["birds AND bats"], query_encoder("mini", None))
+    assert asked_pairs(["birds AND bats"], collection, "mini") == expected
+    (tmp_path / "queries.tsv").write_text("1\tbirds AND bats\n")
+    asked = ["--encoder", "mini", "--pairs-from", str(tmp_path / "queries.tsv")]
+    assert main(["--collection", str(collection), "--index", str(tmp_path / "new"), *asked]) == 0
+    assert Manifest.read(tmp_path / "new").pairs == expected

@@ -65,6 +65,14 @@ def test_pairs_are_those_of_equation_7(tmp_path_factory, vectors, choice):
     ("settings", "said"),
     [
         ({"pairs": ("a∩b", "c")}, "pairs must be pairs of terms, such as 'andes∩birds', got ('a∩b', 'c')"),
+        ({"pairs": ("a∩b", 3)}, "pairs must be pairs of terms, such as 'andes∩birds', got ('a∩b', 3)"),
+        *(
+            (
+                {"pairs": ("c∩d", pair)},
+                f"the pair '{pair}' is of a complement, which no index pairs; name pairs of terms without ¬",
+            )
+            for pair in ("a∩¬b", "¬a∩b")
+        ),
         ({"pairs": "a∩b"}, "pairs must be pairs of terms, such as 'andes∩birds', got 'a∩b'"),
         (
             {"pairs": ("a∩b",), "pair_terms": 2},

@@ -22,6 +22,7 @@ from pyserini_compneg.index import (
     update_index,
     verify_index,
 )
+from pyserini_compneg.index.sources import VectorSource
 from pyserini_compneg.lucene import open_reader, writer
 from pyserini_compneg.lucene.shards import read_shards
 from pyserini_compneg.search import SignedImpactSearcher
@@ -233,6 +234,14 @@ REFUSED = [
     ([""], "", "{new}: no documents"),
     ([{"id": "n", "vector": {}}], "d0 d1 d2 d3 d4 d5", "{index}: the update would leave no document with a term"),
 ]
+
+
+def test_each_block_is_searched_for_encoders_once(tmp_path, monkeypatch):
+    build_index(write_jsonl(tmp_path / "old.jsonl", {"id": "d", "vector": {"t": 1}}), tmp_path / "index", "m")
+    blocks, own = [], VectorSource._own
+    monkeypatch.setattr(VectorSource, "_own", lambda source, block: blocks.append(block) or own(source, block))
+    update_index(tmp_path / "index", write_jsonl(tmp_path / "new.jsonl", {"id": "d", "vector": {"t": 2}}))
+    assert len(blocks) == 1
 
 
 @pytest.mark.parametrize(("lines", "ids", "said"), REFUSED)

@@ -60,11 +60,12 @@ class Head:
         >>> str(Head.parse("snrelu:absmax:0.1")), str(Head.parse("relu"))
         ('snrelu:absmax:0.1', 'relu:max')
         """
-        activation, pooling, epsilon = (*text.split(":", 2), "", "")[:3]
+        activation, *rest = text.split(":", 2)
+        pooling, epsilon = (*rest, *("max", "0")[len(rest) :])
         try:
-            if (value := finite_number(epsilon or "0")) is None:
+            if (value := finite_number(epsilon)) is None:
                 raise EncodingError(f"epsilon must be a number, got {epsilon!r}")
-            return cls(activation, pooling or "max", value)
+            return cls(activation, pooling, value)
         except EncodingError as cause:
             raise EncodingError(f"head {text!r}: {cause}") from None
 

@@ -280,8 +280,10 @@ class ProtocolPlan(Settings):
         kinds = {section.title: type(parse(section.query)) for section in self.sections if section.query}
         titles = [title for title, kind in kinds.items() if isinstance(expression, kind)][:1]
         if not titles:
-            names = ", ".join(map(repr, kinds)) or "none"
-            remedy = f"its sections with a query are: {names}"
+            remedy = f"its sections with a query are: {', '.join(map(repr, kinds))}"
+            if not kinds:
+                takers = [name for name in protocol_names() if any(one.query for one in read_protocol(name).sections)]
+                remedy = f"protocols with a query of their own are: {', '.join(takers)}"
             raise InputError(f"protocol {self.name}: no section is for {query!r}", remedy=remedy)
         kept = self.changed(lambda row: {"published_terms": ""}).sections
         sections = tuple(one.model_copy(update={"query": query}) for one in kept if one.title in titles)

@@ -32,7 +32,6 @@ def test_impossible_epsilons(values):
         ("relu:max", Head()),
         ("relu:sum", Head("relu", "sum")),
         ("snrelu:absmax:0.5", Head("snrelu", "absmax", 0.5)),
-        ("snrelu:sum:", Head("snrelu", "sum")),
     ],
 )
 def test_the_flag(text, head):
@@ -44,6 +43,8 @@ def test_the_flag(text, head):
     [
         ("", "activation must be one of relu, log1p_relu, snrelu, got ''"),
         ("relu:mean", "relu is pooled by max or sum, got 'mean'"),
+        ("snrelu:sum:", "epsilon must be a number, got ''"),
+        ("relu:", "relu is pooled by max or sum, got ''"),
         ("snrelu:sum:nan", "epsilon must be a number, got 'nan'"),
         ("snrelu:sum:1:2", "epsilon must be a number, got '1:2'"),
     ],

@@ -16,6 +16,7 @@ from pyserini_compneg.documents import SourceDocument
 from pyserini_compneg.eval import Qrels, read_qrels
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.lab.experiments.datasets.dataset import (
+    DOMAIN,
     Dataset,
     Split,
     collection_documents,
@@ -50,14 +51,10 @@ def is_filmsets(folder: Path) -> bool:
 def open_quest(folder: Path) -> Dataset:
     """QUEST: a split for each file, one with the atomic queries of each training file, and the domain split."""
     dataset = _opened(folder, "quest", _QUEST)
-    files, documents = _divided_files(folder), dataset.parts[dataset.splits[0]].documents
-    train, test = ("films", "books"), ("plants", "animals")
-    domain_parts = {
-        "domain-train": _selection(documents, files, domains=train),
-        "domain-train-nc": _selection(documents, files, domains=train, atomic=True),
-        "domain-test": _selection(documents, files, domains=test),
-    }
-    return replace(dataset, parts={**dataset.parts, **domain_parts})
+    assert dataset.of_domain is not None, "queries of QUEST have domains"
+    domains = {"train": "films+books", "train-nc": "films+books-nc", "test": "plants+animals"}
+    parts = {f"{DOMAIN}{name}": dataset.of_domain(those) for name, those in domains.items()}
+    return replace(dataset, parts={**dataset.parts, **parts})
 
 
 def open_filmsets(folder: Path) -> Dataset:
@@ -82,12 +79,13 @@ def _opened(folder: Path, kind: str, provenance: str) -> Dataset:
         names = ", ".join(f"{name}.jsonl" for name in _NAMES)
         raise InputError(f"no queries; the kind {kind} needs one of {names}, plain or gzip", where=folder)
     files = _divided_files(folder)
+    warn = cache(_warn_of_no_domain)  # one warning for all splits of the dataset, however often they are read
 
     def of_domain(name: str) -> Split:
         domains = name.removesuffix("-nc")
         if not all(map(str.strip, domains.split("+"))):
             raise InputError(f"a domain without a name in {domains!r}", where=folder)
-        return _selection(documents, files, domains=tuple(domains.split("+")), atomic=name != domains)
+        return _selection(documents, files, domains=tuple(domains.split("+")), atomic=name != domains, warn=warn)
 
     return Dataset(kind, provenance, folder, collection, parts, of_domain)
 
@@ -120,6 +118,7 @@ def _selection(
     *,
     atomic: bool = False,
     domains: tuple[str, ...] | None = None,
+    warn: Callable[[int, int, tuple[Path, ...]], None] | None = None,
 ) -> Split:
     """Some queries of some files: atomic queries, queries of some domains, or both.
 
@@ -140,8 +139,8 @@ def _selection(
             if (not atomic or _is_atomic(topic)) and (domains is None or topic.metadata.get("domain") in domains)
         ]
         lost = sum("domain" not in topic.metadata for topic in read)
-        if domains is not None and lost:
-            _warn_of_no_domain(lost, len(read), tuple(files.values()))
+        if warn and lost:
+            warn(lost, len(read), tuple(files.values()))
         if not selected:
             there = {topic.metadata["domain"] for topic in read if "domain" in topic.metadata}
             asked = "" if domains is None else f": the domains are {', '.join(sorted(there)) or 'not given'}"
@@ -159,7 +158,6 @@ def _selection(
     return Split(documents, topics, qrels)
 
 
-@cache  # one warning for the splits of a dataset, which are read several times
 def _warn_of_no_domain(lost: int, queries: int, files: tuple[Path, ...]) -> None:
     listed = ", ".join(map(str, files))
     _logger.warning("%s: %d of %d queries name no domain, so the domain split lacks them", listed, lost, queries)

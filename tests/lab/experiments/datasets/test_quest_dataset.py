@@ -110,3 +110,5 @@ def test_queries_without_a_domain_are_counted_in_one_warning(quest, caplog):
     files = ", ".join(str(quest / f"{name}.jsonl") for name in ("train", "val", "test"))
     assert caplog.messages == [f"{files}: 1 of 5 queries name no domain, so the domain split lacks them"]
     assert len(dataset.topics("train")) == 2
+    open_dataset(quest).topics("domain-test")  # opened anew
+    assert len(caplog.messages) == 2
