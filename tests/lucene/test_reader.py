@@ -76,7 +76,11 @@ def test_an_index_that_is_not_what_its_manifest_says(tmp_path, segments, fault):
         ({"pair_terms": 0}, "a document has 3 pairs, and it should have 0 by the manifest's pair_terms: 0"),
         ({"pair_terms": 2}, "a document has 3 pairs, and it should have 1 by the manifest's pair_terms: 2"),
         ({"pair_terms": 4}, "a document has 3 pairs, and it should have 6 by the manifest's pair_terms: 4"),
-        ({"pair_terms": 0, "pairs": ("a∩b", "a∩c")}, "a document has 3 pairs, and the manifest names 2"),
+        ({"pair_terms": 0, "pairs": ("a∩b", "a∩c")}, "it has the pair 'b∩c', which the manifest does not name"),
+        (
+            {"pair_terms": 0, "pairs": ("a∩b", "a∩c", "a∩e", "b∩c", "x∩y")},
+            "the pair 'a∩e' is not in the documents of both its terms, with their impacts",
+        ),
         ({"impact_scale": 2}, "it has an impact of 3, and bm25's are at most 2, the manifest's impact_scale"),
     ],
 )
@@ -88,6 +92,15 @@ def test_an_index_of_other_settings_than_its_manifest_says(tmp_path, changed, fa
     assert verify_index(index) == 2
     replace(Manifest.read(index), **changed).write(index)
     assert refusal(verify_index, index, error=IndexFormatError) == f"{index}: is damaged, rebuild it: {fault}"
+
+
+def test_the_chosen_pairs_of_an_index(tmp_path):
+    """A name that can be read as two pairs may stand for either, and is not checked."""
+    vectors = {"d": {"a": 4, "b": 9, "c": 2}, "e": {"a": 2, "c": 5}, "f": {"b": 1, "∩c": 1, "b∩": 3, "c": 8}}
+    with ImpactIndexer(tmp_path / "index", "m", pairs=("a∩b", "b∩c", "b∩∩c", "c∩z")) as indexer:
+        for docid, vector in vectors.items():
+            indexer.add(docid, vector)
+    assert verify_index(tmp_path / "index") == 3
 
 
 def test_statistics_and_stored_documents(tmp_path):

@@ -13,7 +13,8 @@ from pyserini_compneg import SignedImpactSearcher, build_index
 from pyserini_compneg.compose import Linear
 from pyserini_compneg.documents.passages import split_text
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.index import ImpactIndexer, build_sharded_index, verify_index
+from pyserini_compneg.index import ImpactIndexer, ImpactUpdater, build_sharded_index, verify_index
+from pyserini_compneg.lucene import ImpactWriter
 from pyserini_compneg.search import PassageHit
 from pyserini_compneg.support.errors import CompNegError
 
@@ -225,3 +226,26 @@ def test_further_passages_do_not_repeat_the_lines_of_their_block(tmp_path, monke
         assert [(hit.docid, hit.passage) for hit in searcher.search("spy", 9)] == [("d1", 0), ("d3", 0)]
         owls = {hit.docid: hit.passage for hit in searcher.search("owl", 9)}
     assert owls == {"d0": 0, "d1": 1, "d2": 0, "d3": 2, "d4": 0}
+
+
+def test_explanations_push_no_filter_out(tmp_path):
+    lines = [{"id": f"d{number}", "text": "spy owl", "genre": "x"} for number in range(5)]
+    source = write_jsonl(tmp_path / "c.jsonl", *lines)
+    build_index(source, tmp_path / "index", passages={"words": 1, "overlap": 0}, filter_fields=["genre"])
+    with SignedImpactSearcher(tmp_path / "index") as searcher:
+        hits = searcher.search("spy", 5, filter={"genre": "x"})
+        kept = searcher.reader.passages.filtered.cache_info().currsize
+        assert len(hits) == 5 and all(searcher.explain("spy", hit.docid) for hit in hits)
+        assert searcher.reader.passages.filtered.cache_info().currsize == kept
+
+
+def test_the_passages_of_deleted_documents_are_dropped_together(tmp_path, monkeypatch):
+    lines = [{"id": f"d{number}", "text": "spy owl"} for number in range(9)]
+    build_index(write_jsonl(tmp_path / "c.jsonl", *lines), tmp_path / "index", passages={"words": 1, "overlap": 0})
+    calls, delete = [], ImpactWriter.delete
+    monkeypatch.setattr(ImpactWriter, "delete", lambda *given, **more: calls.append(given) or delete(*given, **more))
+    with ImpactUpdater(tmp_path / "index") as updater:
+        updater.delete([f"d{number}" for number in range(7)])
+        assert len(calls) == 1
+    with SignedImpactSearcher(tmp_path / "index") as searcher:
+        assert [hit.docid for hit in searcher.search("owl", 9)] == ["d7", "d8"]

@@ -270,6 +270,10 @@ def test_a_published_figure_is_in_a_row_of_its_model_alone(run, tmp_path):
     negated = sum("not" in topic.group.split() for topic in topics)
     assert counted == {"training split": "train", "queries for training": len(topics), "of them with NOT": negated}
     assert 0 < negated < len(topics)
+    atomic = run(text=MODELS, dataset=data, training_split="train-nc").dataset
+    assert atomic["queries for training"] == len(data.topics("train-nc")) and atomic["of them with NOT"] == 0
+    for options in ({"text": MODELS, "training_split": "domain-none"}, {}):  # no query of this domain; no models
+        assert "training split" not in run(dataset=data, **options).dataset
 
 
 def test_rows_of_an_encoder_that_is_not_there_are_only_published(run):
