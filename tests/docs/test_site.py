@@ -34,8 +34,8 @@ def test_every_page_is_in_the_navigation_once():
 
 
 def anchors(text):
-    """The names of a page's headings, as GitHub and the site make them."""
-    found = {}
+    """The names of a page's headings, as GitHub and the site make them, and those of Python."""
+    found = dict.fromkeys(re.findall(r"^::: (\S+)", text, re.MULTILINE), 0)
     for token, after in zip(tokens := MarkdownIt().parse(text), tokens[1:], strict=False):
         if token.type == "heading_open":
             words = "".join(one.content for one in after.children if one.type in ("text", "code_inline"))
