@@ -17,7 +17,9 @@ def page(name):
     return (Path(__file__).parents[2] / "docs" / f"{name}.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("name", "expected"), [("datasets", KINDS), ("reading", {*DIFFERENCES} - {"vanilla"})])
+@pytest.mark.parametrize(
+    ("name", "expected"), [("datasets", KINDS), ("explanations/exclusion", {*DIFFERENCES} - {"vanilla"})]
+)
 def test_every_name_has_a_row(name, expected):
     assert {*re.findall(r"^\| `(\w+)` \|", page(name), re.MULTILINE)} == {*expected}
 

@@ -33,6 +33,7 @@ DOCS = ROOT / "docs"
 PAGES = (
     "README.md",
     *(path.relative_to(ROOT).as_posix() for path in sorted(DOCS.rglob("*.md")) if "reports" not in path.parts),
+    *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "pyserini_compneg/lab/notes").glob("*.md"))),
 )
 UPDATE = bool(os.environ.get("COMPNEG_UPDATE_PAGES"))
 OWN_MODULE = {"docs/anserini.md": "its shell scripts run in test_anserini_page.py, since each starts a Java"}

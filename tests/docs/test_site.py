@@ -14,9 +14,8 @@ from pyserini_compneg.support import errors
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 GENERATED = {"reference/rest.md", *(f"reference/commands/{name}.md" for name in COMMANDS)}
-PAGES = sorted(
-    {*ROOT.glob("*.md"), *DOCS.rglob("*.md"), ROOT / "benchmarks/README.md", ROOT / "data/requests/README.md"}
-)
+OTHERS = ("benchmarks/README.md", "data/requests/README.md", "pyserini_compneg/lab/notes/*.md")
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(page for other in OTHERS for page in ROOT.glob(other))])
 
 
 def entries(nav):
