@@ -29,13 +29,15 @@ from pyserini_compneg.lab.experiments.evaluation import (
     sweep_curve,
 )
 from pyserini_compneg.lab.experiments.jobs import Jobs
-from pyserini_compneg.lab.experiments.protocol import DENSE, WORD_SPACE, ProtocolPlan, Reading, RowPlan
+from pyserini_compneg.lab.experiments.protocol import ProtocolPlan, Reading, RowPlan
 from pyserini_compneg.lab.experiments.provided import (
     ALL_MINILM,
+    DENSE,
     LOWER_IS_BETTER,
     MS_MARCO_MINILM,
     SYNONYMS,
     TERM_MEASURES,
+    WORD_SPACE,
 )
 from pyserini_compneg.lab.experiments.results import Curve, Results, Section
 from pyserini_compneg.lab.experiments.splits import reported_split, tuning_split

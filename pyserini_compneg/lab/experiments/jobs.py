@@ -17,14 +17,8 @@ from pyserini_compneg.expression import ID, Atom, Filter, atoms
 from pyserini_compneg.lab.experiments.dense import DenseMethod
 from pyserini_compneg.lab.experiments.evaluation import heaviest_terms
 from pyserini_compneg.lab.experiments.kept_runs import kept_run
-from pyserini_compneg.lab.experiments.protocol import (
-    ROW_METHODS,
-    WORD_SPACE,
-    ProtocolPlan,
-    Reading,
-    RowPlan,
-    SectionPlan,
-)
+from pyserini_compneg.lab.experiments.protocol import ROW_METHODS, ProtocolPlan, Reading, RowPlan, SectionPlan
+from pyserini_compneg.lab.experiments.provided import WORD_SPACE
 from pyserini_compneg.lab.experiments.results import RowRun, Section
 from pyserini_compneg.lab.experiments.word_space import WordSpace, WordSpaceMethod
 from pyserini_compneg.lab.experiments.workplace import Engine, Workplace

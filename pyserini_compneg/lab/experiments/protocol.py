@@ -16,7 +16,7 @@ from pyserini_compneg.eval import parse_measures
 from pyserini_compneg.expression import Expression, parse
 from pyserini_compneg.lab.experiments.datasets import KINDS
 from pyserini_compneg.lab.experiments.dense import DENSE_OPERATORS, DenseMethod
-from pyserini_compneg.lab.experiments.provided import FOLDER, TERM_MEASURES, protocol_names
+from pyserini_compneg.lab.experiments.provided import DENSE, FOLDER, TERM_MEASURES, WORD_SPACE, protocol_names
 from pyserini_compneg.lab.experiments.text_statistics import STATISTICS
 from pyserini_compneg.lab.experiments.word_space import WordSpaceMethod
 from pyserini_compneg.search import Method
@@ -30,7 +30,6 @@ Reading: TypeAlias = Literal["expression", "plain", "model", "llm"]
 Line = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
 """A text that YAML may break into several lines."""
 
-DENSE, WORD_SPACE = "dense", "word-space"
 ROW_METHODS: Makers[Method | DenseMethod | WordSpaceMethod] = {
     **METHODS,
     DENSE: (DenseMethod, tuple(DENSE_OPERATORS)),

@@ -22,6 +22,9 @@ ALL_MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 MS_MARCO_MINILM = "cross-encoder/ms-marco-MiniLM-L6-v2"
 """A cross-encoder in Table 6 of Zhang et al. 2024 that runs on a processor."""
 
+DENSE, WORD_SPACE = "dense", "word-space"
+"""The methods of dense vectors and of word spaces."""
+
 SYNONYMS = "negated_synonyms"
 LOWER_IS_BETTER = ("negated_terms", "negated_neighbours", SYNONYMS)
 TERM_MEASURES = ("positive_terms", *LOWER_IS_BETTER)
