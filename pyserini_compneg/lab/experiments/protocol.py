@@ -16,8 +16,14 @@ from pyserini_compneg.eval import parse_measures
 from pyserini_compneg.expression import Expression, parse
 from pyserini_compneg.lab.experiments.datasets import KINDS
 from pyserini_compneg.lab.experiments.dense import DENSE_OPERATORS, DenseMethod
-from pyserini_compneg.lab.experiments.provided import DENSE, FOLDER, TERM_MEASURES, WORD_SPACE, protocol_names
-from pyserini_compneg.lab.experiments.text_statistics import STATISTICS
+from pyserini_compneg.lab.experiments.provided import (
+    DENSE,
+    FOLDER,
+    STATISTICS,
+    TERM_MEASURES,
+    WORD_SPACE,
+    protocol_names,
+)
 from pyserini_compneg.lab.experiments.word_space import WordSpaceMethod
 from pyserini_compneg.search import Method
 from pyserini_compneg.support.errors import InputError, QueryError

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pyserini_compneg.support.errors import InputError
@@ -29,6 +30,15 @@ SYNONYMS = "negated_synonyms"
 LOWER_IS_BETTER = ("negated_terms", "negated_neighbours", SYNONYMS)
 TERM_MEASURES = ("positive_terms", *LOWER_IS_BETTER)
 """The measures that count words of the first documents. All others are measures of ``eval``."""
+
+_LENGTHS = "words of {0} 1", "words of {0} 2", "difference of the {0}s' lengths"
+STATISTICS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "nevir": ("pairs", *(name.format(text) for text in ("question", "passage") for name in _LENGTHS)),
+        "excluir": ("queries", "words of a query"),
+    }
+)
+"""The names of the statistics of texts, by kind of dataset."""
 
 REMEDY = "choose another place with --report"
 """The remedy if a file of a report cannot be written."""

@@ -7,23 +7,14 @@ texts has and the other lacks, without case and punctuation.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
-from types import MappingProxyType
 
 from pyserini_compneg.documents import SourceDocument
 from pyserini_compneg.eval import words_of
+from pyserini_compneg.lab.experiments.provided import STATISTICS
 from pyserini_compneg.lab.experiments.results import Curve, Point
 from pyserini_compneg.topics import Topic
-
-_LENGTHS = "words of {0} 1", "words of {0} 2", "difference of the {0}s' lengths"
-STATISTICS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "nevir": ("pairs", *(name.format(text) for text in ("question", "passage") for name in _LENGTHS)),
-        "excluir": ("queries", "words of a query"),
-    }
-)
-"""The names of the statistics, by kind of dataset."""
 
 _STEP = 5
 
