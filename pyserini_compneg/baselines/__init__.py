@@ -1,5 +1,6 @@
-"""Baselines that operators are compared with: score fusion, filtering, two-step search, reranking, dense retrieval."""
+"""Baselines that operators are compared with: score fusion, filtering, two-step search, feedback, reranking."""
 
+from pyserini_compneg.baselines.feedback import Rocchio
 from pyserini_compneg.baselines.fusion import ScoreFusion
 from pyserini_compneg.baselines.methods import METHODS, ComposingMethod, Filtering, Makers, TwoStep, make_method
 from pyserini_compneg.baselines.pair_scorers import (
@@ -27,6 +28,7 @@ __all__ = [
     "PairScorer",
     "RERANKED",
     "Reranked",
+    "Rocchio",
     "ScoreFusion",
     "Similarity",
     "TwoStep",

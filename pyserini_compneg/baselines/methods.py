@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from pyserini_compneg.baselines.feedback import BETA, GAMMA, TERMS, Rocchio
 from pyserini_compneg.baselines.fusion import ScoreFusion
 from pyserini_compneg.compose import Operators, Query, ScoringNode
 from pyserini_compneg.compose.rewrite import hardened
@@ -19,6 +20,9 @@ from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.support.arguments import checked_count
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.terminal import shown
+
+if TYPE_CHECKING:  # eval loads numpy
+    from pyserini_compneg.eval import Qrels
 
 _OPERATORS = tuple(field.name for field in fields(Operators))
 
@@ -107,6 +111,18 @@ def _two_step(depth: int = DEPTH, **operators: Any) -> TwoStep:
     return TwoStep(Operators(**{"intersection": "cpt", **operators}), depth)
 
 
+def _rocchio(
+    judged: str | Qrels | None = None, beta: float = BETA, gamma: float = GAMMA, terms: int = TERMS, **operators: Any
+) -> Rocchio:
+    if judged is None:
+        remedy = "give judged=FILE, lines of `qid 0 docid relevance` (of --query, the qid is 1)"
+        raise ArgumentError("method rocchio has no judged documents", remedy=remedy)
+    from pyserini_compneg.eval import read_qrels
+
+    qrels = read_qrels(judged) if isinstance(judged, str) else judged
+    return Rocchio(qrels, beta, gamma, terms, Operators(**operators))
+
+
 M = TypeVar("M")
 Makers: TypeAlias = Mapping[str, tuple[Callable[..., M], tuple[str, ...]]]
 """For each name of a method, the function that makes it and the names of its settings."""
@@ -117,6 +133,7 @@ METHODS: Makers[Method] = {
     "score-fusion-scaled": (partial(ScoreFusion, scaled=True), ("depth",)),
     "filtering": (_filtering, ("union", "intersection", "cpt_terms", "cpt_weight")),
     "two-step": (_two_step, ("depth", *_OPERATORS)),
+    "rocchio": (_rocchio, ("judged", "beta", "gamma", "terms", *_OPERATORS)),
 }
 
 

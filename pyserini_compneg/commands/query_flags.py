@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_compneg.baselines import METHODS, RERANKED, Reranked, make_method, pair_scorer
+from pyserini_compneg.baselines.feedback import BETA, GAMMA, TERMS
 from pyserini_compneg.baselines.methods import DEPTH
 from pyserini_compneg.baselines.reranking import READS
 from pyserini_compneg.commands import flags
@@ -23,7 +24,7 @@ from pyserini_compneg.lucene import ENGLISH
 from pyserini_compneg.search import Method, SearchSettings
 from pyserini_compneg.search.matches import TOTALS, Counting
 from pyserini_compneg.support.errors import ArgumentError, InputError
-from pyserini_compneg.support.options import COUNT, add_flags, given_options
+from pyserini_compneg.support.options import COUNT, NOT_NEGATIVE, add_flags, given_options
 from pyserini_compneg.support.progress import warn_of
 from pyserini_compneg.support.terminal import shown
 
@@ -99,12 +100,15 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
 def add_method_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--method",
-        action=flags.with_settings(depth=COUNT),
+        action=flags.with_settings(depth=COUNT, judged=str, beta=NOT_NEGATIVE, gamma=NOT_NEGATIVE, terms=COUNT),
         choices=METHODS,
         default=("operators", {}),
-        metavar=("NAME", "depth=N"),
+        metavar=("NAME", "SETTING=VALUE"),
         help=f"how queries are answered: {', '.join(METHODS)} (default operators; docs/baselines.md); depth=N: "
-        f"how many documents score-fusion fuses for each atom (default all), or two-step ranks again (default {DEPTH})",
+        f"how many documents score-fusion fuses for each atom (default all), or two-step ranks again (default {DEPTH})"
+        "; judged=FILE: the judged documents of rocchio, lines of `qid 0 docid relevance`; the qid of --query is 1; "
+        f"beta={BETA:g}, gamma={GAMMA:g}: the weights of the relevant and of the other documents; terms={TERMS}: how "
+        "many of their terms are added",
     )
     parser.add_argument(
         "--rerank",
@@ -127,7 +131,7 @@ def chosen_method(args: argparse.Namespace) -> Method | None:
     if name != "operators" and args.cpt is not None and "intersection" not in known:
         unused.append("cpt")
     if unused:
-        flag = "depth" if unused[0] == "depth" else f"--{unused[0].replace('_', '-')}"
+        flag = unused[0] if unused[0] in args.method[1] else f"--{unused[0].replace('_', '-')}"
         takers = [method for method, (_, settings) in METHODS.items() if unused[0] in settings]
         remedy = f"it is for --method {' or '.join(takers)}" if takers else ""
         raise ArgumentError(f"{flag} has no use with --method {name}", remedy=remedy)
@@ -167,6 +171,7 @@ def run_tag(args: argparse.Namespace, searcher: SignedImpactSearcher) -> str:
         "filter": ",".join(one if _is_condition(one) else Path(one).name for one in args.filter) or None,
         **{name: getattr(args, name) for name in (*_ENCODING, *_PRUNING)},
         **settings,
+        "judged": Path(settings.get("judged", "")).name or None,
         "rerank": Path(rerank).name or None,
         **{f"rerank_{name}": options[name] for name in ("by", "hits") if name in options},
     }

@@ -40,7 +40,8 @@ def show_hits(
     match, and with facets.
     """
     query = topic_query(topic)
-    name, node = query_name(query), _node(searcher, query, method)
+    node = _node(searcher, query, method)
+    name = query_name(query) if method is None else topic.qid  # judged documents are those of an id
     unit = 1.0 if node is None else searcher.unit(query)
     asked = query if node is None or method is not None else node  # do not compose again
     hits = searcher.batch_search([asked], [name], k, threads, filter=topic.filter, method=method)[name]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from json_lines import write_jsonl
 
-from pyserini_compneg.baselines import METHODS, Filtering, Reranked, ScoreFusion, TwoStep
+from pyserini_compneg.baselines import METHODS, Filtering, Reranked, Rocchio, ScoreFusion, TwoStep
 from pyserini_compneg.compose import Operators
 from pyserini_compneg.search import SignedImpactSearcher
 
@@ -48,11 +48,14 @@ def search(run, topics, monkeypatch):
         ("--method score-fusion-scaled depth=2", ScoreFusion(scaled=True, depth=2)),
         ("--method filtering --cpt-weight 9", Filtering(Operators(cpt_weight=9, exclusion="any"))),
         ("--method two-step depth=3", TwoStep(depth=3)),
+        ("--method rocchio judged=JUDGED gamma=1", Rocchio({"1": {"d1": 1, "d4": 0}}, gamma=1.0)),
         ("--rerank a/model", Reranked(StandIn())),
         ("--rerank a/model hits=2 by=both --method two-step", Reranked(StandIn(), "both", 2, TwoStep())),
     ],
 )
-def test_a_run_is_that_of_the_searcher(index, search, flags, method):
+def test_a_run_is_that_of_the_searcher(index, search, flags, method, tmp_path):
+    (tmp_path / "judged.txt").write_text("1 0 d1 1\n1 0 d4 0\n")
+    flags = flags.replace("JUDGED", str(tmp_path / "judged.txt"))
     found = [(row.split()[0], row.split()[2]) for row in search(f"--topics TOPICS {flags}").lines]
     with SignedImpactSearcher(index) as searcher:
         expected = searcher.batch_search(list(QUERIES.values()), list(QUERIES), 1000, method=method)
@@ -95,7 +98,17 @@ def test_a_readable_list(search):
     assert out == f"{NOT_THIS}\n  1      {1 / 2 + 1 / 33:.3f}  Western  [d4]\n"
 
 
-@pytest.mark.parametrize("name", METHODS)
+def test_judged_documents_of_one_query(search, tmp_path):
+    (tmp_path / "judged.txt").write_text("1 0 d5 1\n")
+    flags = f"--query western --method rocchio judged={tmp_path / 'judged.txt'}"
+    assert [line.split()[-1] for line in search(flags).lines[1:3]] == ["[d5]", "[d4]"]
+    assert search(f"{flags} --output-format trec --hits 1").lines[0].endswith("-rocchio-judged=judged.txt")
+    (tmp_path / "run.txt").symlink_to(tmp_path / "judged.txt")
+    told = search(f"{flags} --output-format trec --output {tmp_path / 'run.txt'}", code=1).err
+    assert "would overwrite" in told
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "rocchio"])
 def test_plain_texts_are_read_for_a_method(search, name):
     flags = "--query 'western films but no comedy' --read model --output-format json"
     (record,) = map(json.loads, search(f"{flags} --method {name}").lines)

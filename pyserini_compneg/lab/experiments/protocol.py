@@ -37,11 +37,11 @@ Line = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
 """A text that YAML may break into several lines."""
 
 ROW_METHODS: Makers[Method | DenseMethod | WordSpaceMethod] = {
-    **METHODS,
+    **{name: made for name, made in METHODS.items() if "judged" not in made[1]},
     DENSE: (DenseMethod, tuple(DENSE_OPERATORS)),
     WORD_SPACE: (WordSpaceMethod, ("difference",)),
 }
-"""The methods of rows: the methods of ``search``, of dense vectors and of word spaces."""
+"""The methods of rows: the methods of ``search`` but for feedback, of dense vectors and of word spaces."""
 
 
 class Sweep(Settings):
