@@ -17,6 +17,7 @@ pytest.importorskip("ray", reason="the extra ray is not installed")
 
 from pyserini_compneg.cluster import RayCluster  # noqa: E402
 from pyserini_compneg.commands import encode, search, serve  # noqa: E402
+from pyserini_compneg.commands.main import main  # noqa: E402
 from pyserini_compneg.encode.sharded import PLAN_FILE  # noqa: E402
 from pyserini_compneg.index import build_index, build_sharded_index  # noqa: E402
 from pyserini_compneg.lucene import SHARDS_NAME, java_class  # noqa: E402
@@ -45,47 +46,79 @@ def films(tmp_path_factory):
     return folder
 
 
-def run(command, *arguments, code=0):
-    """Runs a command; returns what it said, and what it printed."""
-    process = start(*arguments, module=f"pyserini_compneg.{command}")
-    printed, said = process.communicate(timeout=400)
-    assert process.returncode == code, said
-    return said, printed
-
-
-def sharded(films, nodes, name="sharded"):
-    """An index in shards that was built on the cluster, or a copy of it."""
-    built = films / "sharded"
-    if not built.exists():
-        where = ["--index", built, "--shards", "2", "--ray", nodes.address, "--store-raw"]
-        run("index", "--collection", films / "films.jsonl", *where)
-    return built if name == built.name else Path(shutil.copytree(built, films / name))
-
-
-def ranking(films, index):
-    output = films / "run.txt"
-    return ["--index", index, "--topics", films / "topics.tsv", "--output", output, "--difference", "damped"], output
+def ranking(films, index, name="run.txt"):
+    output = films / name
+    topics = films / "topics.tsv"
+    return ["search", "--index", index, "--topics", topics, "--output", output, "--difference", "damped"], output
 
 
 def ranked(films, index):
-    arguments, output = ranking(films, index)
-    assert search.main([*map(str, arguments)]) == 0
+    command, output = ranking(films, index)
+    assert main([*map(str, command)]) == 0
     return output.read_text()
 
 
-def ranked_there(films, index, nodes, *options):
-    arguments, output = ranking(films, index)
-    said, _ = run("search", *arguments, "--ray", nodes.address, *options)
-    return output.read_text(), said
+def build(films, index, *more):
+    return ["index", "--collection", films, "--index", index, "--shards", "2", *more]
 
 
-def test_an_index_of_two_nodes_finds_what_one_index_finds(films, nodes):
-    index = sharded(films, nodes)
+COMMANDS = """
+import json, sys
+from pyserini_compneg.cluster import RayCluster
+from pyserini_compneg.commands.main import main
+with RayCluster(sys.argv[1]):
+    for command in json.loads(sys.argv[2]):
+        print(main(command), end="\\0", flush=True)
+        print(end="\\0", file=sys.stderr, flush=True)
+"""
+
+
+def run(nodes, commands):
+    """Runs commands by their names, all by one driver: what each says, and what it prints, the exit code last."""
+    given = [[*map(str, command)] for command in commands.values()]
+    process = start(nodes.address, json.dumps(given), code=COMMANDS)
+    printed, said = process.communicate(timeout=600)
+    assert process.returncode == 0, said
+    return dict(zip(commands, zip(said.split("\0")[:-1], printed.split("\0")[:-1], strict=True), strict=True))
+
+
+@pytest.fixture(scope="module")
+def sharded(films, nodes):
+    """An index in shards. The driver of its build was killed, and another one has gone on, and then done more."""
+    index, lost, there = films / "built" / "sharded", films / "lost", ["--ray", nodes.address]
+    command = build(films / "films.jsonl", index, "--store-raw", *there)
+    process = start(*command, module="pyserini_compneg")
+    wait_for(lambda: [*films.glob("built/.sharded.building/shard-*")], process)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert not index.exists()
+    wait_for(lambda: not nodes.workers("ray::_part"))  # they hold the locks of the killed process
+    build_sharded_index(films / "films.jsonl", lost, 2)
+    (lost / "shard-00001-of-00002").rename(films / "away")
+    (films / "bad.jsonl").write_text('{"id": "a", "contents": "spy"}\n{\n')
+    said = run(
+        nodes,
+        {
+            "resume": [*command, "--resume"],
+            "search": [*ranking(films, index, "there.txt")[0], *there, "replicas=2"],
+            "lost": ["search", "--index", lost, "--query", "spy", *there],
+            "partial": [*ranking(films, lost, "partial.txt")[0], *there, "--allow-partial"],
+            "bad": build(films / "bad.jsonl", films / "made" / "index", *there),
+        },
+    )
+    return index, said
+
+
+def test_an_index_of_two_nodes_finds_what_one_index_finds(films, sharded):
+    """Though a driver was killed while it was built."""
+    index, said = sharded
+    assert (said["resume"][1], said["search"][1]) == ("0", "0"), said
+    assert [*index.parent.iterdir()] == [index]
     assert [shard["documents"] for shard in json.loads((index / SHARDS_NAME).read_text())["shards"]] == [150] * 2
     wanted = ranked(films, films / "one")
     assert len(wanted.splitlines()) > 300
     assert ranked(films, index) == wanted
-    assert ranked_there(films, index, nodes, "replicas=2")[0] == wanted
+    assert (films / "there.txt").read_text() == wanted
 
 
 SEARCHER = """
@@ -119,14 +152,15 @@ print("done")
 """
 
 
-def test_actors_that_are_killed_are_replaced_and_asked_again(films, nodes):
-    process = start(nodes.address, sharded(films, nodes), films / "one", code=SEARCHER)
+def test_actors_that_are_killed_are_replaced_and_asked_again(films, nodes, sharded):
+    process = start(nodes.address, sharded[0], films / "one", code=SEARCHER)
     printed, said = process.communicate(timeout=400)
     assert (process.returncode, printed) == (0, "done\n"), said
 
 
-def test_a_server_sits_on_the_cluster(films, nodes):
-    index, search = sharded(films, nodes, "served"), "/v1/{}/search?query=spy+AND+war+NOT+comedy&hits=20"
+def test_a_server_sits_on_the_cluster(films, nodes, sharded):
+    index = Path(shutil.copytree(sharded[0], films / "served"))
+    search = "/v1/{}/search?query=spy+AND+war+NOT+comedy&hits=20"
     with serving("--index", index, films / "one", "--ray", nodes.address) as server:
         wanted = server.get(search.format("one"))[1]["candidates"]
         assert len(wanted) == 20
@@ -141,15 +175,20 @@ def test_a_server_sits_on_the_cluster(films, nodes):
         assert server.stop(signal.SIGTERM) == 143
 
 
-def test_a_shard_that_is_gone_for_good(films, nodes):
-    index = sharded(films, nodes, "to-be-lost")
-    (index / "shard-00001-of-00002").rename(films / "away")
-    said, printed = run("search", "--index", index, "--query", "spy", "--ray", nodes.address, code=1)
+def test_a_shard_that_is_gone_for_good(films, sharded):
+    _, said = sharded
     why = "the shard cannot be read: no such file or directory"
-    assert (said, printed) == (f"error: {index}/shard-00001-of-00002: {why}\n", "")
-    partial, said = ranked_there(films, index, nodes, "--allow-partial")
+    assert said["lost"] == (f"error: {films / 'lost'}/shard-00001-of-00002: {why}\n", "1")
+    assert (said["partial"][1], "results are partial: 1 of 2 shards are searched" in said["partial"][0]) == ("0", True)
+    partial = (films / "partial.txt").read_text()
     assert {line.split()[5] for line in partial.splitlines()} == {"compneg-bm25-partial"}
-    assert "results are partial: 1 of 2 shards are searched" in said
+
+
+def test_bad_input_is_said_in_one_line_and_leaves_nothing(films, sharded):
+    said, printed = sharded[1]["bad"]
+    assert printed == "2"
+    assert said.splitlines()[-1].startswith(f"error: {films / 'bad.jsonl'}:2: ")
+    assert not (films / "made").exists()
 
 
 def test_vectors_are_those_of_one_machine(films, nodes, tmp_path):
@@ -181,30 +220,6 @@ def wait_for(there, process=None):
         assert process is None or process.poll() is None, process.communicate()[1]
         time.sleep(0.1)
     raise AssertionError("it did not come")
-
-
-@pytest.mark.kill
-def test_a_driver_that_is_killed_leaves_a_build_to_go_on_with(films, nodes, tmp_path):
-    index = tmp_path / "index"
-    build = ["--collection", films / "films.jsonl", "--index", index, "--shards", "2", "--ray", nodes.address]
-    process = start(*build, module="pyserini_compneg.index")
-    wait_for(lambda: list(tmp_path.glob(".index.building/shard-*")), process)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert not index.exists()
-    wait_for(lambda: not nodes.workers("ray::_part"))  # they hold the locks of the killed process
-    run("index", *build, "--resume")
-    assert ranked(films, index) == ranked(films, films / "one")
-    assert list(tmp_path.iterdir()) == [index]
-
-
-def test_bad_input_is_said_in_one_line_and_leaves_nothing(films, nodes, tmp_path):
-    bad = tmp_path / "bad.jsonl"
-    bad.write_text('{"id": "a", "contents": "spy"}\n{\n')
-    build = ["--collection", bad, "--index", tmp_path / "index", "--shards", "2", "--ray", nodes.address]
-    said, _ = run("index", *build, code=2)
-    assert said.splitlines()[-1].startswith(f"error: {bad}:2: ")
-    assert list(tmp_path.iterdir()) == [bad]
 
 
 def test_an_index_that_is_not_in_shards(films, capsys):
