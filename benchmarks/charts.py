@@ -1,4 +1,4 @@
-"""Draws the charts of docs/speed.md from the records of measurements.
+"""Draws the charts of docs/speed.md and docs/indexing.md from the records of measurements.
 
     python benchmarks/charts.py [--results benchmarks/results] [--output docs/images]
 
@@ -14,7 +14,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from itertools import cycle
+from itertools import cycle, pairwise
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -53,6 +53,7 @@ CHARTS = {
     "operators": Chart("time of the default / time of the other", reference="same time"),
     "default": Chart(PER_STOCK, reference="stock Lucene"),
     "threads": Chart("threads", "queries a second"),
+    "pairs": Chart("bytes a document", "hits of the factored form that the pairs find, %"),
 }
 
 Number = Annotated[float, Field(gt=0)]
@@ -143,7 +144,10 @@ def draw_curves(chart: Chart, panels: Panels) -> Figure:
                 axis.errorbar(xs, ys, (below, above), fmt=sign, color=colour, ms=5, label=name)
             axis.grid()
         sizes = sorted({int(x) for panel in panels.values() for series in panel.values() for x in series})
-        axes[0].set_xticks(sizes, [f"{size:,}" for size in sizes])
+        if all(size >= 1.5 * before for before, size in pairwise(sizes)):
+            axes[0].set_xticks(sizes, [f"{size:,}" for size in sizes])
+        else:  # their labels would overlap
+            axes[0].xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
         axes[0].xaxis.set_minor_locator(NullLocator())
         axes[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes[0].yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))

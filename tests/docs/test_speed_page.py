@@ -1,4 +1,4 @@
-"""The charts of docs/speed.md are drawn from the records of benchmarks/results."""
+"""The charts of docs/speed.md and docs/indexing.md are drawn from the records of benchmarks/results."""
 
 import re
 import subprocess
@@ -17,10 +17,11 @@ def draw(*arguments):
     return subprocess.run(command, capture_output=True, text=True)
 
 
-def test_the_page_has_every_chart_of_the_records(tmp_path):
+def test_the_pages_have_every_chart_of_the_records(tmp_path):
     done = draw("--output", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    shown = re.findall(r"!\[.+?\]\(images/(.+?)\)", (ROOT / "docs" / "speed.md").read_text("utf-8"))
+    pages = [(ROOT / "docs" / page).read_text("utf-8") for page in ("speed.md", "indexing.md")]
+    shown = re.findall(r"!\[.+?\]\(images/(.+?)\)", "".join(pages))
     assert sorted(shown) == sorted(path.name for path in tmp_path.iterdir())
     for name in shown:
         assert figures(IMAGES / name) == figures(tmp_path / name), f"{name}: run benchmarks/charts.py"
