@@ -7,6 +7,7 @@ import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,8 @@ class ModelQueryEncoder:
             self._side = StaticSide(self._side.folder, None, self._side.max_length, self._side.longest)
         self._ablation = ablation
         self._options = options
-        self._key = (model_hash(self._side), self._side, options) if isinstance(self._side, NeuralSide) else None
+        loading = replace(options, top_terms=None, threshold=0.0)  # which prune vectors that are made
+        self._key = (model_hash(self._side), self._side, loading) if isinstance(self._side, NeuralSide) else None
         self._loaded = _LOADED.get(self._key)
         self._cache = VectorCache(self._cache_path(self._side)) if isinstance(self._side, NeuralSide) else None
         if self._cache is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from textwrap import shorten
 from typing import TextIO
 
 from pyserini_compneg.baselines import ComposingMethod
@@ -21,6 +22,7 @@ from pyserini_compneg.topics.topics import Topic
 
 _TERMS_SHOWN = 5
 _OPERANDS_SHOWN = 3
+_PASSAGE_SHOWN = 100  # characters
 
 
 def show_hits(
@@ -34,6 +36,8 @@ def show_hits(
     counting: Counting | None = None,
 ) -> None:
     """Prints the k best documents, each with its title, the operands of AND that it lacks, and its heaviest terms.
+
+    In an index of passages with stored sources, the text of a document's best passage begins below its title.
 
     Scores are in the encoder's unit. A method without composition has its own scores and shows no terms. For a
     decomposed text, the list begins with the decomposition. Without a method, it ends with the number of documents that
@@ -57,6 +61,8 @@ def show_hits(
         title = titled(searcher.title(hit.docid), hit.docid) + (f"  (lacks {_listed(lacks)})" if lacks else "")
         title += f"  (passage {hit.passage})" if isinstance(hit, PassageHit) else ""
         lines.append(f"  {rank:>{width}}  {hit.score / unit:>9.{digits}f}  {title}")
+        if passage := searcher.passage(hit):
+            lines.append(f"  {'':>{width}}  {'':>9}  {shorten(passage.text, _PASSAGE_SHOWN, placeholder=' ...')}")
         if node is None:
             continue
         explanation = searcher.explain(node, hit.docid).in_unit(unit)

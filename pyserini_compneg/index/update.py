@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ REBUILD_FROM = 0.1
 _BM25_SETTINGS = ("k1", "b", "average_length")
 
 
+@dataclass(slots=True, kw_only=True)
 class UpdateReport(UpdateCounts):
     """What an update did, and the index after it.
 
@@ -222,10 +223,8 @@ def _model(name: str, manifest: Manifest, options: ModelOptions | None) -> Docum
 
 
 def _report(updater: ImpactUpdater) -> UpdateReport:
-    counts, manifest, state = updater.counts, updater.manifest, updater.state
-    names = ("inserted", "replaced", "unchanged", "deleted", "not_found")
-    report = UpdateReport(*(getattr(counts, name) for name in names))
-    report.manifest = manifest
+    manifest, state = updater.manifest, updater.state
+    report = UpdateReport(**asdict(updater.counts), manifest=manifest)
     if average := float(manifest.settings.get("average_length", 0)):
         # Documents that were replaced several times count several times.
         share = min(1.0, state.get("lengths", 0) / max(1, manifest.documents - manifest.empty_documents))

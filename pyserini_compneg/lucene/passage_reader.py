@@ -72,6 +72,7 @@ class PassageReader(Searching):
         return self.passages.filtered(_FIRST).allowed
 
     def reopen(self) -> bool:
+        """As of the passages. The new index may have none: :func:`by_document` gives its reader."""
         self.filtered.cache_clear()
         return self.passages.reopen()
 

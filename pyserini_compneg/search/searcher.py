@@ -385,15 +385,16 @@ class SignedImpactSearcher:
             return None
         return source if isinstance(source, dict) else None
 
-    def passage(self, hit: Hit) -> Passage | None:
+    def passage(self, hit: Hit, source: object = None) -> Passage | None:
         """The passage by which a document was found: its number, and its place and text in the stored source.
 
-        None if the index has no passages, or its sources are not stored.
+        ``source`` is that of the document if it is known; None reads it. None if the index has no passages, or its
+        sources are not stored.
         """
-        manifest, source = self.reader.manifest, self.doc(hit.docid) if isinstance(hit, PassageHit) else None
-        if manifest is None or source is None or not isinstance(hit, PassageHit):
+        if not isinstance(hit, PassageHit) or self.reader.manifest is None:
             return None
-        return stored_passage(source, hit.passage, manifest.passages)
+        source = self.doc(hit.docid) if source is None else source
+        return stored_passage(source, hit.passage, self.reader.manifest.passages) if isinstance(source, dict) else None
 
     def title(self, docid: str) -> str | None:
         """The ``title`` of a document's stored source, if there is one."""

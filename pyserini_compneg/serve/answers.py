@@ -93,16 +93,17 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
         for rank, (hit, lacks) in enumerate(zip(hits, lacking, strict=True), before + 1):
             check_cancelled()  # reading a thousand documents takes time, too
             with stage("documents"):
-                document = _document(searcher, hit.docid, asked)
-            candidate = Candidate(docid=hit.docid, score=hit.score, rank=rank, doc=document)
+                raw = searcher.reader.raw(hit.docid)
+                source = stored_source(raw)
+            candidate = Candidate(docid=hit.docid, score=hit.score, rank=rank, doc=_document(raw, source, asked))
             if isinstance(hit, PassageHit):
-                found_by = searcher.passage(hit)
+                found_by = searcher.passage(hit, source)
                 candidate["passage"] = cast("PassageReply", found_by._asdict() if found_by else {"number": hit.passage})
             if lacks:
                 candidate["lacks"] = list(lacks)
             if find:
                 with stage("explain"):
-                    _explain(candidate, searcher, node, asked, find)
+                    _explain(candidate, source, searcher, node, asked, find)
             candidates.append(candidate)
         about = _about(query, asked, operators, searcher.unit(query))
         answer = {**_named(index, searcher), "query": about, **counted, "candidates": candidates, "hasMore": more}
@@ -132,9 +133,9 @@ def document_answer(backend: Backend, name: str | None, docid: str, asked: Docum
     index = backend.index(name)
     with index.searcher() as searcher, stage("documents"):
         _require(searcher, docid)
-        return cast(
-            "DocumentReply", _named(index, searcher) | {"docid": docid, "doc": _document(searcher, docid, asked)}
-        )
+        raw = searcher.reader.raw(docid)
+        shown = {"docid": docid, "doc": _document(raw, stored_source(raw), asked)}
+        return cast("DocumentReply", _named(index, searcher) | shown)
 
 
 def explain_answer(
@@ -196,15 +197,13 @@ def _require(searcher: SignedImpactSearcher, docid: str) -> None:
         raise HTTPException(404, f"Document not found: {docid:.200}")
 
 
-def _document(searcher: SignedImpactSearcher, docid: str, asked: DocumentParameters) -> Any:
-    """The stored source, as in Pyserini: without the id, a single field as its value. Values keep their types.
+def _document(raw: str | None, source: Any, asked: DocumentParameters) -> Any:
+    """A stored source, as in Pyserini: without the id, a single field as its value. Values keep their types.
 
     A vector from another encoder is not part of the document's text, and is also left out.
     """
-    raw = searcher.reader.raw(docid)
     if raw is None or not asked.parse:
         return raw
-    source = stored_source(raw)
     if source is raw:  # no JSON
         return raw[: asked.max_doc_length]
     if not isinstance(source, dict):
@@ -219,6 +218,7 @@ def _cut(name: str, value: Any, length: int | None) -> Any:
 
 def _explain(
     candidate: Candidate,
+    source: Any,
     searcher: SignedImpactSearcher,
     node: ScoringNode,
     asked: SearchParameters | SearchBody,
@@ -228,7 +228,6 @@ def _explain(
     explanation = searcher.explain(node, candidate["docid"])
     contributions = explanation.contributions
     if asked.highlight:
-        source = stored_source(searcher.reader.raw(candidate["docid"]))
         marked = marked_words(searcher, source, explanation, find)
         candidate["highlights"] = [cast("HighlightReply", one._asdict()) for one in marked]
     if asked.explain:

@@ -8,6 +8,7 @@ from refusals import refusal
 from served import make_client
 
 from pyserini_compneg.index import ImpactIndexer, ImpactUpdater, build_index
+from pyserini_compneg.lucene.passage_reader import PassageReader
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support.errors import CompNegError
 
@@ -41,7 +42,8 @@ def passages(run, books, tmp_path):
 def test_commands_show_documents_and_their_best_passages(run, ranked, passages):
     assert "spy#2]  (passage 1)" in run(f"search --index {passages} --query 'second spy'").out
     listed = run(f"search --index {passages} --query 'spy hides' --filter genre=Drama").out
-    assert "The whaler  [whaler]  (passage 2)" in listed and "\n  1 document\n" in listed
+    assert "The whaler  [whaler]  (passage 2)\n                the ship, and a spy hides.\n" in listed
+    assert "\n  1 document\n" in listed
     topics = write_jsonl(passages.parent / "topics.jsonl", {"id": "q", "query": "spy hides"})
     assert sorted(ranked(f"--index {passages} --topics {topics}")["q"]) == ["spy#2", "whaler"]
     (line,) = run(f"search --index {passages} --topics {topics} --output-format json").lines
@@ -95,9 +97,13 @@ def test_vectors_of_passages_make_the_same_index(run, books, tmp_path):
     assert error(f"index --collection {tmp_path}/w --index {tmp_path}/o --encoder mini").startswith(said)
 
 
-def test_the_server_gives_the_best_passage(passages):
+def test_the_server_gives_the_best_passage(passages, monkeypatch):
+    read, raws = [], PassageReader.raws
+    monkeypatch.setattr(PassageReader, "raws", lambda reader, docids: read.extend(docids) or raws(reader, docids))
     with make_client(passages) as client:
-        answer = client.get("/v1/films/search", params={"query": "spy hides"}).json()
+        asked = {"query": "spy hides", "hits": 1, "explain": True, "highlight": True}
+        answer = client.get("/v1/films/search", params=asked).json()
+        assert read == ["whaler"]  # once
         candidate = answer["candidates"][0]
         assert (candidate["docid"], candidate["passage"]) == ("whaler", BEST)
         assert BOOKS[0]["text"][BEST["start"] : BEST["end"]] == BEST["text"]

@@ -8,8 +8,10 @@ pytest.importorskip("onnxruntime", reason="models are run by onnxruntime")
 
 from pyserini_compneg import SignedImpactSearcher, build_index  # noqa: E402
 from pyserini_compneg.documents.vector_files import VECTORS_FILE  # noqa: E402
+from pyserini_compneg.encode import neural  # noqa: E402
 from pyserini_compneg.encode.models import MINI, ModelOptions, model_folder, read_checkpoint  # noqa: E402
-from pyserini_compneg.encode.neural import ModelDocumentEncoder, checkpoint_hash  # noqa: E402
+from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder, checkpoint_hash  # noqa: E402
+from pyserini_compneg.encode.sides import load_side  # noqa: E402
 from pyserini_compneg.support.vectors import dot, norm  # noqa: E402
 
 TEXTS = {
@@ -27,6 +29,17 @@ def index(tmp_path_factory):
     (folder / "d.jsonl").write_text("\n".join(lines) + "\n")
     build_index(folder / "d.jsonl", folder / "index", encoder=f"bm25+{MINI}")
     return folder / "index"
+
+
+def test_a_network_is_loaded_once_for_several_ways_to_prune(monkeypatch):
+    loaded = []
+    monkeypatch.setattr(neural, "load_side", lambda *given: loaded.append(given) or load_side(*given))
+    checkpoint = read_checkpoint(model_folder(MINI))
+    spans, encoders = [], []
+    for most in (None, 1):
+        encoders.append(ModelQueryEncoder(checkpoint, ModelOptions(top_terms=most, batch_size=7)))
+        spans.append(encoders[-1].term_spans(["a hardwood"]))
+    assert len(loaded) == 1 and spans[0] == spans[1]
 
 
 @pytest.mark.parametrize(("query", "found"), [("trees", "oak"), ("musical instruments", "piano"), ("movies", "ray")])

@@ -1,6 +1,7 @@
 """Updates: after any sequence of them, an index finds, scores and tells what a new index of its documents does."""
 
 import json
+from dataclasses import asdict
 from random import Random
 
 import pytest
@@ -130,6 +131,7 @@ def test_documents_of_a_program_are_those_of_a_file(tmp_path):
     changed = texts(a="birds run", e="birds lie")
     report = update_index(tmp_path / "index", (one for one in changed if one["id"] != "c"), ["c", "x"])
     assert (report.inserted, report.replaced, report.unchanged, report.deleted, report.not_found) == (1, 1, 2, 1, 1)
+    assert asdict(report)["manifest"] == asdict(report.manifest)
     assert update_index(tmp_path / "index", write_jsonl(tmp_path / "same.jsonl", *texts(a="birds run"))).replaced == 0
 
 

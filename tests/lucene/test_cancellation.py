@@ -51,3 +51,30 @@ def test_no_search_begins_after_the_deadline(tmp_path, monkeypatch):
             with pytest.raises(SearchTimeout, match="^the search took longer than the limit of 60 seconds; ask for"):
                 searcher.search("spy")
         assert searcher.search("spy")
+
+
+def test_a_count_ends_while_passages_are_read(tmp_path, monkeypatch):
+    count = 5000
+    lines = [{"id": f"d{i}", "contents": "spy"} for i in range(count)]
+    build_index(lines, tmp_path / "index", passages={"words": 9, "overlap": 0})
+    monkeypatch.setattr(reader, "_SLICE_MS", 0)
+    checks = []
+
+    def check(self):
+        checks.append(1)
+        if len(checks) == 3:
+            raise SearchCancelled("enough")
+
+    monkeypatch.setattr(Cancellation, "check", check)
+    with SignedImpactSearcher(tmp_path / "index") as searcher, Cancellation(60).applied():
+        (query,) = searcher.compose(["spy"])
+        checks.clear()
+        with pytest.raises(SearchCancelled):
+            searcher.matches(query)
+        slices = []
+        for _ in range(2):  # the rest of the passages is read, and none
+            checks.clear()
+            monkeypatch.setattr(Cancellation, "check", lambda self: checks.append(1))
+            assert searcher.matches(query).total == (count, "eq")
+            slices.append(len(checks))
+    assert slices[0] > slices[1]

@@ -78,7 +78,7 @@ final class BlockMaxima {
     this.blocks = blocks;
   }
 
-  /** Writes the file of a segment, {@link #FILE} or {@link #NEXT}. It is there as a whole or not at all. */
+  /** Writes the file of a segment, {@link #FILE} or {@link #NEXT}. The file appears atomically. */
   static void write(LeafReader segment, String field, Directory directory, String name)
       throws IOException, InterruptedException {
     int blocks = TermMaxima.blocks(segment.maxDoc());

@@ -16,10 +16,10 @@ import org.apache.lucene.index.IndexReader;
  * queries.
  */
 public final class SearchBatch<C extends Mergeable<C, R>, R> {
-  /** Reads a query, given by its place. */
+  /** Reads a query, given by its place; null when that takes longer than the time that is left. */
   @FunctionalInterface
   interface Preparation<C extends HitCollector> {
-    Starter<C> prepare(int query, MinCompetitiveScore shared) throws IOException;
+    Starter<C> prepare(int query, MinCompetitiveScore shared, long deadline) throws IOException;
   }
 
   /** Begins the search of a query in a part of the documents. */
@@ -85,12 +85,14 @@ public final class SearchBatch<C extends Mergeable<C, R>, R> {
       this.query = query;
     }
 
-    RunningSearch<C> start(int part) throws IOException {
-      return starter().start(bound(part), bound(part + 1));
+    /** Begins the search of a part; null when the query is not prepared yet. */
+    RunningSearch<C> start(int part, long deadline) throws IOException {
+      Starter<C> prepared = starter(deadline);
+      return prepared == null ? null : prepared.start(bound(part), bound(part + 1));
     }
 
-    private synchronized Starter<C> starter() throws IOException {
-      if (starter == null) starter = preparation.prepare(query, shared);
+    private synchronized Starter<C> starter(long deadline) throws IOException {
+      if (starter == null) starter = preparation.prepare(query, shared, deadline);
       return starter;
     }
 
@@ -110,23 +112,24 @@ public final class SearchBatch<C extends Mergeable<C, R>, R> {
 
   /** Searches one part after the other, each time the next that no other worker has begun. */
   private final class Worker {
-    private Search search;
+    private Search search; // null between two parts
     private int part;
-    private RunningSearch<C> running; // null between two parts
+    private RunningSearch<C> running; // null until the search has begun
 
     /** Goes on until there is no more to do, or the deadline. */
     Void proceed(long deadline) {
       do {
-        if (running == null && (failed || !next())) return null;
+        if (search == null && (failed || !next())) return null;
         try {
-          if (running == null) running = search.start(part);
-          C found = running.proceed(deadline);
+          if (running == null) running = search.start(part, deadline);
+          C found = running == null ? null : running.proceed(deadline);
           if (found == null) continue;
           search.add(found);
         } catch (IOException | RuntimeException e) {
           search.failure = e;
           failed = true; // what was begun before is searched to its end, since the first failure counts
         }
+        search = null;
         running = null;
       } while (System.nanoTime() - deadline < 0);
       return null;

@@ -116,7 +116,7 @@ public final class SignedSearcher implements Closeable {
       int[] filterOf, float[] thresholds, float[] afterScores, byte[] afterIds, int k, int threads, int smallestPart) {
     String[] lines = lines(queries);
     BytesRef[] ids = WireFormat.ids(afterIds, 1).get(0);
-    SearchBatch.Preparation<TopHitsCollector> preparation = (query, shared) -> {
+    SearchBatch.Preparation<TopHitsCollector> preparation = (query, shared, deadline) -> {
       TopHitsCollector.Mark after = Float.isNaN(afterScores[query])
           ? TopHitsCollector.Mark.NONE
           : new TopHitsCollector.Mark(afterScores[query], ids[query]);
@@ -143,7 +143,8 @@ public final class SignedSearcher implements Closeable {
     List<MatchCounter.Facet> counted =
         IntStream.range(0, fields.length).mapToObj(i -> new MatchCounter.Facet(fields[i], most[i])).toList();
     Passages shared = passagesOf == null ? null : passages(passagesOf);
-    SearchBatch.Preparation<MatchCounter> preparation = (query, bound) -> {
+    SearchBatch.Preparation<MatchCounter> preparation = (query, bound, deadline) -> {
+      if (shared != null && !shared.isRead(deadline)) return null;
       DocumentFilter filter = filterOf[query] < 0 ? null : filters[filterOf[query]];
       return starter(lines[query], filter, () -> new MatchCounter(reader, counted, shared));
     };
