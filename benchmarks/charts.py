@@ -1,4 +1,4 @@
-"""Draws the charts of docs/speed.md and docs/indexing.md from the records of measurements.
+"""Draws the charts of docs/explanations/speed.md and docs/how-to/indexing.md from the records of measurements.
 
     python benchmarks/charts.py [--results benchmarks/results] [--output docs/images]
 

@@ -6,7 +6,7 @@ several negatives. Rankings by these three do not depend on the zero and the uni
 come first, as with the operators.
 
 Chosen on dev splits with all-MiniLM-L6-v2: for ∩, the smaller score was better than the product on FilmSets; the mean
-of both forms was better than each form on ExcluIR. docs/reranking.md has the figures.
+of both forms was better than each form on ExcluIR. docs/how-to/reranking.md has the figures.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def add_ray_search(group: flags.Flags, what: str) -> None:
         "--ray",
         action=flags.with_settings(replicas=COUNT),
         metavar=("ADDRESS", "replicas=N"),
-        help=f"{what} {_ADDRESS}; replicas=N has N processes search each shard (default 1; docs/cluster.md)",
+        help=f"{what} {_ADDRESS}; replicas=N has N processes search each shard (default 1; docs/how-to/cluster.md)",
     )
 
 

@@ -104,7 +104,8 @@ def add_method_options(parser: argparse.ArgumentParser) -> None:
         choices=METHODS,
         default=("operators", {}),
         metavar=("NAME", "SETTING=VALUE"),
-        help=f"how queries are answered: {', '.join(METHODS)} (default operators; docs/baselines.md); depth=N: "
+        help=f"how queries are answered: {', '.join(METHODS)} (default operators; "
+        "docs/reference/baselines.md); depth=N: "
         f"how many documents score-fusion fuses for each atom (default all), or two-step ranks again (default {DEPTH})"
         "; judged=FILE: the judged documents of rocchio, lines of `qid 0 docid relevance`; the qid of --query is 1; "
         f"beta={BETA:g}, gamma={GAMMA:g}: the weights of the relevant and of the other documents; terms={TERMS}: how "

@@ -1,7 +1,8 @@
 """Runs commands: errors in one line, exit codes, interruptions and closed pipes.
 
-docs/commands.md lists the exit codes: 0 done, also if the reader of the output has closed it; 1 failed (disk, network,
-Java, a closed standard output); 2 wrong usage or input; 130 interrupted; 143 terminated; 129 terminated by SIGHUP.
+docs/reference/commands.md lists the exit codes: 0 done, also if the reader of the output has closed it; 1 failed
+(disk, network, Java, a closed standard output); 2 wrong usage or input; 130 interrupted; 143 terminated; 129
+terminated by SIGHUP.
 """
 
 from __future__ import annotations

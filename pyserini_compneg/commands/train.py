@@ -12,7 +12,7 @@ from pyserini_compneg.support.terminal import printable
 
 _EPILOG = """\
 CONFIG is a YAML file, or the name of a recipe that comes with the package. Checkpoints are kept in OUTPUT.training
-until the model is done. docs/training.md explains the settings.
+until the model is done. docs/how-to/training.md explains the settings.
 
 examples:
   python -m pyserini_compneg.train table5-sum --show

@@ -1,4 +1,4 @@
-r"""Composes expressions into scoring trees, bottom-up, by the definitions of docs/algebra.md.
+r"""Composes expressions into scoring trees, bottom-up, by the definitions of docs/reference/algebra.md.
 
 An expression is an atom, a union, or a conjunction: the tree of ∩ and \ between atoms and unions is gathered first, see
 ``rewrite.conjunction``. If all operands are vectors and the operator works on vectors, the result is a vector, one
@@ -75,7 +75,7 @@ _DISENTANGLED, _ORTHOGONAL = ("disentangled", "damped"), ("orthogonal", "element
 _BROAD = 0.8
 """An excluded part is a class of documents if its tenth best score is at least this share of its best score.
 
-This number and the next three were chosen on several dev sets together; see docs/operators.md.
+This number and the next three were chosen on several dev sets together; see docs/reference/operators.md.
 """
 
 _FLOOR = 4

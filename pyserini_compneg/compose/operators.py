@@ -20,7 +20,7 @@ LARGEST_CPT_WEIGHT = 1e9
 """The largest β. The smallest β is 1 divided by this number."""
 
 EXCLUSION_SHARE = 0.5
-"""The default ``exclusion``, chosen on the dev split of FilmSets: see docs/filters.md."""
+"""The default ``exclusion``, chosen on the dev split of FilmSets: see docs/how-to/filters.md."""
 
 _SHARE = Number("a number above 0 and below 1", finite_number, lambda value: 0 < value < 1)
 _WEIGHTS = ", ".join(f"{name} {weight:g}" for name, weight in DIFFERENCE_WEIGHTS.items())

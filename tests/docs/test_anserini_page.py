@@ -1,4 +1,4 @@
-"""The commands of ``docs/anserini.md`` run as they stand, in their order, and do what the page says."""
+"""The commands of ``docs/how-to/anserini.md`` run as they stand, in their order, and do what the page says."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from pyserini_compneg.lucene.prebuilt import registry
 
 pytestmark = pytest.mark.slow
 
-PAGE = Path(__file__).parents[2] / "docs" / "anserini.md"
+PAGE = Path(__file__).parents[2] / "docs/how-to/anserini.md"
 PREBUILT = "beir-v1.0.0-scifact.splade-v3"
 
 

@@ -14,7 +14,7 @@ EXPECTED = {
 
 
 def test_every_example_is_run():
-    """That of PyTerrier is in docs/integrations.md, which test_pages.py runs."""
+    """That of PyTerrier is in docs/how-to/integrations.md, which test_pages.py runs."""
     assert {path.name for path in EXAMPLES.glob("*.py")} == EXPECTED.keys() | {"pyterrier_experiment.py"}
 
 

@@ -9,7 +9,7 @@ from pyserini_compneg import build_index
 
 pytestmark = pytest.mark.slow
 
-PAGE = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/how-to/integrations.md").read_text(encoding="utf-8")
 SCRIPTS = dict(re.findall(r"^## (\w+)$.*?^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
 
 

@@ -18,21 +18,21 @@ def page(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"), [("datasets", KINDS), ("explanations/exclusion", {*DIFFERENCES} - {"vanilla"})]
+    ("name", "expected"), [("reference/datasets", KINDS), ("explanations/exclusion", {*DIFFERENCES} - {"vanilla"})]
 )
 def test_every_name_has_a_row(name, expected):
     assert {*re.findall(r"^\| `(\w+)` \|", page(name), re.MULTILINE)} == {*expected}
 
 
 def test_every_measure_of_the_table_is_known():
-    cells = re.findall(r"^\| (`.*?) \|", page("evaluation"), re.MULTILINE)
+    cells = re.findall(r"^\| (`.*?) \|", page("how-to/evaluation"), re.MULTILINE)
     names = [name.replace("@N", "@5") for cell in cells for name in re.findall("`([^`-]+)`", cell)]
     assert "paired_accuracy" in names
     assert [measure.name for measure in parse_measures(names)] == names
 
 
 def test_every_recipe_is_in_the_table():
-    rows = [line for line in page("training").splitlines() if line.startswith("| `") and line.count("|") == 4]
+    rows = [line for line in page("how-to/training").splitlines() if line.startswith("| `") and line.count("|") == 4]
     kinds = r"table\d|filmsets|nevir-split|excluir"
     table = "\n".join(row for row in rows if re.match(rf"\| `({kinds})", row))
     named = {*re.findall(rf"`((?:{kinds})-[\w-]+)`", table), "reader"}

@@ -8,7 +8,7 @@ import yaml
 
 from pyserini_compneg.serve.settings import Limits, read_server_settings
 
-PAGE = (Path(__file__).parents[2] / "docs/serving.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/how-to/serving.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from pyserini_compneg.lab.training.config import (
     TrainingConfig,
 )
 
-PAGE = (Path(pyserini_compneg.lab.training.__file__).parents[3] / "docs" / "training.md").read_text(encoding="utf-8")
+PAGE = (Path(pyserini_compneg.lab.training.__file__).parents[3] / "docs/how-to/training.md").read_text(encoding="utf-8")
 
 
 def test_the_configuration_shows_every_key(tmp_path):

@@ -1,4 +1,4 @@
-"""Scores every document by the definitions of docs/algebra.md, in plain Python, without a look at the engine."""
+"""Scores every document by docs/reference/algebra.md, in plain Python, without a look at the engine."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def build_modules(
         sample = random.Random(config.training.seed).sample(texts, min(_SAMPLE, len(texts)))
         if head and settings.chooses_epsilon:
             head = replace(head, epsilon=chosen_epsilon(base, document, sample))
-            _logger.info("head %s: ε is chosen on %d passages; see docs/training.md", head, len(sample))
+            _logger.info("head %s: ε is chosen on %d passages; see docs/how-to/training.md", head, len(sample))
             base = load_base(folder, name, head, "document", settings.dropout)
             document = EncoderModule(base, head, *lengths)
         _check_sparse(document, sample, name, settings)

@@ -1,7 +1,7 @@
 """The settings of trainings: files, and recipes of this package for the paper's tables.
 
-docs/training.md explains each setting. A file in the folder ``recipes`` has two YAML documents: the recipes with their
-values, and their common settings, in which ``$name`` stands for a value.
+docs/how-to/training.md explains each setting. A file in the folder ``recipes`` has two YAML documents: the recipes
+with their values, and their common settings, in which ``$name`` stands for a value.
 """
 
 from __future__ import annotations
