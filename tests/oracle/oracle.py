@@ -9,6 +9,8 @@ from heapq import nlargest
 from itertools import combinations
 from math import prod
 
+from expression_parts import alternatives, gather, kept, names
+
 WEIGHTS = {"damped": 0.5, "disentangled": 1, "subtraction": 1, "nrf": 0.25, "constant": 0.75}
 WEIGHTS |= dict.fromkeys(("orthogonal", "elementwise"), 1)
 NEAR = 1e-9  # two numbers this close may be in either order after rounding
@@ -69,44 +71,6 @@ def projection(vector, others):
         if any(rest.values()):
             base.append(rest)
     return total([{t: w * dot(vector, b) / dot(b, b) for t, w in b.items()} for b in base])
-
-
-def alternatives(expression):
-    """The alternatives of an OR, or the one expression."""
-    if expression[0] != "or":
-        return [expression]
-    return [part for operand in expression[1:] for part in alternatives(operand)]
-
-
-def gather(expression):
-    """The parts that are kept, that NOT takes away, that NOT! excludes, and the operands of each AND!."""
-    if isinstance(expression, str) or expression[0] == "or":
-        return [expression], [], [], []
-    kind, first, *others = expression
-    parts = gather(first)
-    if kind in ("not", "not!"):
-        parts[1 if kind == "not" else 2].extend(alternatives(others[0]))
-        return parts
-    for other in map(gather, others):
-        for mine, more in zip(parts, other, strict=True):
-            mine.extend(more)
-    parts[0][:] = dict.fromkeys(parts[0])
-    if kind == "and!":
-        parts[3].append(expression[1:])
-    return parts
-
-
-def kept(expression):
-    """An expression without what any NOT or NOT! takes away or excludes."""
-    if isinstance(expression, str):
-        return expression
-    kind, *operands = expression
-    return kept(operands[0]) if kind in ("not", "not!") else (kind, *map(kept, operands))
-
-
-def names(expression):
-    """The atoms of an expression that has no NOT."""
-    return {expression} if isinstance(expression, str) else set().union(*map(names, expression[1:]))
 
 
 class Oracle:
