@@ -200,7 +200,7 @@ def test_what_does_not_go_together(films, tmp_path, capsys, monkeypatch):
             ["p.yaml", "--dataset", "films", "--train"],
             "protocol p: no row has a model to train; leave --train out",
         ),
-        (["p.yaml", "--dataset", "films", "--query", "a NOT b"], "protocol p: no section is for 'a NOT b'; its secti"),
+        (["p.yaml", "--dataset", "films", "--query", "a NOT b"], "protocol p: no section is for 'a NOT b'; protocols"),
     ):
         assert main([*arguments, "--report", "out"]) == 2
         assert message in capsys.readouterr().err
