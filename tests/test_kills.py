@@ -313,12 +313,17 @@ def machine(name, tmp_path, collections, monkeypatch):
 
 
 FAST = {"vectors": 20, "run": 10, "index": 3}
-SLOW = dict.fromkeys(WORKS, 5) | {"vectors": 60, "run": 20, "export": 10, "index": 12}
+SLOW = {"index": 9, "index in shards": 5}  # beside the fast ones
+ONCE = {"vectors": 40, "run": 10, "export": 10, "index of texts": 5}  # Lucene writes nothing, or what an index has
+
+
+def works(examples, *marks):
+    return [pytest.param(*work, marks=marks, id=f"{work[0]}-slow") for work in examples.items()]
 
 
 @pytest.mark.parametrize(
     ("name", "examples"),
-    [*FAST.items(), *(pytest.param(*work, marks=pytest.mark.slow, id=f"{work[0]}-slow") for work in SLOW.items())],
+    [*FAST.items(), *works(SLOW, pytest.mark.slow), *works(ONCE, pytest.mark.slow, pytest.mark.once)],
 )
 def test_work_that_is_disturbed_is_whole_in_the_end(machine, examples):
     run_state_machine_as_test(machine, settings=settings(max_examples=examples, stateful_step_count=5))

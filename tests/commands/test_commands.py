@@ -149,6 +149,7 @@ sys.meta_path.insert(0, Interrupting())
 
 
 @pytest.mark.slow
+@pytest.mark.once
 def test_the_demo(tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert demo([]) == 0

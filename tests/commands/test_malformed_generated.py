@@ -27,7 +27,7 @@ import pyserini_compneg
 from pyserini_compneg.commands.main import main
 from pyserini_compneg.index import build_sharded_index
 
-pytestmark = pytest.mark.slow  # hundreds of commands
+pytestmark = [pytest.mark.slow, pytest.mark.once]  # hundreds of commands
 
 CASES = int(os.environ.get("COMPNEG_MALFORMED_CASES", "100"))
 SEED = int(os.environ.get("COMPNEG_MALFORMED_SEED", "0"))

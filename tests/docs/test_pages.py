@@ -123,8 +123,14 @@ def is_run(page):
     return page not in OWN_MODULE and any(step.is_run for step in steps(page))
 
 
+ON_BOTH_LINES = {"README.md", "docs/integrations.md"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [*filter(is_run, PAGES)])
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=() if page in ON_BOTH_LINES else pytest.mark.once) for page in filter(is_run, PAGES)],
+)
 def test_the_page_shows_what_is_printed(page, sample, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     for name in ("pyserini_compneg", "examples"):

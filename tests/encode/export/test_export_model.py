@@ -73,7 +73,7 @@ def names(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "count"), [("bert", 200), ("distilbert", 60), ("signed", 60)])
+@pytest.mark.parametrize(("kind", "count"), [("bert", 100), ("distilbert", 60), ("signed", 60)])
 def test_fp32_gives_torchs_vectors(checkpoints, exported, kind, count):
     texts = [*varied_texts(count - 2), "the spy " * 131_072, " "]
     folder = exported(kind)
