@@ -1,0 +1,97 @@
+"""The files in ``deploy`` name flags, routes, settings and metrics that the server has."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pyserini_compneg.commands.serve import _parser
+from pyserini_compneg.serve.options import ServeOptions
+from pyserini_compneg.serve.settings import read_server_settings
+from pyserini_compneg.support.options import given_options
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+IMAGE = (DEPLOY / "Dockerfile").read_text("utf-8")
+UNIT = (DEPLOY / "compneg.service").read_text("utf-8")
+MANIFESTS = {entry["kind"]: entry for entry in yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text("utf-8"))}
+POD = MANIFESTS["Deployment"]["spec"]["template"]["spec"]
+(CONTAINER,) = POD["containers"]
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"]
+RULES = yaml.safe_load((DEPLOY / "prometheus-rules.yaml").read_text("utf-8"))["groups"][0]["rules"]
+
+COMMANDS = {
+    "image": json.loads(re.search(r"^CMD (.*)$", IMAGE, re.M)[1]),
+    "unit": shlex.split(re.search(r"^ExecStart=\S+/compneg (.*)$", UNIT, re.M)[1]),
+    "pod": CONTAINER["args"],
+}
+
+
+@pytest.mark.parametrize("where", COMMANDS)
+def test_the_server_has_the_flags(where):
+    verb, *flags = COMMANDS[where]
+    args = _parser().parse_args(flags)
+    options = ServeOptions(**given_options(ServeOptions, args))
+    assert (verb, args.config, options.port) == ("serve", "/etc/compneg/server.yaml", 8081)
+    assert options.host == ("127.0.0.1" if where == "unit" else "0.0.0.0")
+
+
+def test_settings_are_read(tmp_path):
+    (tmp_path / "pod.yaml").write_text(MANIFESTS["ConfigMap"]["data"]["server.yaml"])
+    for path in (DEPLOY / "server.yaml", tmp_path / "pod.yaml"):
+        assert read_server_settings(path).indexes["films"].path == "/srv/indexes/films"
+    mounts = {mount["mountPath"] for mount in CONTAINER["volumeMounts"]}
+    assert mounts == {"/etc/compneg", "/srv/indexes", "/tmp"}
+    assert {volume.split(":")[1] for volume in COMPOSE["compneg"]["volumes"]} | {"/tmp"} == {
+        "/etc/compneg/server.yaml",
+        "/srv/indexes",
+        *COMPOSE["compneg"]["tmpfs"],
+    }
+
+
+def test_routes_and_metrics_are_those_of_the_server(client):
+    probes = {CONTAINER[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "readiness", "liveness")}
+    caddy = (DEPLOY / "Caddyfile").read_text("utf-8")
+    probes |= {*re.findall(r"127\.0\.0\.1:8081(/\w+)", IMAGE), *re.findall(r"(?:health_uri|path) (/\w+)", caddy)}
+    assert probes == {"/health", "/metrics"}
+    assert {client.get(path).status_code for path in probes} == {200}
+    client.get("/v1/films/search?query=spy")
+    text = client.get("/metrics").text
+    for rule in RULES:
+        names = set(re.findall(r"\b(?:compneg|process)_\w+\b", rule["expr"]))
+        assert names or rule["alert"] == "CompnegDown"
+        assert {name for name in names if not re.search(rf"^{name}[{{ ]", text, re.M)} == set()
+        for route in re.findall(r'route="(.*?)"', rule["expr"]):
+            assert f'compneg_request_seconds_count{{route="{route}"}}' in text
+        for label in re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"]):
+            assert label == "instance" or f'{label}="films"' in text
+
+
+def test_files_that_the_image_copies_are_in_its_context():
+    kept = {line[1:] for line in (DEPLOY / "Dockerfile.dockerignore").read_text("utf-8").splitlines() if line[0] == "!"}
+    copied = set()
+    for line in re.findall(r"^COPY (?!--)(.*)$", IMAGE, re.M):
+        copied.update(line.split()[:-1])
+    assert copied == kept
+    assert all((DEPLOY.parent / name).exists() for name in copied)
+    assert COMPOSE["compneg"]["build"] == {"context": "..", "dockerfile": "deploy/Dockerfile"}
+    assert f"USER {POD['securityContext']['runAsUser']}\n" in IMAGE
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["caddy", "validate", "--adapter", "caddyfile", "--config", "Caddyfile"],
+        ["promtool", "check", "rules", "prometheus-rules.yaml"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_the_programs_own_parsers_accept_the_files(command):
+    if not shutil.which(command[0]):
+        pytest.skip(f"{command[0]} is not installed")
+    done = subprocess.run(command, cwd=DEPLOY, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
