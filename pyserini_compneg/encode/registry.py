@@ -90,7 +90,7 @@ def query_encoder(
             raise IndexFormatError("bm25 weighs a query's terms by the statistics of an index; name the --index")
         _check(name, manifest, reader.folder)
         language = index_language(reader, language)
-        _warn_of_looks(reader, language)
+        _check_looks(reader, language)
         return Bm25QueryEncoder(reader, ablation, language)
     if ablation is not None:
         raise EncodingError(
@@ -223,8 +223,11 @@ def _check(name: str, manifest: Manifest | None, folder: Path, model: object = N
         )
 
 
-def _warn_of_looks(reader: Reader, language: str) -> None:
-    """Warns if an index without a manifest does not look like a BM25 index. Small indexes are not checked."""
+def _check_looks(reader: Reader, language: str) -> None:
+    """Looks at the terms of an index without a manifest. Small indexes are not checked.
+
+    Term frequencies are refused, because their scores would not be BM25's. Other terms than BM25's are warned of.
+    """
     if reader.manifest is not None or reader.field_document_count < _TELLING_DOCUMENTS:
         return
     foreign, english = (
@@ -246,5 +249,7 @@ def _warn_of_looks(reader: Reader, language: str) -> None:
         ((_, impacts),) = reader.search([json.dumps({"vector": {term: 1}})], count)
         if not len(impacts) or median(impacts) > 1:
             return
-        said = "it has term frequencies, not impacts; build an index of the texts with python -m pyserini_compneg.index"
+        what = "has term frequencies, not impacts of bm25, so its scores would not be those of bm25"
+        remedy = "build an index of the texts with python -m pyserini_compneg.index"
+        raise IndexFormatError(what, where=reader.folder, remedy=remedy)
     _logger.warning("%s does not look like an index of bm25: %s", reader.folder, said)

@@ -15,7 +15,7 @@ from pyserini_compneg.expression import Atom
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene import ImpactReader, java_class
 from pyserini_compneg.search import SignedImpactSearcher
-from pyserini_compneg.support.errors import EncodingError
+from pyserini_compneg.support.errors import EncodingError, IndexFormatError
 from pyserini_compneg.support.files import iter_jsonl
 
 
@@ -59,10 +59,6 @@ NAME_IT = "name the model that made it as --encoder"
         ({"time": 80, "bird": 9}, None),  # and in a few documents "and", the stem of "ands"
         ({"time": 80, "##ing": 9}, f"it has the term '##ing', which Lucene's analysis never gives; {NAME_IT}"),
         ({"Zeit": 80}, f"it has none of 12 common English terms, such as 'time'; {NAME_IT}"),
-        (
-            {"time": 1},
-            "it has term frequencies, not impacts; build an index of the texts with python -m pyserini_compneg.index",
-        ),
     ],
 )
 def test_an_index_that_looks_like_anothers_is_warned_of(tmp_path, caplog, vector, said):
@@ -70,6 +66,15 @@ def test_an_index_that_looks_like_anothers_is_warned_of(tmp_path, caplog, vector
         query_encoder("bm25", reader)
     start = f"{tmp_path / 'index'} does not look like an index of bm25: "
     assert caplog.messages == ([start + said] if said else [])
+
+
+def test_an_index_of_term_frequencies_is_refused(tmp_path):
+    with ImpactReader(stock_index(tmp_path / "index", [{"time": 1}] * 100)) as reader:
+        message = refusal(query_encoder, "bm25", reader, error=IndexFormatError)
+    assert message == (
+        f"{tmp_path / 'index'}: has term frequencies, not impacts of bm25, so its scores would not be those of bm25; "
+        "build an index of the texts with python -m pyserini_compneg.index"
+    )
 
 
 def test_a_query_by_hand(tmp_path):
