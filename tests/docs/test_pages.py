@@ -123,7 +123,7 @@ def is_run(page):
     return page not in OWN_MODULE and any(step.is_run for step in steps(page))
 
 
-ON_BOTH_LINES = {"README.md", "docs/integrations.md"}
+ON_BOTH_LINES = {"README.md", "docs/how-to/integrations.md"}
 
 
 @pytest.mark.slow
