@@ -9,7 +9,7 @@ a local Ray cluster, and (d) in each shard alone. All of (a) to (c) must find th
 The simulation draws a query, and for each shard a time from (d): the query's median over the shards, times a ratio that
 is drawn from all queries and shards. An answer waits for the slowest of n draws. Then comes what the coordinator does
 for each shard and each hit, measured here, and a network, assumed. A shard of D documents takes (D / D₀)^0.87 times as
-long as one of the D₀ here (docs/speed.md).
+long as one of the D₀ here (docs/explanations/speed.md).
 """
 
 from __future__ import annotations

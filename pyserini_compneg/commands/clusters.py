@@ -24,7 +24,7 @@ _ADDRESS = (
 
 def add_ray(group: flags.Flags, what: str) -> None:
     """Adds ``--ray`` for a command that builds something."""
-    group.add_argument("--ray", metavar="ADDRESS", help=f"{what} {_ADDRESS} (docs/cluster.md)")
+    group.add_argument("--ray", metavar="ADDRESS", help=f"{what} {_ADDRESS} (docs/how-to/cluster.md)")
 
 
 def add_ray_search(group: flags.Flags, what: str) -> None:

@@ -20,7 +20,7 @@ The file of --config has the keys of Pyserini's server:
     papers: {path: indexes/papers, encoder: naver/splade-v3}
   api_keys: [a-secret-of-yours]
 
-and one more key: limits, what a request may cost (docs/serving.md).
+and one more key: limits, what a request may cost (docs/how-to/serving.md).
 
 examples:
   python -m pyserini_compneg.serve --index indexes/sample
