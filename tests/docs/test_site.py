@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from markdown_it import MarkdownIt
 import pyserini_compneg
 from pyserini_compneg.commands.main import COMMANDS
 from pyserini_compneg.support import errors
+
+pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -32,8 +35,10 @@ def test_every_page_is_in_the_navigation_once():
     assert sorted(entries(nav)) == sorted(pages | GENERATED)
 
 
-def anchors(text):
+@cache
+def anchors(page):
     """The names of a page's headings, as GitHub and the site make them, and those of Python."""
+    text = page.read_text(encoding="utf-8")
     found = dict.fromkeys(re.findall(r"^::: (\S+)", text, re.MULTILINE), 0)
     for token, after in zip(tokens := MarkdownIt().parse(text), tokens[1:], strict=False):
         if token.type == "heading_open":
@@ -62,7 +67,7 @@ def test_links_lead_somewhere(page):
             continue
         assert target.exists(), link
         if anchor:
-            assert anchor in anchors(target.read_text(encoding="utf-8")), link
+            assert anchor in anchors(target), link
 
 
 def test_the_reference_has_all_names_of_the_package():
