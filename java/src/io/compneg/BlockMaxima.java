@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -50,31 +49,20 @@ final class BlockMaxima {
   private static final int MAXIMA_ONLY = 1; // what earlier releases wrote
   private static final int VERSION = 2;
 
-  /** A term of an open index. */
-  private record Key(Object index, BytesRef term) {}
-
-  /** The maxima and offsets that the last queries read, of all indexes, the one used longest ago first. */
-  private static final Map<Key, TermMaxima> KEPT = new LinkedHashMap<>(16, 0.75f, true);
-
-  private static final long MOST_BYTES_KEPT = Runtime.getRuntime().maxMemory() / 16;
-  private static long bytesKept;
-
   private final IndexInput file;
   private final LeafReaderContext segment;
   private final Map<BytesRef, Integer> rows;
   private final long firstRow;
   private final long[] postings; // where the postings of each row begin, and their end; null without postings
-  private final Object index; // whose segment it is
   final int blocks;
 
   private BlockMaxima(IndexInput file, LeafReaderContext segment, Map<BytesRef, Integer> rows, long firstRow,
-      long[] postings, Object index, int blocks) {
+      long[] postings, int blocks) {
     this.file = file;
     this.segment = segment;
     this.rows = rows;
     this.firstRow = firstRow;
     this.postings = postings;
-    this.index = index;
     this.blocks = blocks;
   }
 
@@ -261,7 +249,7 @@ final class BlockMaxima {
     }
     if (end != rowsEnd)
       throw new CorruptIndexException("it should have " + (file.length() + rowsEnd - end) + " bytes", file);
-    return new BlockMaxima(file, segment, rows, firstRow, postings, new Object(), blocks);
+    return new BlockMaxima(file, segment, rows, firstRow, postings, blocks);
   }
 
   private static Map<BytesRef, Integer> readRows(IndexInput file) throws IOException {
@@ -276,20 +264,9 @@ final class BlockMaxima {
     return firstRow + number * (1L + TermMaxima.blocks(segment.reader().maxDoc()));
   }
 
-  /** Keeps the maxima of a term for the next queries, in place of those that were used longest ago. */
-  private void keep(BytesRef term, TermMaxima maxima) {
-    synchronized (KEPT) {
-      if (KEPT.put(new Key(index, term), maxima) == null) bytesKept += maxima.bytes();
-      for (Iterator<TermMaxima> eldest = KEPT.values().iterator(); bytesKept > MOST_BYTES_KEPT;) {
-        bytesKept -= eldest.next().bytes();
-        eldest.remove();
-      }
-    }
-  }
-
   /** The same for one thread: others must not read postings with it. */
   BlockMaxima forThread() {
-    return new BlockMaxima(file.clone(), segment, rows, firstRow, postings, index, blocks);
+    return new BlockMaxima(file.clone(), segment, rows, firstRow, postings, blocks);
   }
 
   boolean isOf(LeafReaderContext leaf) {
@@ -307,25 +284,18 @@ final class BlockMaxima {
     return rows.containsKey(term);
   }
 
-  /** The maxima of a term that are in memory; null for none. */
-  TermMaxima lastRead(BytesRef term) {
-    synchronized (KEPT) {
-      return KEPT.get(new Key(index, term));
-    }
-  }
-
   /**
    * The maxima of a term, which are read from its postings where the file does not have it.
    *
    * @param found stands at it, in the segment
    */
   TermMaxima of(TermsEnum found) throws IOException {
-    TermMaxima known = lastRead(found.term());
-    if (known != null) return known;
     Integer row = rows.get(found.term());
     TermMaxima maxima = row == null ? TermMaxima.read(found.postings(null, PostingsEnum.FREQS), blocks) : of(row);
     maxima.documents = found.docFreq();
-    keep(BytesRef.deepCopyOf(found.term()), maxima);
+    if (maxima.offsets == null && maxima.documents <= ShortPostings.Read.MOST) {
+      maxima.few = ShortPostings.Read.all(found.postings(null, PostingsEnum.FREQS), maxima.documents);
+    }
     return maxima;
   }
 

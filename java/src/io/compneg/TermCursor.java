@@ -5,9 +5,11 @@ import io.compneg.QueryPlan.QueryTerm;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.LeafReader;
 import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.Term;
+import org.apache.lucene.index.TermState;
 import org.apache.lucene.index.Terms;
 import org.apache.lucene.index.TermsEnum;
 
@@ -38,7 +40,7 @@ final class TermCursor {
   /** Null where Lucene's own are used, and for a term that only lowers scores: 0 is its bound. */
   final TermMaxima blockMaxima;
 
-  private final BlockMaxImpacts maxImpacts; // those of Lucene
+  private final BlockMaxImpacts maxImpacts; // those of Lucene; null for few postings
 
   private TermCursor(QueryTerm term, TermPostings postings, int documents, LeafReader segment, TermMaxima maxima,
       BlockMaxImpacts maxImpacts) {
@@ -58,28 +60,84 @@ final class TermCursor {
    */
   static List<TermCursor> openAll(QueryPlan plan, String field, LeafReader segment, BlockMaxima maxima, boolean bounded)
       throws IOException {
+    Opening opening = new Opening(field, segment, maxima, bounded);
     List<TermCursor> cursors = new ArrayList<>();
-    TermsEnum found = Terms.getTerms(segment, field).iterator();
     for (QueryTerm term : plan.terms) {
-      Term indexed = new Term(field, term.text());
-      TermMaxima own = maxima == null ? null : maxima.lastRead(indexed.bytes());
-      if (own == null || own.offsets == null) {
-        if (!found.seekExact(indexed.bytes())) continue;
-        boolean known = maxima != null
-            && (maxima.hasPostings(indexed.bytes()) || term.positive() && (bounded || maxima.has(indexed.bytes())));
-        own = known ? maxima.of(found) : null;
-      }
-      if (own != null && own.offsets != null) {
-        cursors.add(new TermCursor(term, maxima.postings(indexed.bytes(), own), own.documents, segment, own, null));
-      } else {
-        BlockMaxImpacts impacts =
-            own == null && term.positive() ? new BlockMaxImpacts(found.impacts(PostingsEnum.FREQS)) : null;
-        TermPostings postings =
-            LuceneLine.current().postings(found.postings(null, PostingsEnum.FREQS), segment, indexed);
-        cursors.add(new TermCursor(term, postings, found.docFreq(), segment, own, impacts));
-      }
+      TermCursor cursor = opening.open(term);
+      if (cursor != null) cursors.add(cursor);
     }
     return cursors;
+  }
+
+  /** The opening of some terms in a segment. What was read of them last is taken from memory. */
+  private static final class Opening {
+    private final String field;
+    private final LeafReader segment;
+    private final BlockMaxima maxima;
+    private final boolean bounded;
+    private final Object key; // of the segment; null for one whose terms are not kept
+    private TermsEnum terms; // null before it is needed
+    private PostingsEnum few;
+
+    Opening(String field, LeafReader segment, BlockMaxima maxima, boolean bounded) {
+      this.field = field;
+      this.segment = segment;
+      this.maxima = maxima;
+      this.bounded = bounded;
+      IndexReader.CacheHelper helper = segment.getCoreCacheHelper();
+      key = helper == null ? null : helper.getKey();
+    }
+
+    /** Opens a term; null when the segment does not have it. */
+    TermCursor open(QueryTerm term) throws IOException {
+      Term indexed = new Term(field, term.text());
+      RecentTerms.Entry read = key == null ? null : RecentTerms.get(key, indexed);
+      boolean known = maxima != null
+          && (read instanceof TermMaxima || maxima.hasPostings(indexed.bytes())
+              || term.positive() && (bounded || maxima.has(indexed.bytes())));
+      if (read == null || known && !(read instanceof TermMaxima) && read != ShortPostings.Read.NONE) {
+        read = read(indexed, known);
+        if (key != null) RecentTerms.put(key, indexed, read);
+      }
+      if (read == ShortPostings.Read.NONE) return null;
+      TermMaxima own = read instanceof TermMaxima of ? of : null;
+      if (known && own.offsets != null) {
+        return new TermCursor(term, maxima.postings(indexed.bytes(), own), own.documents, segment, own, null);
+      }
+      ShortPostings.Read all = read instanceof ShortPostings.Read of ? of : own == null ? null : own.few;
+      if (all != null) return new TermCursor(term, new ShortPostings(all), all.docs().length, segment, own, null);
+      if (read instanceof Place place) {
+        terms().seekExact(indexed.bytes(), place.state);
+      } else {
+        terms().seekExact(indexed.bytes());
+      }
+      BlockMaxImpacts impacts =
+          own == null && term.positive() ? new BlockMaxImpacts(terms.impacts(PostingsEnum.FREQS)) : null;
+      TermPostings postings = LuceneLine.current().postings(terms.postings(null, PostingsEnum.FREQS), segment, indexed);
+      return new TermCursor(term, postings, terms.docFreq(), segment, own, impacts);
+    }
+
+    /** Reads what is kept of a term: its block maxima, the postings themselves, or the place where Lucene has them. */
+    private RecentTerms.Entry read(Term indexed, boolean known) throws IOException {
+      if (!terms().seekExact(indexed.bytes())) return ShortPostings.Read.NONE;
+      if (known) return maxima.of(terms);
+      if (terms.docFreq() > ShortPostings.Read.MOST) return new Place(terms.termState());
+      few = terms.postings(few, PostingsEnum.FREQS);
+      return ShortPostings.Read.all(few, terms.docFreq());
+    }
+
+    private TermsEnum terms() throws IOException {
+      if (terms == null) terms = Terms.getTerms(segment, field).iterator();
+      return terms;
+    }
+  }
+
+  /** Where Lucene has a term that is in no file and has many postings. */
+  private record Place(TermState state) implements RecentTerms.Entry {
+    @Override
+    public int bytes() {
+      return 0;
+    }
   }
 
   /** Whether it adds to one of the accumulators {@code [from, to)}. */
@@ -96,8 +154,10 @@ final class TermCursor {
       windowMaxImpact = 0;
     } else if (blockMaxima != null) {
       windowMaxImpact = blockMaxima.upperBound(window);
-    } else {
+    } else if (maxImpacts != null) {
       windowMaxImpact = maxImpacts.upperBound(window.starts[0], window.end());
+    } else {
+      windowMaxImpact = ((ShortPostings) postings).largest(window.starts[0], window.end());
     }
   }
 

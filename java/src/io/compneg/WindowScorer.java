@@ -193,6 +193,7 @@ final class WindowScorer {
 
   /** As {@link #scoreNextWindow}, in the order of the block bounds. Each part of it goes through the postings anew. */
   private boolean scoreNextBlocks() throws IOException {
+    windowSize = plan.window; // of the next segment: by now there is a score that prunes it
     if (!blockBounds.fill(window, largestNonCompetitive())) return false;
     if (blockBounds.hasBegunPart()) {
       choose(blockBounds.alternative());
