@@ -120,14 +120,15 @@ def _docid(record: Mapping[str, Any], source: str) -> str:
 
 def text_of(record: Mapping[str, Any], source: str, fields: Sequence[str] | None = None) -> str | None:
     """The text of a document's JSON object; None if the object has none of the fields."""
-    parts = {field: record[field] for field in _text_fields(record, fields) if record.get(field) is not None}
+    parts = {field: record[field] for field in text_fields(record, fields) if record.get(field) is not None}
     for field, part in parts.items():
         if not isinstance(part, str):
             raise InputError(f"`{field}` must be a text, got {json_kind(part)}", where=source)
     return "\n".join(parts.values()) if parts else None
 
 
-def _text_fields(record: Mapping[str, Any], fields: Sequence[str] | None) -> Sequence[str]:
+def text_fields(record: Mapping[str, Any], fields: Sequence[str] | None = None) -> Sequence[str]:
+    """The fields that make the text of a document's JSON object, as far as it has them."""
     return fields or (("contents",) if "contents" in record else ("title", "text"))
 
 
@@ -139,7 +140,7 @@ def fields_beside(record: Mapping[str, Any], fields: Sequence[str] | None = None
     >>> fields_beside({"docid": "d1", "title": "Soup", "text": "broth", "year": 1999})
     {'title': 'Soup', 'year': 1999}
     """
-    known = {*DOCUMENT_ID_FIELDS, "contents", VECTOR, VECTORS, "encoder", *_text_fields(record, fields)} - {"title"}
+    known = {*DOCUMENT_ID_FIELDS, "contents", VECTOR, VECTORS, "encoder", *text_fields(record, fields)} - {"title"}
     return {name: value for name, value in record.items() if name not in known}
 
 

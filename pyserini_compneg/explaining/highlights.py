@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from pyserini_compneg.compose import Operators, Query
 from pyserini_compneg.documents.collection import VECTOR, VECTORS
 from pyserini_compneg.documents.passages import stored_passage
+from pyserini_compneg.documents.source_documents import text_fields
 from pyserini_compneg.encode.hybrid import BM25, PREFIX, TokenEncoder
 from pyserini_compneg.encode.registry import RareTerms
 from pyserini_compneg.lucene import analyze_spans
@@ -107,21 +108,21 @@ def marked_words(
 ) -> list[Highlight]:
     """The words of a source that stand for terms whose contributions do not cancel out.
 
-    If the index has passages, only the explained passage has words that count; the title belongs to each of them.
+    Only texts that were indexed have such words, so no value of a filter field. If the index has passages, only the explained passage has words that count; the title belongs to each of them.
     """
     amounts: dict[str, float] = defaultdict(float)
     for term, amount in explanation.contributions:
         for single in term.split(PAIR_SIGN):
             amounts[single] += amount
+    manifest = searcher.reader.manifest
     if isinstance(source, dict):
-        source = shown_fields(source)
+        source = _indexed_fields(source, manifest.filter_fields if manifest else ())
     texts = dict(texts_of(source))
     marked = [
         Highlight(field, *place, tuple(terms), math.fsum(amounts[term] for term in terms))
         for field, spans in zip(texts, find(list(texts.values())), strict=True)
         for place, terms in sorted(_terms_by_place(spans, amounts).items())
     ]
-    manifest = searcher.reader.manifest
     if manifest and explanation.passage is not None and isinstance(source, dict):
         body = "/contents" if "contents" in source else "/text"
         passage = stored_passage(source, explanation.passage, manifest.passages)
@@ -134,6 +135,12 @@ def shown_fields(source: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a stored document without its id, and without a vector and the name of its encoder."""
     hidden = {*DOCUMENT_ID_FIELDS, VECTOR, VECTORS} | ({"encoder"} if {VECTOR, VECTORS} & source.keys() else set())
     return {name: value for name, value in source.items() if name not in hidden}
+
+
+def _indexed_fields(source: Mapping[str, Any], filter_fields: Container[str]) -> dict[str, Any]:
+    """The fields of a stored document that make its text; for a vector of other fields, all that are no filter's."""
+    made = {name: source[name] for name in text_fields(source) if isinstance(source.get(name), str)}
+    return made or {name: value for name, value in shown_fields(source).items() if name not in filter_fields}
 
 
 def _terms_by_place(spans: Iterable[TermSpan], known: Container[str]) -> dict[tuple[int, int], list[str]]:
