@@ -15,7 +15,7 @@ TOOLS   := $(VENV)/tools.stamp
 INPUTS  := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help search serve test test-all lint format types docs jar clean
+.PHONY: help search serve test test-all lint format types docs jar dist clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -54,6 +54,10 @@ docs: $(TOOLS) ## build the site of the documentation in build/site; a link with
 
 jar: $(PACKAGE) ## rebuild the Java companion jar (needs a JDK, 21 or later)
 	$(BIN)/python java/build.py
+
+dist: $(TOOLS) ## build the wheel and the source distribution of the last commit, the same bytes each time
+	$(BIN)/python tools/dist.py
+	$(BIN)/twine check --strict dist/*.whl dist/*.tar.gz
 
 clean: ## remove the environment and whatever was built; indexes and runs stay
 	rm -rf $(VENV) .venv-* .cache build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,109 @@
+"""Builds the wheel and the source distribution of the last commit into ``dist``, twice, and compares the bytes.
+
+    python tools/dist.py [--output FOLDER]
+
+The two builds have different folders and times. The times in the archives are those of the commit, and a source
+distribution is packed again, since setuptools writes the present into it. Prints the checksums, which a published file
+can be compared with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+MOST_BYTES = 32_000_000
+"""Of the wheel."""
+
+
+def main() -> int:
+    """Builds, compares and checks, and returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, default=ROOT / "dist", metavar="FOLDER")
+    args = parser.parse_args()
+    epoch = int(read("git", "log", "-1", "--format=%ct"))
+    with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
+        made = built(Path(first) / "a", epoch)
+        time.sleep(2)  # the steps of times in a zip archive
+        again = built(Path(second) / "another-folder", epoch)
+        sums = [{path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths} for paths in (made, again)]
+        if sums[0] != sums[1]:
+            print(f"error: two builds differ: {sums}", file=sys.stderr)
+            return 1
+        wheel = next(path for path in made if path.suffix == ".whl")
+        if (size := wheel.stat().st_size) > MOST_BYTES:
+            print(f"error: {wheel.name} has {size:,} bytes, more than {MOST_BYTES:,}", file=sys.stderr)
+            return 1
+        shutil.rmtree(args.output, ignore_errors=True)
+        args.output.mkdir(parents=True)
+        for path in made:
+            shutil.copy(path, args.output)
+            print(f"{sums[0][path.name]}  {path.name}  ({path.stat().st_size:,} bytes)")
+    return 0
+
+
+def built(folder: Path, epoch: int) -> list[Path]:
+    """Builds the last commit in a folder."""
+    folder.mkdir()
+    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        files.extractall(folder, filter="data")
+    command = [sys.executable, "-m", "build", "--outdir", str(folder / "dist"), str(folder)]
+    environment = os.environ | {"SOURCE_DATE_EPOCH": str(epoch)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"error: the build failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    paths = sorted((folder / "dist").iterdir())
+    for path in paths:
+        if path.name.endswith(".tar.gz"):
+            path.write_bytes(repacked(path.read_bytes(), epoch))
+    return paths
+
+
+def repacked(content: bytes, epoch: int) -> bytes:
+    """A source distribution with sorted files, no owners, and one time for all of them.
+
+    >>> made = [io.BytesIO(), io.BytesIO()]
+    >>> for seconds, target in enumerate(made):
+    ...     with tarfile.open(fileobj=target, mode="w:gz") as archive:
+    ...         member = tarfile.TarInfo("a")
+    ...         member.mtime, member.uname = seconds, str(seconds)
+    ...         archive.addfile(member)
+    >>> made[0].getvalue() == made[1].getvalue()
+    False
+    >>> repacked(made[0].getvalue(), 9) == repacked(made[1].getvalue(), 9)
+    True
+    """
+    target = io.BytesIO()
+    with (
+        tarfile.open(fileobj=io.BytesIO(content)) as source,
+        gzip.GzipFile(filename="", fileobj=target, mode="wb", mtime=epoch) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for member in sorted(source.getmembers(), key=lambda member: member.name):
+            file = source.extractfile(member) if member.isfile() else None
+            member.mtime, member.uid, member.gid, member.uname, member.gname = epoch, 0, 0, "", ""
+            member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            member.pax_headers = {}
+            archive.addfile(member, file)
+    return target.getvalue()
+
+
+def read(*command: str) -> str:
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())
