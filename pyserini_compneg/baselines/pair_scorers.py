@@ -131,7 +131,11 @@ class DenseEncoder:
 
         self.name, self.model_hash = name, dense_model_hash(name, similarity)
         self.similarity = _similarity(name, similarity)
-        self._model = _loaded(SentenceTransformer, name, unused="pooler")
+        self._model = _loaded(
+            lambda folder: SentenceTransformer(folder, local_files_only=True, trust_remote_code=False),
+            name,
+            unused="pooler",
+        )
         self._documents: dict[str, NDArray[np.float32]] = {}
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -181,7 +185,12 @@ class _CrossEncoder:
         from sentence_transformers import CrossEncoder
 
         self.name, self.model_hash = name, dense_model_hash(name)
-        self._model = _loaded(CrossEncoder, name, activation_fn=lambda logits: logits)
+        self._model = _loaded(
+            lambda folder: CrossEncoder(
+                folder, local_files_only=True, trust_remote_code=False, activation_fn=lambda logits: logits
+            ),
+            name,
+        )
         self._label = _entailment(self._model.config.id2label, name)
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
@@ -261,11 +270,11 @@ class MonoT5:
 class _T5:
     """A network and its tokenizer, with the names by which sentence-transformers' models have theirs."""
 
-    def __init__(self, folder: str, **loading: bool) -> None:
+    def __init__(self, folder: str) -> None:
         from sentence_transformers.util import get_device_name
         from transformers import AutoModelForSeq2SeqLM
 
-        network = AutoModelForSeq2SeqLM.from_pretrained(folder, **loading)
+        network = AutoModelForSeq2SeqLM.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         self.transformers_model = network.to(get_device_name()).requires_grad_(False)
         self.tokenizer = _t5_tokenizer(Path(folder), folder)
 
@@ -311,10 +320,10 @@ def _readable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _loaded(kind: Callable[..., Any], name: str, unused: str = "", **settings: Any) -> Any:
+def _loaded(load: Callable[[str], Any], name: str, unused: str = "") -> Any:
     folder = _folder(name)
     with quiet_transformers(), in_one_line(EncodingError, "the model cannot be loaded", where=name):
-        model = kind(str(folder), local_files_only=True, trust_remote_code=False, **settings).eval()
+        model = load(str(folder)).eval()
         _check_network(model, folder, name, unused)
     return model
 
