@@ -108,7 +108,8 @@ def marked_words(
 ) -> list[Highlight]:
     """The words of a source that stand for terms whose contributions do not cancel out.
 
-    Only texts that were indexed have such words, so no value of a filter field. If the index has passages, only the explained passage has words that count; the title belongs to each of them.
+    Only texts that were indexed have such words, so no value of a filter field. If the index has passages, only the
+    explained passage has words that count; the title belongs to each of them.
     """
     amounts: dict[str, float] = defaultdict(float)
     for term, amount in explanation.contributions:
