@@ -16,7 +16,7 @@ from pyserini_compneg.serve.settings import IndexSettings, checked_name
 from pyserini_compneg.support.errors import CompNegError, IndexFormatError, IndexReadError, InputError
 
 OpenIndex: TypeAlias = Callable[..., SignedImpactSearcher]
-"""Opens an index, by its folder or prebuilt name, with an encoder, None for its own, and perhaps a ``language``."""
+"""Opens an index, by its folder or prebuilt name, with an encoder, None for its own, and perhaps settings."""
 
 
 _GENERATION = 12
@@ -59,7 +59,7 @@ class ServedIndex:
         self._current = self._open(self._path)
 
     def _open(self, path: str) -> _Opened:
-        named = {"language": language} if (language := self._settings.language) else {}
+        named = self._settings.model_dump(include={"language", "model_weight"}, exclude_none=True)
         searcher = self._open_index(path, self._settings.encoder, **named)
         try:
             searcher.encoder  # noqa: B018  # load it now, so that no request waits for it

@@ -274,3 +274,15 @@ def test_a_request_switches_an_index(folder, tmp_path):
         assert client.get("/health").json()["versions"] == {}
     with make_client(tmp_path / "films-1", versions="films-*") as client:
         assert switch("films-2", 403, client=client) == "An index is switched only by a server with API keys"
+
+
+def test_without_the_model_documents_match_by_their_words_alone(tmp_path):
+    lines = [{"id": "d1", "contents": "Swiss films"}, {"id": "d2", "contents": "Switzerland"}]
+    build_index(write_jsonl(tmp_path / "c.jsonl", *lines), tmp_path / "index", encoder="bm25+mini")
+    found = []
+    for weight in (None, 0):
+        index = ServedIndex("films", IndexSettings(path=str(tmp_path / "index"), model_weight=weight))
+        with index.searcher() as searcher:
+            found.append(searcher.matches("Swiss").total.value)
+        index.close()
+    assert found == [2, 1]

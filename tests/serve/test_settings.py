@@ -9,12 +9,14 @@ def test_pyserinis_keys(tmp_path):
     (tmp_path / "server.yaml").write_text(
         "indexes:\n  films: films\n"
         "  papers: {path: some-prebuilt-index, index_type: impact, encoder: bm25, language: de}\n"
+        "  counts: {path: films, model_weight: 0}\n"
         "api_keys:\n  - a-long-key\n"
     )
     settings = read_server_settings(tmp_path / "server.yaml")
     assert settings.indexes == {
         "films": IndexSettings(path=str(tmp_path / "films")),
         "papers": IndexSettings(path="some-prebuilt-index", encoder="bm25", language="de"),
+        "counts": IndexSettings(path=str(tmp_path / "films"), model_weight=0),
     }
     assert settings.api_keys == ("a-long-key",)
 
@@ -27,6 +29,10 @@ def test_pyserinis_keys(tmp_path):
         ("indexes: {a: {path: x, encodr: y}}", "indexes.a: unknown key 'encodr'; did you mean encoder?"),
         ("indexes: {path: {path: x, encodr: y}}", "indexes.path: unknown key 'encodr'; did you mean encoder?"),
         ("indexes: {a: {path: x, index_type: faiss}}", "indexes.a.index_type: expected 'impact', got 'faiss'"),
+        (
+            "indexes: {a: {path: x, model_weight: -1}}",
+            "indexes.a.model_weight: expected a number",
+        ),
         (
             "indexes: {a: {path: x, language: xx}}",
             "indexes.a.language: no analysis for the language 'xx'; known",
