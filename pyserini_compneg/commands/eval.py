@@ -18,6 +18,9 @@ from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
 _logger = logging.getLogger("pyserini_compneg.eval")
 
+_FEW_FOUND = 0.05
+"""A run that has a smaller share of the judged documents than this may be of another collection."""
+
 _EPILOG = """\
 As with trec_eval -c, means are over all queries of the qrels: a query that a run lacks scores 0.
 Several runs are compared. A letter after a value means: significantly better than the run with that letter
@@ -70,8 +73,12 @@ def _evaluate_run(path: str, qrels: Qrels, measures: Sequence[Measure]) -> PerQu
         share = f"{len(missing)} of {len(qrels)}"
         _logger.warning("%s: %s queries are missing and score 0: %s", path, share, _few(missing))
     common = [qid for qid in qrels if qid in run]
-    if common and not any(docid in run[qid] for qid in common for docid in qrels[qid]):
-        _logger.warning("%s: no judged document is in the run; check that the run and the qrels use the same ids", path)
+    possible = sum(min(len(qrels[qid]), len(run[qid])) for qid in common)
+    found = sum(docid in run[qid] for qid in common for docid in qrels[qid])
+    if found < _FEW_FOUND * possible:
+        some = f"{found:,} of {possible:,} judged documents that the run could have are"
+        seen = some if found else "no judged document is"
+        _logger.warning("%s: %s in the run; check that the run and the qrels use the same ids", path, seen)
     if unjudged:
         _logger.warning("%s: ignored %d queries that the qrels lack: %s", path, len(unjudged), _few(unjudged))
     return evaluate(qrels, run, measures)

@@ -62,8 +62,8 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         guess = f"by an estimated {report.drift:+.0%} since the build, as if what was replaced had average length"
         say(f"{args.index}: the average document length has changed {guess}; {advice}")
     counted = "passages" if report.manifest.passages else "documents"
-    done = f"{report.inserted} inserted, {report.replaced} replaced, {report.unchanged} unchanged"
-    say(f"{args.index}: {done}, {report.deleted} deleted, {report.manifest.documents} {counted} now")
+    done = f"{report.inserted:,} inserted, {report.replaced:,} replaced, {report.unchanged:,} unchanged"
+    say(f"{args.index}: {done}, {report.deleted:,} deleted, {report.manifest.documents:,} {counted} now")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--index", required=True, metavar="DIR", help="folder of the index")
     flags.add_collection(parser, required=False)
-    parser.add_argument("--delete", metavar="FILE", help="ids to delete, one on a line")
+    parser.add_argument("--delete", metavar="FILE", help="file of ids to delete, one on a line; - is standard input")
     text = "delete the documents that are not in the collection, which is the whole collection as it is now"
     parser.add_argument("--delete-missing", action="store_true", help=text)
     text = "merge the index, and order its documents again if they were ordered; useful after many updates"

@@ -145,7 +145,8 @@ class ImpactIndexer(VectorLines):
         with self._stack:
             self._finish()
         if self.skipped:
-            _logger.warning("%d documents were skipped; see %s", self.skipped, self._target / SKIPPED_LOG)
+            were = "1 document was" if self.skipped == 1 else f"{self.skipped:,} documents were"
+            _logger.warning("%s skipped; see %s", were, self._target / SKIPPED_LOG)
 
     @property
     def manifest(self) -> Manifest:

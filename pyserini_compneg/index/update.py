@@ -108,6 +108,9 @@ def update_index(
             say_formats(files)
         if delete is not None:
             if isinstance(delete, (str, Path)):
+                if str(delete) != "-" and not Path(delete).exists():
+                    remedy = "--delete takes a file of ids, one on a line, or - for standard input"
+                    raise InputError("no such file", where=delete, remedy=remedy)
                 delete = [line.strip() for _, line in iter_lines(delete)]
             updater.delete(delete)
         if optimize:

@@ -41,6 +41,7 @@ from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, InputError, OutputError
 from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.staging import DISK_FULL, locked, output_errors
+from pyserini_compneg.support.terminal import shown
 
 _PROCESSORS = os.cpu_count() or 1
 _logger = logging.getLogger(__name__)
@@ -244,12 +245,12 @@ class ImpactUpdater(VectorLines):
             shard.writer.compare(lines, sources or b"", remembers=not number)
             for number, shard in enumerate(self._shards)
         ]
+        separate = lines.split(b"\n")
         places = [
-            self._place_of(states, f"{file}:{number}")
+            self._place_of(states, f"{file}:{number}", separate[number - first_line])
             for number, states in enumerate(zip(*found, strict=True), first_line)
         ]
         if self.manifest.passages:
-            separate = lines.split(b"\n")
             for shard, states in zip(self._shards, found, strict=True):
                 changed = [line for line, state in zip(separate, states, strict=False) if state == Found.CHANGED]
                 self._drop_passages(shard, (document_of(json.loads(line)["id"])[0] for line in changed))
@@ -260,10 +261,12 @@ class ImpactUpdater(VectorLines):
         if of_documents := list(map(all_passages, docids)):
             shard.writer.delete(of_documents, merge=False, field=PASSAGE_OF)
 
-    def _place_of(self, states: Sequence[int], line: str) -> int:
+    def _place_of(self, states: Sequence[int], place: str, line: bytes) -> int:
         if Found.GIVEN in states:
-            what = "the id of this document was given before in this update, or is one to delete"
-            raise InputError(what, where=line, remedy="give each id once")
+            docid = json.loads(line)["id"]
+            docid = document_of(docid)[0] if self.manifest.passages else docid
+            what = f"the id {shown(docid)} was given before in this update, or is one to delete"
+            raise InputError(what, where=place, remedy="give each id once")
         if Found.UNCHANGED in states:
             self.counts.unchanged += 1
             return NOWHERE

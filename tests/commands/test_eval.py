@@ -68,6 +68,16 @@ def test_a_run_without_a_judged_document_scores_0(evaluate, tmp_path, ranking, w
     assert ran.told == [f"other.txt: {warning}"]
 
 
+def test_a_run_of_few_judged_documents_may_be_of_another_collection(evaluate, tmp_path):
+    (tmp_path / "qrels").write_text("".join(f"1 0 d{number} 1\n" for number in range(50)))
+    for found, said in ((1, "1 of 30 judged documents that the run could have are in the run; check that "), (2, "")):
+        ranking = [*(f"d{number}" for number in range(found)), *(f"x{number}" for number in range(30 - found))]
+        lines = [f"1 Q0 {docid} {rank} {-rank} t\n" for rank, docid in enumerate(ranking, 1)]
+        (tmp_path / "other.txt").write_text("".join(lines))
+        told = evaluate("--qrels qrels --run other.txt -m map").told
+        assert [line.startswith(f"other.txt: {said}") for line in told] == [True] * bool(said)
+
+
 def test_a_text_table_of_one_run_needs_no_statistics(evaluate, tmp_path):
     (tmp_path / "qrels").write_text("1 0 a 1\n1 0 b 0\n")
     code = "import sys; from pyserini_compneg.commands.eval import main; "

@@ -28,6 +28,8 @@ def test_an_update_says_what_it_did(run, tmp_path):
     said = run(f"update --index {tmp_path / 'i'} --delete {ids}")
     assert said.told == [f"{tmp_path / 'i'}: 2 ids to delete were not in the index"]
     assert said.err.endswith("0 inserted, 0 replaced, 0 unchanged, 2 deleted, 2 documents now\n")
+    said = run(f"update --index {tmp_path / 'i'} --delete b", code=2).err
+    assert said == "error: b: no such file; --delete takes a file of ids, one on a line, or - for standard input\n"
     said = run(f"update --index {tmp_path / 'i'}", code=2).err
     assert said.startswith("error: --collection or --delete is needed, or both, or --optimize or --adopt\n")
 

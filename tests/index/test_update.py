@@ -210,22 +210,22 @@ REFUSED = [
     (
         [{"id": "d1", "vector": {"t": 7}}] * 2,
         "",
-        "{new}:2: the id of this document was given before in this update, or is one to delete; give each id once",
+        "{new}:2: the id 'd1' was given before in this update, or is one to delete; give each id once",
     ),
     (
         [{"id": "n", "vector": {"t": 7}}] * 2,
         "",
-        "{new}:2: the id of this document was given before in this update, or is one to delete; give each id once",
+        "{new}:2: the id 'n' was given before in this update, or is one to delete; give each id once",
     ),
     (
         [{"id": "d1", "vector": {"t": 7}}],
         "d1",
-        "{new}:1: the id of this document was given before in this update, or is one to delete; give each id once",
+        "{new}:1: the id 'd1' was given before in this update, or is one to delete; give each id once",
     ),
     (
         [{"id": "n", "vector": {"t": 7}}],
         "n",
-        "{new}:1: the id of this document was given before in this update, or is one to delete; give each id once",
+        "{new}:1: the id 'n' was given before in this update, or is one to delete; give each id once",
     ),
     ([{"id": "n", "vector": {"t": 7}, "encoder": "mx"}], "", "{new}:1: the vector is of 'mx', not of 'm'; encode"),
     ([{"id": "n", "vector": {"t": 0.5}}], "", "{new}:1: the weight of 't' must be a whole number, got 0.5; for "),
