@@ -107,7 +107,7 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
             candidates.append(candidate)
         about = _about(query, asked, operators, searcher.unit(query))
         answer = {**_named(index, searcher), "query": about, **counted, "candidates": candidates, "hasMore": more}
-        if more:
+        if more and hits:
             answer["cursor"] = ranking.cursor(before + len(hits), hits[-1])
         return cast("SearchReply", answer)
 

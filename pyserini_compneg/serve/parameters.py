@@ -83,6 +83,9 @@ class Parameters(BaseModel):
     def _has_known_keys(cls, given: Any) -> Any:
         for key in given:
             if key not in (known := cls.model_fields):
+                if key == "page" and "offset" in known:
+                    remedy = "the cursor of the last answer, or offset, gives the next page"
+                    raise ValueError(f"unknown key 'page'; {remedy}")
                 others = suggestion(key, known) or (f"; known are {', '.join(known)}" if known else "; there are none")
                 raise ValueError(f"unknown key {shown(key)}{others}")
         return given
@@ -195,7 +198,7 @@ class DocumentParameters(Parameters):
 class _HitParameters(DocumentParameters, FilterParameters):
     """The range and the form of hits."""
 
-    hits: Whole = Field(default=10, ge=1, le=MOST_HITS)
+    hits: Whole = Field(default=10, ge=0, le=MOST_HITS, description="0 gives the total and the facets alone")
     offset: Whole = Field(default=0, ge=0, lt=LAST_RANK, description="hits that are left out before the first")
     cursor: str | None = Field(
         default=None,

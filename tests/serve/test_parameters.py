@@ -25,7 +25,7 @@ TRUTH = ("parse", "explain", "highlight")
         ({"query": "(a"}, '"(" is not closed; expected ")"\n  (a\n  ^'),
         ({"query": "a", "hits": "ten"}, "hits: expected a whole number, got 'ten'"),
         ({"query": "a", "hits": "1.5"}, "hits: expected a whole number, got '1.5'"),
-        ({"query": "a", "hits": "0"}, "hits: expected a number from 1, got '0'"),
+        ({"query": "a", "hits": "-1"}, "hits: expected a number from 0, got '-1'"),
         ({"query": "a", "hits": "1001"}, "hits: expected a number up to 1000, got '1001'"),
         ({"query": "a", "offset": "-1"}, "offset: expected a number from 0, got '-1'"),
         (
@@ -56,6 +56,10 @@ TRUTH = ("parse", "explain", "highlight")
         ({"query": "a", "cpt_terms": "0"}, "cpt_terms: expected a number from 1, got '0'"),
         ({"query": "a", "encoder": "x/y"}, f"unknown key 'encoder'; known are {KNOWN}"),
         ({"query": "a", "filters": "b=c"}, "unknown key 'filters'; did you mean filter?"),
+        (
+            {"query": "a", "page": "2"},
+            "unknown key 'page'; the cursor of the last answer, or offset, gives the next page",
+        ),
         ({"query": "a", "hits": ["1", "2"]}, "'hits' is given twice"),
         ({"query": "a", "tags": "W"}, "tags need read=model"),
     ],

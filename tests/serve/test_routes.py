@@ -244,6 +244,15 @@ def test_words_are_those_of_all_texts_and_of_nothing_else(tmp_path):
     assert {term for terms in hit["words"].values() for term in terms} == found - {"titl"}
 
 
+def test_no_hits_are_the_total_alone(client):
+    wanted = client.get("/v1/films/search", params={"query": "spy", "total": "exact"}).json()
+    answer = client.get("/v1/films/search", params={"query": "spy", "total": "exact", "hits": 0}).json()
+    assert (answer["candidates"], answer["total"], answer["hasMore"]) == ([], wanted["total"], True)
+    assert "cursor" not in answer and "notes" not in answer
+    nothing = client.get("/v1/films/search", params={"query": "zebra", "hits": 0}).json()
+    assert nothing["total"] == {"value": 0, "relation": "eq"}
+
+
 def test_warnings_are_notes_of_the_answer(client):
     said = {
         (
