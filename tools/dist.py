@@ -46,8 +46,10 @@ def main() -> int:
         if (size := wheel.stat().st_size) > MOST_BYTES:
             print(f"error: {wheel.name} has {size:,} bytes, more than {MOST_BYTES:,}", file=sys.stderr)
             return 1
-        shutil.rmtree(args.output, ignore_errors=True)
-        args.output.mkdir(parents=True)
+        args.output.mkdir(parents=True, exist_ok=True)
+        for ending in (".whl", ".tar.gz"):  # the folder may hold other things
+            for path in args.output.glob(f"pyserini_compneg-*{ending}"):
+                path.unlink()
         for path in made:
             shutil.copy(path, args.output)
             print(f"{sums[0][path.name]}  {path.name}  ({path.stat().st_size:,} bytes)")
