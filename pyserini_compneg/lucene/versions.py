@@ -39,8 +39,9 @@ def anserini_version() -> str:
 
 def lucene_version() -> str:
     """The version of the Lucene inside Anserini's jar."""
+    jar = anserini_jar()
     try:
-        with zipfile.ZipFile(jar := anserini_jar()) as archive:
+        with zipfile.ZipFile(jar) as archive:
             constants = re.findall(rb"LUCENE_(\d+)_(\d+)_(\d+)", archive.read(_LUCENE))
     except (OSError, KeyError, zipfile.BadZipFile) as error:
         raise JvmError(f"cannot be read: {error}", where=jar) from None

@@ -41,6 +41,7 @@ class Backend:
         self.indexes, self.limits = indexes, limits
         self.pool = SearchPool(options.threads, options.queue, options.timeout)
         self.metrics = Metrics(indexes, self.pool)
+        self._build = describe_build()  # now, since an upgrade may replace the files of a running server
         _gather_notes()
 
     def index(self, name: str | None) -> ServedIndex:
@@ -55,12 +56,8 @@ class Backend:
     def switch(self, name: str, folder: str) -> dict[str, Any]:
         """Opens another folder under the name of an index, and says what is searched then."""
         index = self.index(name)
-        if not index.switching.acquire(blocking=False):
+        if not index.switch(folder):
             raise HTTPException(409, f"Another request is switching {name}; ask again when it is done")
-        try:
-            index.switch(folder)
-        finally:
-            index.switching.release()
         self.metrics.reloads.labels(name).inc()
         _logger.info("index %s: switched to %s, %s documents", name, folder, f"{index.documents:,}")
         return {"api": API, "index": name, "generation": index.generation, "documents": index.documents}
@@ -76,7 +73,7 @@ class Backend:
             "generations": {name: index.generation for name, index in self.indexes.items()},
             "versions": {name: version for name, index in self.indexes.items() if (version := index.version)},
             "degraded": degraded,
-            "build": describe_build(),
+            "build": self._build,
         }
 
     def with_notes(self, work: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -53,8 +53,7 @@ class ServedIndex:
         self._path = os.path.abspath(path) if os.path.isdir(path) else path  # absolute, so messages can replace it
         self._paths = {self._path}  # all so far: a search may still be in an index of before
         self._first = os.path.split(self._path)
-        self._lock, self._replacing = threading.Lock(), threading.Lock()
-        self.switching = threading.Lock()  # for the one request that may switch the index
+        self._lock, self._replacing, self._switching = threading.Lock(), threading.Lock(), threading.Lock()
         self._search_failed = self._reload_failed = False
         self._current = self._open(self._path)
 
@@ -153,11 +152,21 @@ class ServedIndex:
             self._replace(fresh)
             return True
 
-    def switch(self, folder: str) -> None:
+    def switch(self, folder: str) -> bool:
         """Opens another folder beside the one of the settings, or the latter again, if the settings allow its name.
 
-        If it cannot be opened, the old index stays open. A link is allowed if what it leads to is.
+        If it cannot be opened, the old index stays open. A link is allowed if what it leads to is. Returns False if
+        another thread is switching the index.
         """
+        if not self._switching.acquire(blocking=False):
+            return False
+        try:
+            self._switch(folder)
+        finally:
+            self._switching.release()
+        return True
+
+    def _switch(self, folder: str) -> None:
         path = os.path.join(self._first[0], checked_name(folder))
         if not self._settings.versions:
             raise InputError(f"{self.name} has no versions: the settings name none for it")

@@ -253,7 +253,7 @@ def test_a_request_switches_an_index(folder, tmp_path):
         assert switch("films-1/../secret", 400).startswith("an index is named by up to 64 letters")
         assert switch("films-3", 400) == "version films-3: films: not a Lucene index (it has no segments file)"
         assert switch("films-5", 400).startswith("version films-5: films: cannot be opened: ")
-        with index.switching:
+        with index._switching:
             assert switch("films-2", 409) == "Another request is switching films; ask again when it is done"
         assert switch("films-2", 401, "wrong-key").startswith("Unauthorized")
         assert index.documents == 1
