@@ -72,7 +72,7 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items):
     """Has long modules begin first, or one of two processes would wait for the other at the end.
 
-    The lab uses the engine through its public names only, whose tests run on both lines.
+    The tests of the lab run on one line, since the lab reaches Lucene through modules whose own tests run on both.
     """
     for item in items:
         if Path(__file__).parent / "lab" in item.path.parents:

@@ -75,11 +75,13 @@ def unfinished(tmp_path, collection, monkeypatch):
 
 
 def test_an_interruption_is_heard_while_java_merges(tmp_path, collection, old, monkeypatch):
-    index, asked = tmp_path / "index", []
+    index, asked, segments = tmp_path / "index", [], []
     build_index(old, index, "splade")
     before = contents(index)
 
     def call(self, method, original=ImpactWriter._call):
+        if "optimize" in method.__code__.co_names:
+            segments.extend(tmp_path.glob(".index.building/*.si"))
         answer = original(self, method)
         if "optimized" in method.__code__.co_names and not asked:
             asked.append(answer)
@@ -92,6 +94,7 @@ def test_an_interruption_is_heard_while_java_merges(tmp_path, collection, old, m
         patch.setattr(ImpactWriter, "_call", call)
         patch.setattr(writer, "_MILLISECONDS", 0)
         build_index(collection, index, "splade", reorder=True, existing="overwrite")
+    assert len(segments) > 1
     assert asked in ([False], [True])  # a slow machine asks when the merge has just ended
     assert contents(index) == before
     assert build_index(collection, index, "splade", reorder=True, existing="replace").documents == DOCUMENTS
