@@ -19,7 +19,7 @@ from pyserini_compneg.lucene import java_class, resolve_index
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 from pyserini_compneg.search.ranked_hits import FilterLike, query_name
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import ArgumentError, EncodingError, IndexFormatError, QueryError, install_hint
+from pyserini_compneg.support.errors import ArgumentError, EncodingError, IndexFormatError, QueryError
 from pyserini_compneg.topics.token_form import stock_obstacle, whole_weights
 
 java_class("io.compneg.SignedSearcher")  # Pyserini itself would start any Java
@@ -28,7 +28,8 @@ try:
     from pyserini.encode import QueryEncoder
     from pyserini.search.lucene import LuceneImpactSearcher
 except ModuleNotFoundError as error:  # Pyserini was installed without its dependencies, or not at all
-    raise ImportError(f"Pyserini's modules need {error.name}: {install_hint('pyserini')}") from None
+    remedy = "pip install -c constraints.txt -e '.[pyserini]' in the checkout"
+    raise ImportError(f"Pyserini's modules need {error.name}: {remedy}") from None
 
 _REMEDIES = {
     Product: "give cpt='materialised' for an index that holds pairs, or Operators(intersection='maxpool')",

@@ -1,6 +1,9 @@
 """Expressions in Pyserini: through its own searcher, and through one that takes every operator."""
 
+import importlib
 import json
+import re
+import sys
 
 import numpy as np
 import pytest
@@ -196,3 +199,11 @@ def test_refusals(folder, encoder, pyserini_host, stock_encoder):
     searcher.close()
     said = refusal(searcher.signed.search, "A", error=ValueError)
     assert said == f"{plain}: the searcher is closed; open another one"
+
+
+def test_what_pyserini_lacks_is_installed_as_the_pages_say(monkeypatch):
+    monkeypatch.delitem(sys.modules, "pyserini_compneg.integrations.pyserini", raising=False)
+    monkeypatch.setitem(sys.modules, "pyserini.encode", None)
+    said = "pyserini.encode: pip install -c constraints.txt -e '.[pyserini]' in the checkout"
+    with pytest.raises(ImportError, match=re.escape(said)):
+        importlib.import_module("pyserini_compneg.integrations.pyserini")
