@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -27,6 +28,7 @@ Values: TypeAlias = Value | Iterable[Value]
 FACET_VALUES = 10
 """The number of values of a facet, if it is not given."""
 
+_logger = logging.getLogger(__name__)
 _FIELD = re.compile(r"[^\W\d][\w.-]*")
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _BOUND = re.compile(r"([^=<>]*)([<>]=?)(.+)", re.DOTALL)
@@ -153,6 +155,8 @@ def read_conditions(conditions: Iterable[str]) -> dict[str, list[str]]:
             raise ArgumentError(f"{condition} has its signs the wrong way round", remedy=f"write {name}{sign}{bound}")
         fields.setdefault(name, []).append(value)
     for name, ends in bounds.items():
+        if any(".." in value for value in fields.get(name, ())):
+            _logger.warning("a range and a bound of %s: either is enough; write one range for both", name)
         fields.setdefault(name, []).append(_between(ends))
     return fields
 

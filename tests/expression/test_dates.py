@@ -203,3 +203,8 @@ def test_bounds_that_are_none(conditions, message):
 )
 def test_ranges_that_are_none(text, message):
     assert refusal(Filter, {"f": text}, error=ArgumentError) == message
+
+
+def test_a_range_beside_a_bound_is_worth_a_note(caplog):
+    assert read_conditions(["year=1960..1969", "year>1965"]) == {"year": ["1960..1969", "1965<.."]}
+    assert caplog.messages == ["a range and a bound of year: either is enough; write one range for both"]
