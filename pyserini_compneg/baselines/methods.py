@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from pyserini_compneg.baselines.feedback import BETA, GAMMA, TERMS, Rocchio
@@ -112,14 +113,18 @@ def _two_step(depth: int = DEPTH, **operators: Any) -> TwoStep:
 
 
 def _rocchio(
-    judged: str | Qrels | None = None, beta: float = BETA, gamma: float = GAMMA, terms: int = TERMS, **operators: Any
+    judged: str | Path | Qrels | None = None,
+    beta: float = BETA,
+    gamma: float = GAMMA,
+    terms: int = TERMS,
+    **operators: Any,
 ) -> Rocchio:
     if judged is None:
         remedy = "give judged=FILE, lines of `qid 0 docid relevance` (of --query, the qid is 1)"
         raise ArgumentError("method rocchio has no judged documents", remedy=remedy)
     from pyserini_compneg.eval import read_qrels
 
-    qrels = read_qrels(judged) if isinstance(judged, str) else judged
+    qrels = read_qrels(judged) if isinstance(judged, (str, Path)) else judged
     return Rocchio(qrels, beta, gamma, terms, Operators(**operators))
 
 

@@ -12,8 +12,9 @@ from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.encode.models.cache import content_hash
 from pyserini_compneg.encode.models.configuration import optional_json
 from pyserini_compneg.encode.models.loading import quiet_transformers
-from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.arguments import checked_list, whole_number
 from pyserini_compneg.support.errors import EncodingError, in_one_line, install_hint
+from pyserini_compneg.support.terminal import shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -304,8 +305,10 @@ def _answers(tokenizer: Any, name: str) -> list[int]:
     return found
 
 
-def _entailment(id2label: Mapping[Any, Any], name: str) -> int | None:
+def _entailment(id2label: Any, name: str) -> int | None:
     """The label of entailment among several. None for a model of one label."""
+    if not isinstance(id2label, Mapping) or any(whole_number(str(place)) is None for place in id2label):
+        raise EncodingError(f"its id2label must name a label for each number, got {shown(id2label)}", where=name)
     if len(id2label) < 2:
         return None
     labels = {str(label).lower(): int(place) for place, label in id2label.items()}

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pyserini_compneg.documents.formats import SUFFIXES, CollectionFile, Format, guessed_format
 from pyserini_compneg.documents.vector_files import SHARD_NAME, VECTORS_FILE
@@ -21,8 +21,11 @@ from pyserini_compneg.support.errors import ArgumentError, ClusterError, InputEr
 from pyserini_compneg.support.files import decoded_line, reason_of
 from pyserini_compneg.support.json_objects import parse_json_object, titles_are_ids
 from pyserini_compneg.support.progress import DOCUMENTS, progress
-from pyserini_compneg.support.staging import output_errors
+from pyserini_compneg.support.staging import atomic_writer
 from pyserini_compneg.support.terminal import shown
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 _logger = logging.getLogger(__name__)
 _WITHOUT_FORMAT: tuple[tuple[Format, ...], ...] = (("jsonl",), ("csv", "tsv"))
@@ -130,17 +133,22 @@ def collection_files(
     return [CollectionFile(file, collection_format or guessed_format(file), tuple(numbers)) for file in paths]
 
 
+def of_program(collection: Documents) -> TypeIs[Iterable[Mapping[str, Any]]]:
+    """Whether a collection is not a path, but the documents of a program."""
+    return isinstance(collection, Iterable) and not isinstance(collection, (str, os.PathLike, bytes, Mapping))
+
+
 @contextmanager
 def opened_collection(
     collection: Documents, collection_format: Format | None = None, numbers: Sequence[str] = ()
 ) -> Iterator[list[CollectionFile]]:
     """The files of a collection. The documents of a program are in a temporary file meanwhile."""
-    if isinstance(collection, (str, os.PathLike, bytes, Mapping)) or not isinstance(collection, Iterable):
-        yield collection_files(collection, collection_format, numbers)  # type: ignore[arg-type]
+    if not of_program(collection):
+        yield collection_files(collection, collection_format, numbers)
         return
     with TemporaryDirectory(prefix="compneg-") as folder:
         path = Path(folder, "documents.jsonl")
-        with output_errors(path, "make room, or set TMPDIR"), path.open("w", encoding="ascii") as handle:
+        with atomic_writer(path, "make room, or set TMPDIR") as handle:  # leaves errors of the program as they are
             for number, document in enumerate(collection, 1):
                 handle.write(_document_line(document, f"{_LABEL}:{number}"))
         yield [CollectionFile(path, label=_LABEL)]

@@ -15,7 +15,7 @@ from pyserini_compneg.documents.vector_files import SHARD_NAME, VECTORS_FILE, re
 from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
 from pyserini_compneg.encode.hybrid import BM25, PREFIX, HybridQueryEncoder, checked_weight, split_name
-from pyserini_compneg.encode.models import Head, ModelOptions, load_checkpoint
+from pyserini_compneg.encode.models import Head, ModelOptions, load_checkpoint, model_folder
 from pyserini_compneg.lucene import ENGLISH, LANGUAGES, Manifest, Reader, analysis_settings
 from pyserini_compneg.support.errors import EncodingError, IndexFormatError
 from pyserini_compneg.support.vectors import without_terms
@@ -76,13 +76,13 @@ def query_encoder(
         why = "vectors that were encoded elsewhere are taken as they are" if is_file else "has a vocabulary of its own"
         raise EncodingError(f"{why}, so --language, which is for bm25 and bm25+MODEL, has no use", where=name)
     if name != BM25 and not is_file:
-        try:
-            return _model(name, reader, model_options, ablation, weight, language)
-        except EncodingError as error:
-            if reader and made_elsewhere:
+        if reader and made_elsewhere:
+            try:
+                model_folder(split_name(name)[1])
+            except EncodingError as error:
                 said = f"its encoder {name!r} cannot be loaded: {error.what}"
                 raise IndexFormatError(said, where=reader.folder, remedy=_ATOMS) from None
-            raise
+        return _model(name, reader, model_options, ablation, weight, language)
     if model_options is not None:
         raise EncodingError("not a model, so options such as --precision do not apply", where=name)
     if name == BM25:

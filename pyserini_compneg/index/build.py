@@ -19,6 +19,7 @@ from pyserini_compneg.documents.collection import (
     fingerprint,
     has_vectors,
     iter_collection_blocks,
+    of_program,
     opened_collection,
     say_formats,
 )
@@ -102,6 +103,8 @@ def build_index(
         OutputError: The folder exists and must not be replaced, or cannot be written.
     """
     build = checked_build(encoder, model_options, bm25, settings)
+    if of_program(collection):
+        check_place(index, (), build.settings)  # before the program makes its documents
     with opened_collection(collection, collection_format, build.settings.filter_fields) as files:
         say_formats(files)
         return build_part(files[0].label or str(collection), Part(files), index, with_passages(build, files))
@@ -128,7 +131,7 @@ def checked_build(
 
 def asked_pairs(
     queries: Sequence[Query],
-    collection: str | Path,
+    collection: Documents,
     encoder: str = BM25,
     *,
     model_options: ModelOptions | None = None,
@@ -138,7 +141,8 @@ def asked_pairs(
 
     Args:
         queries: Expressions, which are composed with the encoder of the index, and composed queries.
-        collection: The file or folder to be indexed. Vectors of ``encode`` name the head and the precision.
+        collection: The documents to be indexed; see :func:`build_index`. Vectors of ``encode`` name the head and the
+            precision.
         encoder: The encoder of the index.
         model_options: How the model is run.
         source: The file of the queries, for messages.
@@ -150,14 +154,18 @@ def asked_pairs(
     needs_encoder = not all(isinstance(query, ScoringNode) for query in queries)
     if needs_encoder and (encoder == BM25 or split_name(encoder)[0]):
         what = f"{encoder} weighs the terms of these queries by the statistics of an index, which is not built yet"
-        remedy = "build it without --pairs-from, and give the queries that compose --index makes with it"
+        remedy = "build it without pairs (--pairs-from), and give the queries that compose --index makes with it"
         raise EncodingError(what, where=source, remedy=remedy)
-    folder = Path(collection)
-    settings = read_about((folder if folder.is_dir() else folder.parent) / VECTORS_FILE).get("settings", {})
+    settings: dict[str, Any] = {}
+    if not of_program(collection):
+        folder = Path(collection)
+        settings = read_about((folder if folder.is_dir() else folder.parent) / VECTORS_FILE).get("settings", {})
     options = (model_options or ModelOptions()).for_index(settings)
     pairs = query_pairs(queries, query_encoder(encoder, None, options) if needs_encoder else None)
     if not pairs:
-        raise InputError("no query has an AND, so there are no pairs", where=source, remedy="leave out --pairs-from")
+        raise InputError(
+            "no query has an AND, so there are no pairs", where=source, remedy="leave out pairs (--pairs-from)"
+        )
     return pairs
 
 

@@ -33,6 +33,7 @@ from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputE
 from pyserini_compneg.support.files import iter_lines
 from pyserini_compneg.support.progress import progress
 from pyserini_compneg.support.staging import changed_settings
+from pyserini_compneg.support.terminal import shown
 
 REBUILD_FROM = 0.1
 """The relative change of BM25's average length from which a rebuild pays: weights then change by some per cent."""
@@ -97,6 +98,8 @@ def update_index(
         raise ArgumentError("nothing to do", remedy="give a collection, a file of ids to delete, or both")
     if delete_missing and collection is None:
         raise ArgumentError("documents are missing only in a collection, and none is given")
+    if isinstance(delete, Mapping):
+        raise ArgumentError(f"delete must be a file or a list of ids, got {shown(delete)}")
     adopt = adopt and replace(adopt, encoder=absolute_name(adopt.encoder))
     with ImpactUpdater(index, threads, adopt) as updater, ExitStack() as opened:
         files: list[CollectionFile] = []

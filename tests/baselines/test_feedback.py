@@ -106,3 +106,4 @@ def test_what_is_refused(searcher, tmp_path):
     (tmp_path / "judged.txt").write_text("q 0 d1 1\nq 0 d2 0\n")
     made = make_method(METHODS, "rocchio", {"judged": str(tmp_path / "judged.txt"), "beta": 1})
     assert made == Rocchio({"q": {"d1": 1, "d2": 0}}, beta=1)
+    assert made == make_method(METHODS, "rocchio", {"judged": tmp_path / "judged.txt", "beta": 1})

@@ -183,6 +183,9 @@ def test_what_cannot_rerank_is_said_in_one_line(pair_scorer, folder, tmp_path, c
     assert refused(labels) == (
         f"{labels}: its 2 labels are a, b; rerank with a model of one label, or one called 'entailment'"
     )
+    for wrong in (["a", "b"], {"first": "a", "1": "b"}):
+        edit_json(labels / "config.json", id2label=wrong)
+        assert refused(labels) == f"{labels}: its id2label must name a label for each number, got {wrong}"
     kinds = "a cross-encoder, which classifies sequences, a MonoT5, or a bi-encoder of sentence-transformers"
     remedy = f"rerank with {kinds}"
     masked = write_masked_lm(tmp_path / "masked")

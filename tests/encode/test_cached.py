@@ -99,6 +99,9 @@ def test_an_encoder_that_is_nothing(reader):
         f"{reader.folder}: its encoder 'splade' cannot be loaded: no model 'splade'; give its place as "
         "--encoder, or a file with the vectors of the queries' atoms: --encoder atoms.jsonl"
     )
+    reader.manifest = Manifest("mini")
+    message = refusal(query_encoder, None, reader, ablation="x", error=EncodingError)  # not of a model that is missing
+    assert message.startswith("ablation must be one of ")
 
 
 def test_queries_of_another_encoder(reader, tmp_path, caplog):

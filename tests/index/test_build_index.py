@@ -329,12 +329,25 @@ def test_what_is_no_collection(collection, said, tmp_path):
     assert not any(tmp_path.iterdir())
 
 
+def test_errors_of_a_program_are_its_own(tmp_path, index):
+    """And its documents are not made if the index cannot be."""
+
+    def documents():
+        yield {"id": "d1", "contents": "birds"}
+        (tmp_path / "missing").read_text()
+
+    with pytest.raises(FileNotFoundError, match="missing"):
+        build_index(documents(), tmp_path / "new")
+    assert refusal(build_index, documents(), index, error=OutputError).startswith(f"{index}: exists already; ")
+
+
 def test_the_pairs_that_queries_ask_for(tmp_path, collection):
     """Only expressions need an encoder."""
     composed = [Product(({"bird": 4.0}, {"colombia": 2.0}))]
     assert asked_pairs(composed, collection) == ("bird∩colombia",)
     expected = query_pairs(["birds AND bats"], query_encoder("mini", None))
     assert asked_pairs(["birds AND bats"], collection, "mini") == expected
+    assert asked_pairs(["birds AND bats"], [{"id": "d1", "contents": "birds"}], "mini") == expected
     (tmp_path / "queries.tsv").write_text("1\tbirds AND bats\n")
     asked = ["--encoder", "mini", "--pairs-from", str(tmp_path / "queries.tsv")]
     assert main(["--collection", str(collection), "--index", str(tmp_path / "new"), *asked]) == 0

@@ -155,6 +155,8 @@ def test_documents_that_the_collection_lacks_are_deleted(form, tmp_path, monkeyp
         said = f"{tmp_path / 'index'}: no documents, so all of the index would be deleted"
         assert refusal(updater.delete_missing) == said
     assert refusal(update_index, tmp_path / "index", delete=["d4"], delete_missing=True, error=ArgumentError)
+    said = "delete must be a file or a list of ids, got {'d4': 1}"
+    assert refusal(update_index, tmp_path / "index", delete={"d4": 1}, error=ArgumentError) == said
     assert len(hits(tmp_path / "index")) == 3
 
 
