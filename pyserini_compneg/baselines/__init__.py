@@ -3,18 +3,8 @@
 from pyserini_compneg.baselines.feedback import Rocchio
 from pyserini_compneg.baselines.fusion import ScoreFusion
 from pyserini_compneg.baselines.methods import METHODS, ComposingMethod, Filtering, Makers, TwoStep, make_method
-from pyserini_compneg.baselines.pair_scorers import (
-    COSINE,
-    DOT,
-    DenseEncoder,
-    MonoT5,
-    PairScorer,
-    Similarity,
-    check_dense_model,
-    check_pair_scorer,
-    dense_model_hash,
-    pair_scorer,
-)
+from pyserini_compneg.baselines.model_files import COSINE, DOT, Similarity, check_dense_model, dense_model_hash
+from pyserini_compneg.baselines.pair_scorers import DenseEncoder, MonoT5, PairScorer, check_pair_scorer, pair_scorer
 from pyserini_compneg.baselines.reranking import RERANKED, Reranked
 
 __all__ = [

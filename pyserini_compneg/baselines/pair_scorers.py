@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from pyserini_compneg.encode.models import model_folder
-from pyserini_compneg.encode.models.cache import content_hash
+from pyserini_compneg.baselines.model_files import (
+    DOT,
+    WHOLE,
+    Similarity,
+    check_dense_model,
+    check_tokenizer,
+    dense_model_hash,
+    folder_of,
+    load_model,
+    similarity_of,
+)
 from pyserini_compneg.encode.models.configuration import optional_json
 from pyserini_compneg.encode.models.loading import quiet_transformers
 from pyserini_compneg.support.arguments import checked_list, whole_number
-from pyserini_compneg.support.errors import EncodingError, in_one_line, install_hint
+from pyserini_compneg.support.errors import EncodingError, in_one_line
 from pyserini_compneg.support.terminal import shown
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-Similarity = Literal["cosine", "dot"]
-COSINE: Similarity = "cosine"
-DOT: Similarity = "dot"
-
-_MODEL_FILES = ("*.json", "*.txt", "*.model", "*.safetensors", "*.bin")
-_FORMAT = 2
-"""The version of vectors. It is increased when a change alters the vectors of unchanged models, or their files."""
 
 _BATCH_SIZE = 32
 _KEPT_DOCUMENTS = 20_000
@@ -36,7 +35,6 @@ _T5_TOKENS = 512
 """The tokens that MonoT5 reads, of the query and of the document together."""
 
 _ENTAILMENT = "entailment"
-_WHOLE = "get a whole model"
 
 
 class PairScorer(Protocol):
@@ -82,7 +80,7 @@ def check_pair_scorer(name: str) -> Literal["cross-encoder", "bi-encoder", "t5"]
         DownloadError: The model cannot be downloaded from the hub.
     """
     check_dense_model(name)
-    folder = _folder(name)
+    folder = folder_of(name)
     kind = optional_json(folder / "config_sentence_transformers.json", name).get("model_type")
     if kind is None and (folder / "modules.json").is_file():
         kind = "SentenceTransformer"
@@ -95,7 +93,7 @@ def check_pair_scorer(name: str) -> Literal["cross-encoder", "bi-encoder", "t5"]
     if kind is None and network.endswith("T5ForConditionalGeneration"):
         if not isinstance(config.get("decoder_start_token_id"), int):
             what = "its config.json has no decoder_start_token_id, with which an answer begins"
-            raise EncodingError(what, where=name, remedy=_WHOLE)
+            raise EncodingError(what, where=name, remedy=WHOLE)
         _answers(_t5_tokenizer(folder, name), name)
         return "t5"
     if kind == "SentenceTransformer" or (kind is None and network.endswith("Model")):
@@ -131,8 +129,8 @@ class DenseEncoder:
         from sentence_transformers import SentenceTransformer
 
         self.name, self.model_hash = name, dense_model_hash(name, similarity)
-        self.similarity = _similarity(name, similarity)
-        self._model = _loaded(
+        self.similarity = similarity_of(name, similarity)
+        self._model = load_model(
             lambda folder: SentenceTransformer(folder, local_files_only=True, trust_remote_code=False),
             name,
             unused="pooler",
@@ -186,7 +184,7 @@ class _CrossEncoder:
         from sentence_transformers import CrossEncoder
 
         self.name, self.model_hash = name, dense_model_hash(name)
-        self._model = _loaded(
+        self._model = load_model(
             lambda folder: CrossEncoder(
                 folder, local_files_only=True, trust_remote_code=False, activation_fn=lambda logits: logits
             ),
@@ -228,7 +226,7 @@ class MonoT5:
 
     def __init__(self, name: str) -> None:
         self.name, self.model_hash = name, dense_model_hash(name)
-        loaded = _loaded(_T5, name)
+        loaded = load_model(_T5, name)
         self._network, self._tokenizer = loaded.transformers_model, loaded.tokenizer
         self._limit = min(self._tokenizer.model_max_length, _T5_TOKENS)
         self._answers = _answers(self._tokenizer, name)
@@ -289,7 +287,7 @@ def _t5_tokenizer(folder: Path, name: str) -> Any:
 
     with quiet_transformers(), in_one_line(EncodingError, "its tokenizer cannot be loaded", where=name):
         tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
-    _check_tokenizer(tokenizer, folder, name)
+    check_tokenizer(tokenizer, folder, name)
     return tokenizer
 
 
@@ -321,87 +319,3 @@ def _entailment(id2label: Any, name: str) -> int | None:
 def _readable(text: str) -> str:
     """The text with a question mark for each half of a surrogate pair, which tokenizers refuse."""
     return text.encode(errors="replace").decode()
-
-
-def _loaded(load: Callable[[str], Any], name: str, unused: str = "") -> Any:
-    folder = _folder(name)
-    with quiet_transformers(), in_one_line(EncodingError, "the model cannot be loaded", where=name):
-        model = load(str(folder)).eval()
-        _check_network(model, folder, name, unused)
-    return model
-
-
-def _check_network(model: Any, folder: Path, name: str, unused: str) -> None:
-    """Refuses a model that lacks words, or weights other than ``unused``.
-
-    transformers initialises missing weights at random, and replaces a missing tokenizer by one of almost no words.
-    """
-    network = model.transformers_model
-    modules = json.loads((folder / "modules.json").read_bytes()) if (folder / "modules.json").is_file() else []
-    place = folder / modules[0]["path"] if modules else folder
-    if network is None or not (place / "config.json").is_file():  # several networks, each in its own folder
-        return
-    _, found = type(network).from_pretrained(
-        str(place), local_files_only=True, trust_remote_code=False, output_loading_info=True
-    )
-    if lacking := sorted(key for key in found["missing_keys"] if not unused or unused not in key):
-        raise EncodingError(f"its weights lack {lacking[0]!r}, which would be random", where=name, remedy=_WHOLE)
-    words, embedded = model.tokenizer.vocab_size, network.get_input_embeddings().num_embeddings
-    if words > embedded:
-        what = f"its tokenizer has {words} tokens, and its weights {embedded}"
-        raise EncodingError(what, where=name, remedy=_WHOLE)
-    _check_tokenizer(model.tokenizer, place, name)
-
-
-def _check_tokenizer(tokenizer: Any, folder: Path, name: str) -> None:
-    """Refuses the tokenizer of almost no words by which transformers replaces a missing one."""
-    files = sorted({"tokenizer.json", *type(tokenizer).vocab_files_names.values()})
-    if not any((folder / file).is_file() for file in files):
-        raise EncodingError(f"has no tokenizer, none of {', '.join(files)}", where=name, remedy=_WHOLE)
-
-
-def check_dense_model(name: str, similarity: Similarity | None = None) -> None:
-    """Checks, without loading it, that a model exists and that sentence-transformers can run it.
-
-    Raises:
-        EncodingError: There is no model, its files name another similarity, or sentence-transformers is missing.
-        DownloadError: The model cannot be downloaded from the hub.
-    """
-    if not find_spec("sentence_transformers"):
-        raise EncodingError("dense models need sentence-transformers", remedy=install_hint("dense"))
-    _similarity(name, similarity)
-
-
-def dense_model_hash(name: str, similarity: Similarity | None = None) -> str:
-    """A hash of the files of a model and of its similarity. The model is not loaded.
-
-    Raises:
-        EncodingError: There is no model, or its files name another similarity.
-        DownloadError: The model cannot be downloaded from the hub.
-    """
-    folder = _folder(name)
-    settings = {"format": _FORMAT} | ({"similarity": DOT} if _similarity(name, similarity) == DOT else {})
-    return content_hash(sorted(file for kind in _MODEL_FILES for file in folder.rglob(kind)), settings)
-
-
-def _similarity(name: str, given: Similarity | None) -> Similarity:
-    """The similarity that a model's files name, or the given one. Other similarities count as the cosine."""
-    said = optional_json(_folder(name) / "config_sentence_transformers.json", name).get("similarity_fn_name")
-    if said is None:
-        return given or COSINE
-    own = DOT if said == DOT else COSINE
-    if given not in (None, own):
-        what = f"its files compare vectors by {own}, not by {given}"
-        raise EncodingError(what, where=name, remedy="leave similarity out")
-    return own
-
-
-def _folder(name: str) -> Path:
-    """The folder of a model, which is downloaded if necessary."""
-    try:
-        return model_folder(name)
-    except EncodingError:
-        if Path(name).is_dir():
-            raise
-        expected = "expected a folder, or owner/name on the Hugging Face hub"
-        raise EncodingError(f"no model of sentence-transformers {name!r}", remedy=expected) from None
