@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyserini_compneg.compose import DEFAULT_OPERATORS, Linear, Operators, Query, ScoringNode, Sum
@@ -42,7 +42,7 @@ class Rocchio:
     Source: Rocchio 1971; Salton and Buckley 1990 for β and γ, who do not leave out terms.
     """
 
-    judged: Qrels
+    judged: Qrels = field(hash=False)
     beta: float = BETA
     gamma: float = GAMMA
     terms: int = TERMS
@@ -67,7 +67,11 @@ class Rocchio:
         Raises:
             InputError: The index lacks a judged document.
             IndexFormatError: The index has passages, so a document has no vector of its own.
+            ArgumentError: The index holds vectors of two spaces, or negative weights.
         """
+        manifest = searcher.reader.manifest
+        if manifest is not None and manifest.signed:
+            raise ArgumentError("rocchio adds positive vectors, and the index holds negative weights of documents")
         if searcher.is_hybrid:
             raise ArgumentError("rocchio adds vectors of one space, and the index of bm25+MODEL has two")
         nodes = searcher.compose(queries, self.operators)

@@ -12,7 +12,7 @@ from pyserini_compneg.support.arguments import finite_number, whole_number
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.options import COUNT, Number, check_options, option
 from pyserini_compneg.support.terminal import shown
-from pyserini_compneg.support.vectors import PAIR_SIGN, is_complement, is_pair
+from pyserini_compneg.support.vectors import PAIR_SIGN, is_complement, is_pair, pair_term
 
 MOST_PAIR_TERMS = 256
 """A document with this many terms has 32,640 pairs."""
@@ -135,13 +135,14 @@ class IndexSettings:
             if PAIR_SIGN in pair and any(map(is_complement, pair.split(PAIR_SIGN))):
                 what = f"the pair {shown(pair)} is of a complement, which no index pairs"
                 raise ArgumentError(what, remedy="name pairs of terms without ¬")
-        if len(texts) < len(self.pairs) or not all(map(is_pair, texts)):
+        named = {pair_term(*parts) if len(parts := pair.split(PAIR_SIGN)) == 2 else pair for pair in texts}
+        if len(texts) < len(self.pairs) or not all(map(is_pair, texts)) or not all(map(is_pair, named)):
             raise ArgumentError(f"pairs must be pairs of terms, such as 'andes∩birds', got {shown(self.pairs)}")
         if self.pairs and self.pair_terms:
             raise ArgumentError("pairs and pair_terms are two choices of the pairs to index", remedy="leave out one")
         if len(self.pairs) > MOST_PAIRS:
             raise ArgumentError(f"an index may have {MOST_PAIRS:,} chosen pairs, got {len(self.pairs):,}")
-        object.__setattr__(self, "pairs", tuple(sorted(set(self.pairs))))
+        object.__setattr__(self, "pairs", tuple(sorted(named)))
 
     @property
     def indexed_fields(self) -> tuple[str, ...]:

@@ -105,5 +105,11 @@ def test_what_is_refused(searcher, tmp_path):
     assert "'d99'" in message
     (tmp_path / "judged.txt").write_text("q 0 d1 1\nq 0 d2 0\n")
     made = make_method(METHODS, "rocchio", {"judged": str(tmp_path / "judged.txt"), "beta": 1})
-    assert made == Rocchio({"q": {"d1": 1, "d2": 0}}, beta=1)
+    assert made == Rocchio({"q": {"d1": 1, "d2": 0}}, beta=1) and isinstance(hash(made), int)
     assert made == make_method(METHODS, "rocchio", {"judged": tmp_path / "judged.txt", "beta": 1})
+
+
+def test_negative_weights_of_documents_are_refused(tmp_path):
+    folder = write(tmp_path / "index", {"d1": {"p": 1.0, "q": -1.0}}, impact_scale=SCALE, signed=True)
+    with SignedImpactSearcher(folder, LookupEncoder(ATOMS)) as searcher, pytest.raises(ArgumentError, match="negative"):
+        searcher.search("A", method=Rocchio({"A": {"d1": 1}}))

@@ -65,6 +65,7 @@ def test_pairs_are_those_of_equation_7(tmp_path_factory, vectors, choice):
     ("settings", "said"),
     [
         ({"pairs": ("a∩b", "c")}, "pairs must be pairs of terms, such as 'andes∩birds', got ('a∩b', 'c')"),
+        ({"pairs": ("a∩a",)}, "pairs must be pairs of terms, such as 'andes∩birds', got ('a∩a',)"),
         ({"pairs": ("a∩b", 3)}, "pairs must be pairs of terms, such as 'andes∩birds', got ('a∩b', 3)"),
         *(
             (

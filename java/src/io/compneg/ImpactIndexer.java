@@ -376,14 +376,19 @@ public class ImpactIndexer implements Closeable {
     closing = IndexingThreads.daemon(() -> {
       try (exchange) {
         threads.stop(seconds);
-        writer.rollback();
-        if (settings.update && !committed) Files.deleteIfExists(folder.resolve(BlockMaxima.NEXT));
+        rollBack();
       } catch (IOException | RuntimeException | Error e) {
         // nothing of it is committed
       }
     });
     closing.start();
     closingEnds = System.nanoTime() + TimeUnit.SECONDS.toNanos(2 * seconds);
+  }
+
+  /** Takes back what came after the last commit, and closes the writer. */
+  void rollBack() throws IOException {
+    writer.rollback();
+    if (settings.update && !committed) Files.deleteIfExists(folder.resolve(BlockMaxima.NEXT));
   }
 
   /** Waits for so long at most; returns whether the index is closed, or closing it is given up. */

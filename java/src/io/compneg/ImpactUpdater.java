@@ -16,8 +16,13 @@ public final class ImpactUpdater extends ImpactIndexer {
   /** See {@link ImpactIndexer}. */
   public ImpactUpdater(String folder, String settings, String exchange) throws IOException {
     super(folder, settings, exchange);
-    base = new UpdateBase(DirectoryReader.open(writer));
-    BlockMaxima.takeNext(base.reader());
+    try {
+      base = new UpdateBase(DirectoryReader.open(writer));
+      BlockMaxima.takeNext(base.reader());
+    } catch (IOException | RuntimeException e) {
+      super.close();
+      throw e;
+    }
   }
 
   /**
@@ -70,12 +75,8 @@ public final class ImpactUpdater extends ImpactIndexer {
   }
 
   @Override
-  public void close() {
-    super.close();
-    try {
-      base.close();
-    } catch (IOException e) {
-      // nothing of it is committed
-    }
+  void rollBack() throws IOException {
+    super.rollBack();
+    if (base != null) base.close(); // null where it could not be opened
   }
 }

@@ -23,6 +23,7 @@ final class Passages {
   private final TermsEnum documents;
   private PostingsEnum postings;
   private boolean read;
+  private boolean broken; // a document is read in part
 
   Passages(IndexReader reader, String field) throws IOException {
     ofDocument = IntStream.range(0, reader.maxDoc()).toArray();
@@ -34,8 +35,11 @@ final class Passages {
   /** Reads on until all is read or a time is over; returns whether all is read. */
   synchronized boolean isRead(long deadline) throws IOException {
     for (int count = 1; !read && (count % CLOCK != 0 || System.nanoTime() - deadline < 0); count++) {
+      if (broken) throw new IOException("the passages of a document could not be read; open the index again");
+      broken = true;
       read = documents.next() == null;
       if (!read) readDocument();
+      broken = false;
     }
     return read;
   }

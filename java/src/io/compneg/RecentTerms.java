@@ -15,7 +15,7 @@ final class RecentTerms {
 
   private record Key(Object segment, Term term) {}
 
-  /** What an entry takes beside its own bytes, its term and its place among the others, about. */
+  /** What an entry takes beside its own bytes and those of its term, about. */
   private static final int ENTRY_BYTES = 256;
 
   private static final long MOST_BYTES = Runtime.getRuntime().maxMemory() / 16;
@@ -35,10 +35,15 @@ final class RecentTerms {
   /** Keeps what was read of a term, in place of what was used longest ago. */
   static synchronized void put(Object segment, Term term, Entry read) {
     Entry last = KEPT.put(new Key(segment, term), read);
-    bytesKept += last == null ? ENTRY_BYTES + read.bytes() : read.bytes() - last.bytes();
-    for (Iterator<Entry> eldest = KEPT.values().iterator(); bytesKept > MOST_BYTES;) {
-      bytesKept -= ENTRY_BYTES + eldest.next().bytes();
+    bytesKept += last == null ? bytes(term, read) : read.bytes() - last.bytes();
+    for (Iterator<Map.Entry<Key, Entry>> eldest = KEPT.entrySet().iterator(); bytesKept > MOST_BYTES;) {
+      Map.Entry<Key, Entry> one = eldest.next();
+      bytesKept -= bytes(one.getKey().term, one.getValue());
       eldest.remove();
     }
+  }
+
+  private static long bytes(Term term, Entry read) {
+    return ENTRY_BYTES + term.bytes().bytes.length + read.bytes();
   }
 }

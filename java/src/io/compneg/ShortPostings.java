@@ -6,7 +6,7 @@ import org.apache.lucene.index.PostingsEnum;
 
 /**
  * The postings of a term that has few in a segment, all of them in memory. In a small segment these are nearly all
- * terms, and to open what Lucene has of each takes longer than to score its documents.
+ * terms, and opening what Lucene has of each takes longer than scoring its documents.
  */
 final class ShortPostings extends TermPostings {
   /** Postings that were read. */

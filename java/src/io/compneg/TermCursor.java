@@ -100,11 +100,13 @@ final class TermCursor {
         if (key != null) RecentTerms.put(key, indexed, read);
       }
       if (read == ShortPostings.Read.NONE) return null;
-      TermMaxima own = read instanceof TermMaxima of ? of : null;
+      TermMaxima own = known ? (TermMaxima) read : null;
       if (known && own.offsets != null) {
         return new TermCursor(term, maxima.postings(indexed.bytes(), own), own.documents, segment, own, null);
       }
-      ShortPostings.Read all = read instanceof ShortPostings.Read of ? of : own == null ? null : own.few;
+      ShortPostings.Read all = read instanceof ShortPostings.Read of ? of
+          : read instanceof TermMaxima of                            ? of.few
+                                                                     : null;
       if (all != null) return new TermCursor(term, new ShortPostings(all), all.docs().length, segment, own, null);
       if (read instanceof Place place) {
         terms().seekExact(indexed.bytes(), place.state);
