@@ -55,7 +55,7 @@ def room(tmp_path_factory):
 def tree(folder):
     """What is in a folder, and when it was written."""
     files = ((path, path.lstat()) for path in folder.rglob("*"))
-    return {str(path): (found.st_size, not path.is_dir() and found.st_mtime_ns) for path, found in files}
+    return {str(path): not path.is_dir() and (found.st_size, found.st_mtime_ns) for path, found in files}
 
 
 # The exit code is 2, or 1 after a "!"; after "#" stands what is said, where … may be anything. Messages of other rooms
