@@ -308,7 +308,7 @@ def write_cross_encoder(folder: Path, labels: Mapping[int, str] | None = None, s
 
 def write_t5(folder: Path, words: str = "true false", tokens: int = 24, seed: int = 0) -> Path:
     """A T5 of the hub that writes text, whose tokens are words."""
-    import torch
+    torch = pytest.importorskip("torch", reason="checkpoints are written by torch")
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
 
