@@ -1,4 +1,4 @@
-"""Draws the charts of docs/explanations/speed.md and docs/how-to/indexing.md from the records of measurements.
+"""Draws the charts of README.md, docs/explanations/speed.md and docs/how-to/indexing.md from records of measurements.
 
     python benchmarks/charts.py [--results benchmarks/results] [--output docs/images]
 
@@ -16,6 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from itertools import cycle, pairwise
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any, NamedTuple
 
 import matplotlib
@@ -40,7 +41,12 @@ class Chart(NamedTuple):
     """Of a curve. A chart without it has a line of dots for each row, on a linear axis."""
     reference: str = ""
     """The name of the value 1, if the chart has ratios."""
+    is_quality: bool = False
+    """The chart has bars and no times."""
 
+
+BASELINES = ("#c3c9cf", "#7d8790")
+"""The colours of all series but the last in a chart of bars, which shows what the last gains."""
 
 PER_STOCK = "time / time of stock Lucene"
 
@@ -54,6 +60,7 @@ CHARTS = {
     "default": Chart(PER_STOCK, reference="stock Lucene"),
     "threads": Chart("threads", "queries a second"),
     "pairs": Chart("bytes a document", "hits of the factored form that the pairs find, %"),
+    "quality": Chart("nDCG@10", is_quality=True),
 }
 
 Number = Annotated[float, Field(gt=0)]
@@ -130,6 +137,27 @@ def draw_dots(chart: Chart, panels: Panels) -> Figure:
         return figure
 
 
+def draw_bars(chart: Chart, panels: Panels) -> Figure:
+    """A group of bars for each row, with a bar for each series that has the row."""
+    rows = list(dict.fromkeys(row for panel in panels.values() for series in panel.values() for row in series))
+    names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
+    colours = dict(zip(names, (*BASELINES, COLOURS[0])[-len(names) :], strict=True))
+    with new_figure(3.0) as figure:
+        axes = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
+        for axis, (title, panel) in zip(axes, panels.items(), strict=True):
+            axis.set(title=title, xlabel=chart.x)
+            for number, (name, series) in enumerate(panel.items()):
+                places = [rows.index(row) + 0.8 * ((number + 0.5) / len(panel) - 0.5) for row in series]
+                values = [median(runs(value)) for value in series.values()]
+                bars = axis.barh(places, values, 0.8 / len(panel), color=colours[name], label=name)
+                axis.bar_label(bars, fmt="%.3f", padding=3)
+        axes[0].set_yticks(range(len(rows)), rows)
+        axes[0].set_ylim(len(rows) - 0.5, -0.5)
+        axes[0].set_xlim(0, 1.12 * axes[0].get_xlim()[1])
+        add_legend(figure, axes)
+        return figure
+
+
 def draw_curves(chart: Chart, panels: Panels) -> Figure:
     """A curve for each series, on logarithmic axes; for several runs, their median and their range."""
     with new_figure(4.2) as figure:
@@ -168,7 +196,8 @@ def svg(name: str, panels: Panels) -> bytes:
     """A chart as a file. Its description has the figures, so that a file shows what it was drawn from."""
     chart, file = CHARTS[name], io.BytesIO()
     about: dict[str, Any] = {"Date": None, "Creator": None, "Description": json.dumps(panels)}
-    figure = (draw_curves if chart.y else draw_dots)(chart, panels)
+    draw = draw_bars if chart.is_quality else draw_curves if chart.y else draw_dots
+    figure = draw(chart, panels)
     with matplotlib.rc_context({"svg.hashsalt": name}):
         figure.savefig(file, format="svg", metadata=about)
     return file.getvalue()
@@ -187,7 +216,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     drawn: Mapping[str, bytes] = {name: svg(name, panels) for name, panels in newest(records).items() if panels}
     for name, content in drawn.items():
-        (options.output / f"speed-{name}.svg").write_bytes(content)
+        (options.output / f"{'' if CHARTS[name].is_quality else 'speed-'}{name}.svg").write_bytes(content)
     return 0
 
 

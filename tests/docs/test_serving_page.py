@@ -28,6 +28,14 @@ def test_routes(client):
         assert client.get(path).status_code == 200
 
 
+def test_every_status_of_an_error_has_its_reason(client):
+    page = (Path(__file__).parents[2] / "docs/reference/errors.md").read_text(encoding="utf-8")
+    routes = yaml.safe_load(client.get("/openapi.yaml").text)["paths"].values()
+    described = {status for methods in routes for route in methods.values() for status in route["responses"]}
+    before_routes = {"408", "421", "431"}
+    assert {*re.findall(r"^\| (\d+) \|", page, re.MULTILINE)} == (described - {"200", "default"}) | before_routes
+
+
 def test_parameters(client):
     described = yaml.safe_load(client.get("/openapi.yaml").text)["paths"]["/v1/{index}/search"]["get"]["parameters"]
     assert {one["name"] for one in described} - {"index"} <= set(re.findall(r"`(\w+)`", PAGE))

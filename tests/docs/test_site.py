@@ -71,7 +71,7 @@ def test_links_lead_somewhere(page):
 
 
 def test_the_reference_has_all_names_of_the_package():
-    pages = "".join(path.read_text(encoding="utf-8") for path in (DOCS / "reference/python").glob("*.md"))
+    pages = "".join(path.read_text(encoding="utf-8") for path in (DOCS / "reference").rglob("*.md"))
     named = {*re.findall(r"^::: pyserini_compneg\.(\S+)$", pages, re.MULTILINE)}
     if "support.errors" in named:  # a whole module: the site shows its classes that have a docstring
         named |= {name for name, one in vars(errors).items() if isinstance(one, type) and one.__doc__}

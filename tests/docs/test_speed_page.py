@@ -1,4 +1,4 @@
-"""The charts of the pages on speed and on indexing are drawn from the records of benchmarks/results."""
+"""The charts of README.md and of two pages are drawn from the records of benchmarks/results."""
 
 import re
 import subprocess
@@ -9,6 +9,7 @@ import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.once]
 ROOT = Path(__file__).parents[2]
+PAGES = ("README.md", "docs/explanations/speed.md", "docs/how-to/indexing.md")
 IMAGES = ROOT / "docs" / "images"
 
 
@@ -20,8 +21,8 @@ def draw(*arguments):
 def test_the_pages_have_every_chart_of_the_records(tmp_path):
     done = draw("--output", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    pages = [(ROOT / "docs" / page).read_text("utf-8") for page in ("explanations/speed.md", "how-to/indexing.md")]
-    shown = re.findall(r"!\[.+?\]\(\.\./images/(.+?)\)", "".join(pages))
+    pages = [(ROOT / page).read_text("utf-8") for page in PAGES]
+    shown = re.findall(r"!\[.+?\]\(\S*images/(.+?\.svg)\)", "".join(pages))
     assert sorted(shown) == sorted(path.name for path in tmp_path.iterdir())
     for name in shown:
         assert figures(IMAGES / name) == figures(tmp_path / name), f"{name}: run benchmarks/charts.py"
