@@ -2,7 +2,8 @@
 
 These are the pages in ``docs``, and two kinds that are generated from the program: the flags of each command, and the
 routes and tools of the server. Files outside ``docs`` are no part of the site: links to them lead to the repository
-that zensical.toml names, or are texts if it names none.
+that zensical.toml names, or are texts if it names none. ``llms.txt`` lists all pages for language models
+(https://llmstxt.org).
 """
 
 from __future__ import annotations
@@ -16,8 +17,12 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from pyserini_compneg.commands.main import COMMANDS
 
@@ -31,13 +36,57 @@ def prepare(target: Path) -> None:
     """Writes all pages into a folder, and removes what else is there."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(DOCS, target)
-    repository = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"].get("repo_url")
+    project = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]
+    repository = project.get("repo_url")
     for page in target.rglob("*.md"):
         text = page.read_text(encoding="utf-8")
         page.write_text(without_links_outside(text, page.parent.relative_to(target), repository), encoding="utf-8")
     for name, text in generated().items():
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         (target / name).write_text(text, encoding="utf-8")
+    (target / "llms.txt").write_text("\n".join(list_for_models(project, target)), encoding="utf-8")
+
+
+def list_for_models(project: Mapping[str, Any], pages: Path) -> Iterator[str]:
+    """The lines of ``llms.txt``: the sections of the navigation, with the title and the first sentence of each page.
+
+    The last section, the explanations, is the one that a reader with little room may leave out.
+    """
+    yield f"# {project['site_name']}\n\n> {project['site_description']}\n"
+    *sections, last = (entry for part in project["nav"] for entry in part.items())
+    for title, section in (*sections, ("Optional", last[1])):
+        yield f"## {title}\n"
+        for page in entries(section):
+            head, sentence = summary((pages / page).read_text(encoding="utf-8"))
+            yield f"- [{head}]({Path(page).with_suffix('.html').as_posix()}): {sentence}"
+        yield ""
+
+
+def entries(nav: Any) -> Iterator[str]:
+    """The pages of a part of the navigation."""
+    if isinstance(nav, str):
+        yield nav
+    for entry in nav.values() if isinstance(nav, dict) else nav if isinstance(nav, list) else ():
+        yield from entries(entry)
+
+
+def summary(page: str) -> tuple[str, str]:
+    r"""The title of a page, and the first sentence of its first paragraph without links and emphasis.
+
+    >>> summary("# Runs\n\n    eval runs\n\nA *run* is a [list](x.md) of\nhits. It has ids.")
+    ('Runs', 'A run is a list of hits.')
+    """
+    tokens = MarkdownIt().enable("table").parse(page)
+    first = {opening.type: inline for opening, inline in reversed([*pairwise(tokens)]) if opening.level == 0}
+    title, paragraph = (shown(first[kind]) for kind in ("heading_open", "paragraph_open"))
+    sentence = re.match(r".+?[.?!](?= |$)", paragraph)
+    return title, sentence[0] if sentence else paragraph
+
+
+def shown(inline: Token) -> str:
+    """What a reader sees of a line of Markdown, with its code."""
+    texts = {"code_inline": "`{}`", "softbreak": " ", "text": "{}"}
+    return "".join(texts.get(one.type, "").format(one.content) for one in inline.children or ())
 
 
 def without_links_outside(text: str, folder: Path, repository: str | None) -> str:

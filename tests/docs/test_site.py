@@ -1,6 +1,7 @@
 """The site: its navigation has all pages, links lead to what there is, and its reference has all public names."""
 
 import re
+import runpy
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -21,18 +22,28 @@ OTHERS = ("benchmarks/README.md", "data/requests/README.md", "pyserini_compneg/l
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(page for other in OTHERS for page in ROOT.glob(other))])
 
 
-def entries(nav):
-    """The pages of a navigation or of a part of it."""
-    if isinstance(nav, str):
-        yield nav
-    for entry in nav.values() if isinstance(nav, dict) else nav if isinstance(nav, list) else ():
-        yield from entries(entry)
+TOOL = runpy.run_path(str(ROOT / "tools/pages.py"))
+CONTENTS = sorted({path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")} | GENERATED)
 
 
 def test_every_page_is_in_the_navigation_once():
     nav = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"]
-    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
-    assert sorted(entries(nav)) == sorted(pages | GENERATED)
+    assert sorted(TOOL["entries"](nav)) == CONTENTS
+
+
+def test_the_contents_on_the_first_page_have_every_page():
+    listed = {*links((DOCS / "index.md").read_text(encoding="utf-8"))}
+    parts = ("reference/commands/", "reference/python/")
+    assert listed >= {page for page in CONTENTS if not page.startswith(parts)} - {"index.md"}
+
+
+def test_the_list_for_models_says_what_every_page_is_about():
+    written = [page for page in CONTENTS if page not in GENERATED]
+    project = {"site_name": "Name", "site_description": "What", "nav": [{"Start": written}, {"Explanations": []}]}
+    head, *lines = "\n".join(TOOL["list_for_models"](project, DOCS)).splitlines()
+    assert [head, *lines[:5]] == ["# Name", "", "> What", "", "## Start", ""]
+    listed = [re.fullmatch(r"- \[.+\]\((.+)\.html\): ((?=[A-Z`])(?:\S+ ){3,}.+[.?!])", line) for line in lines[5:-3]]
+    assert [f"{match[1]}.md" for match in listed if match] == written
 
 
 @cache
