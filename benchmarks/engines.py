@@ -43,7 +43,7 @@ from synthetic import Query
 from pyserini_compneg.compose import Linear, to_json
 from pyserini_compneg.index import ImpactIndexer
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader
-from pyserini_compneg.lucene.gate import anserini_jar
+from pyserini_compneg.lucene.anserini import anserini_jar
 
 HITS = (10, 1000)
 BLOCK = 1000

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pyserini_compneg.lucene.gate import anserini_jar
+from pyserini_compneg.lucene.anserini import anserini_jar
 from pyserini_compneg.lucene.java_home import find_java
 from pyserini_compneg.support.staging import atomic_writer
 

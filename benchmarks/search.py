@@ -60,7 +60,7 @@ from pyserini_compneg.encode import BM25
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.index import ImpactIndexer, build_index, update_index
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader
-from pyserini_compneg.lucene.gate import anserini_jar
+from pyserini_compneg.lucene.anserini import anserini_jar
 from pyserini_compneg.lucene.java_home import find_java
 
 VOCABULARY = 30_000

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pyserini_compneg.lucene import java_class
-from pyserini_compneg.lucene.gate import anserini_jar
+from pyserini_compneg.lucene.anserini import anserini_jar
 from pyserini_compneg.lucene.java_home import find_java
 
 

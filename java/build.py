@@ -19,7 +19,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from pyserini_compneg.lucene.gate import anserini_jar, companion_jar
+from pyserini_compneg.lucene.anserini import anserini_jar
+from pyserini_compneg.lucene.gate import companion_jar
 from pyserini_compneg.lucene.java_home import MINIMUM_MAJOR, candidates
 from pyserini_compneg.support.errors import CompNegError
 

@@ -24,7 +24,11 @@ def test_commands_name_what_there_is(path):
         assert (ROOT / file).is_file()
 
 
-def test_the_version_is_written_once():
+def test_the_version_is_written_once_and_has_its_changes():
     version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     for name in ("CITATION.cff", "pyserini_compneg/__init__.py", "setup.cfg", "README.md"):
         assert version not in (ROOT / name).read_text("utf-8"), name
+    newest = re.search(
+        r"^## \[(?!Unreleased)(.*)\] - \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M
+    )
+    assert newest and newest[1] == version

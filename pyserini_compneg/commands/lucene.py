@@ -16,7 +16,8 @@ _EPILOG = """example:
 
 
 def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
-    from pyserini_compneg.lucene.gate import anserini_jar, companion_jar
+    from pyserini_compneg.lucene.anserini import anserini_jar
+    from pyserini_compneg.lucene.gate import companion_jar
     from pyserini_compneg.lucene.java_home import find_java
 
     print({"java": lambda: find_java().program, "anserini": anserini_jar, "plugin": companion_jar}[args.part]())

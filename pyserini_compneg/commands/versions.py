@@ -28,11 +28,12 @@ def versions() -> str:
 
 
 def _anserini() -> str:
-    from pyserini_compneg.lucene.gate import anserini_jar
+    from pyserini_compneg.lucene.anserini import anserini_jar
     from pyserini_compneg.lucene.versions import anserini_version, lucene_version
 
     try:
-        return f"Anserini {anserini_version()}, Lucene {lucene_version()} ({anserini_jar()})"
+        jar = anserini_jar(download=False)
+        return f"Anserini {anserini_version()}, Lucene {lucene_version()} ({jar})"
     except JvmError as error:
         return f"Anserini: {error}"
 

@@ -6,7 +6,6 @@ lack, and takes any Java that it finds. If Pyserini has already started a machin
 
 from __future__ import annotations
 
-import importlib.util
 import locale
 import os
 import sys
@@ -18,6 +17,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from pyserini_compneg.lucene.anserini import anserini_jar
 from pyserini_compneg.lucene.class_archive import archive_options
 from pyserini_compneg.lucene.java_home import find_java, heap_of, memory_bytes, memory_is_limited
 from pyserini_compneg.support.errors import CompNegError, JvmError
@@ -101,22 +101,6 @@ def _refuse_fork() -> None:
             "this process was forked after Java had started, and Java does not survive a fork: start processes with "
             'multiprocessing.get_context("spawn"), or fork before the first index is opened'
         )
-
-
-def anserini_jar() -> Path:
-    """Anserini's jar in ``ANSERINI_CLASSPATH`` or in the installed Pyserini, which is not imported."""
-    root = os.environ.get("ANSERINI_CLASSPATH")
-    if root is None:
-        spec = importlib.util.find_spec("pyserini")
-        if spec is None or not spec.submodule_search_locations:
-            remedy = "pip install --no-deps pyserini, or set ANSERINI_CLASSPATH to the folder of the jar of another one"
-            raise JvmError("Pyserini is not installed, and its Anserini jar is needed", remedy=remedy)
-        root = str(Path(spec.submodule_search_locations[0]) / "resources" / "jars")
-    jars = sorted(Path(root).glob("anserini-*-fatjar.jar"), key=lambda jar: jar.stat().st_mtime)
-    if not jars:
-        remedy = "reinstall pyserini, or set ANSERINI_CLASSPATH to its folder"
-        raise JvmError(f"{root} holds no anserini-*-fatjar.jar: {remedy}")
-    return jars[-1]
 
 
 def companion_jar() -> Path:

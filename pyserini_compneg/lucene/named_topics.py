@@ -18,6 +18,11 @@ from pyserini_compneg.support.errors import DownloadError, InputError
 
 def named_topics(name: str) -> list[tuple[str, Mapping[str, str]]]:
     """The topics of a name such as ``msmarco-passage-dev-subset``: ids and fields, in the order of the ids."""
+    if importlib.util.find_spec("pyserini") is None:
+        remedy = "give a file of topics, or pip install --no-deps pyserini"
+        raise InputError(
+            "no such file, and names of topics need Pyserini, which is not installed", where=name, remedy=remedy
+        )
     system = java_class("java.lang.System")
     out = system.out
     system.setOut(system.err)  # Anserini reports a download on standard output, which may be a run

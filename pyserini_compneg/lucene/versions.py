@@ -9,7 +9,8 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from pyserini_compneg.lucene.gate import anserini_jar, companion_jar
+from pyserini_compneg.lucene.anserini import anserini_jar
+from pyserini_compneg.lucene.gate import companion_jar
 from pyserini_compneg.lucene.manifest import FORMAT_VERSION
 from pyserini_compneg.support.errors import JvmError
 

@@ -12,7 +12,7 @@ import pytest
 from pyserini_compneg.eval import evaluate, parse_measures, read_run
 from pyserini_compneg.eval.measures import mean
 from pyserini_compneg.eval.qrels import read_qrels
-from pyserini_compneg.lucene.gate import anserini_jar
+from pyserini_compneg.lucene.anserini import anserini_jar
 
 MEASURES = ["ndcg_cut.3", "ndcg_cut.10", "recall.100", "map", "recip_rank", "P.10"]
 

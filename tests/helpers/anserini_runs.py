@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.lucene import java_class
-from pyserini_compneg.lucene.gate import anserini_jar, companion_jar
+from pyserini_compneg.lucene.anserini import anserini_jar
+from pyserini_compneg.lucene.gate import companion_jar
 from pyserini_compneg.lucene.java_home import find_java
 
 COMPOSED = ("-topicReader", "ComposedQuery", "-generator", "ComposedQueryGenerator")

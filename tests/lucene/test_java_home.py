@@ -1,9 +1,8 @@
 import sys
 
 import pytest
-from refusals import refusal
 
-from pyserini_compneg.lucene import gate, java_home
+from pyserini_compneg.lucene import java_home
 from pyserini_compneg.lucene.java_home import find_java, inspect_java
 from pyserini_compneg.support.errors import JvmError
 
@@ -114,21 +113,3 @@ def test_without_a_java_that_is_recent_enough(bare, tmp_path):
     bare.setenv("JAVA_HOME", str(old))
     install(bare, older.parent)
     assert refusal() == f"Java 21 or later is needed ({old} is Java 17; {older} is Java 8): {remedy}"
-
-
-def test_a_folder_without_anserini(monkeypatch, tmp_path):
-    monkeypatch.setenv("ANSERINI_CLASSPATH", str(tmp_path))
-    assert refusal(gate.anserini_jar, error=JvmError) == (
-        f"{tmp_path} holds no anserini-*-fatjar.jar: reinstall pyserini, or set ANSERINI_CLASSPATH to its folder"
-    )
-    (tmp_path / "anserini-9.9.9-fatjar.jar").write_text("")
-    assert gate.anserini_jar() == tmp_path / "anserini-9.9.9-fatjar.jar"
-
-
-def test_without_pyserini(monkeypatch):
-    monkeypatch.delenv("ANSERINI_CLASSPATH", raising=False)
-    monkeypatch.setattr(gate.importlib.util, "find_spec", lambda name: None)
-    assert refusal(gate.anserini_jar, error=JvmError) == (
-        "Pyserini is not installed, and its Anserini jar is needed; pip install --no-deps pyserini, or set "
-        "ANSERINI_CLASSPATH to the folder of the jar of another one"
-    )
