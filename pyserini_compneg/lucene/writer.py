@@ -109,15 +109,14 @@ class ImpactWriter:
             "shard": settings.shard,
             "threads": settings.threads or 1,
             "memoryBufferMb": _MEMORY_BUFFER_MB / writers,
-            "resume": settings.may_resume,
-            "update": update,
-            "commit": commit,
+            "mode": "APPEND" if update else "CREATE_OR_APPEND" if settings.may_resume else "CREATE",
         }
         indexer = java_class("io.compneg.ImpactUpdater" if update else "io.compneg.ImpactIndexer")
+        base = [commit] if update else []
         self._exchange = _Exchange()
         try:
             with self._java_errors():
-                self._indexer = indexer(os.path.abspath(folder), json.dumps(sent), self._exchange.path)
+                self._indexer = indexer(os.path.abspath(folder), json.dumps(sent), self._exchange.path, *base)
         except BaseException:
             self._exchange.close()
             raise

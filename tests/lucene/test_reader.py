@@ -6,7 +6,7 @@ from refusals import refusal
 
 from pyserini_compneg.compose import Linear
 from pyserini_compneg.index import ImpactIndexer, verify_index
-from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest, analyze
+from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest, analyze, java_class
 from pyserini_compneg.support.errors import IndexFormatError, OutputError
 
 
@@ -170,3 +170,18 @@ def test_a_relative_path_is_this_process_own(tmp_path, monkeypatch):
         with ImpactReader("index") as reader:
             (ranking,) = search(reader, [Linear({"a": 1.0})], 1)
             assert ranking.docids == [name]
+
+
+def test_what_was_read_of_terms_is_forgotten_when_an_index_is_closed(tmp_path):
+    java_class("java.lang.Object")
+    from jnius import JavaClass, JavaStaticField, MetaJavaClass  # once the machine runs
+
+    class RecentTerms(JavaClass, metaclass=MetaJavaClass):
+        __javaclass__ = "io/compneg/RecentTerms"
+        KEPT = JavaStaticField("Ljava/util/Map;")
+
+    before = RecentTerms.KEPT.size()
+    with ImpactReader(write_index(tmp_path / "index", {"d1": {"a": 1}}, {"d2": {"a": 1}})) as reader:
+        search(reader, [Linear({"a": 1.0, "b": 1.0})], 10)
+        assert RecentTerms.KEPT.size() == before + 4  # two terms in each of two segments
+    assert RecentTerms.KEPT.size() == before

@@ -291,12 +291,7 @@ final class BlockMaxima {
    */
   TermMaxima of(TermsEnum found) throws IOException {
     Integer row = rows.get(found.term());
-    TermMaxima maxima = row == null ? TermMaxima.read(found.postings(null, PostingsEnum.FREQS), blocks) : of(row);
-    maxima.documents = found.docFreq();
-    if (maxima.offsets == null && maxima.documents <= ShortPostings.Read.MOST) {
-      maxima.few = ShortPostings.Read.all(found.postings(null, PostingsEnum.FREQS), maxima.documents);
-    }
-    return maxima;
+    return row == null ? TermMaxima.read(found.postings(null, PostingsEnum.FREQS), blocks) : of(row);
   }
 
   private TermMaxima of(int row) throws IOException {

@@ -55,6 +55,11 @@ final class Commits {
       return commit.getSegmentsFileName().equals(kept);
     }
 
+    /** The commit that is kept; null for none. */
+    IndexCommit kept(Directory directory) throws IOException {
+      return kept == null ? null : find(directory, kept);
+    }
+
     void release() {
       kept = null;
     }

@@ -27,7 +27,10 @@ import org.apache.lucene.index.IndexOptions;
 import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.IndexReaderContext;
 import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.index.MultiTerms;
 import org.apache.lucene.index.ReaderUtil;
+import org.apache.lucene.index.Terms;
+import org.apache.lucene.index.TermsEnum;
 import org.apache.lucene.search.BooleanClause;
 import org.apache.lucene.search.BooleanQuery;
 import org.apache.lucene.search.IndexSearcher;
@@ -67,6 +70,9 @@ public final class DocumentFilter {
   private static final String POINTS = "=number";
 
   private static final int LONGEST_VALUE_BYTES = 32766;
+
+  /** Of more values, none is suggested. */
+  private static final int MOST_VALUES = 1000;
 
   private final Map<String, Set<String>> values = new TreeMap<>();
 
@@ -268,7 +274,7 @@ public final class DocumentFilter {
    * Looks the documents up.
    *
    * @return JSON: how many there are, how many ids are unknown, the first of these, and faults that this shard cannot
-   *     tell from another one's
+   *     tell from another one's; if there are none, also the values that fields have, where these are not too many
    */
   byte[] describe(IndexReader reader) throws IOException {
     long allowed = 0;
@@ -292,7 +298,23 @@ public final class DocumentFilter {
       unknown++;
     }
     described.set("faults", ScoringTree.JSON.valueToTree(faults));
+    if (allowed == 0) described.set("values", ScoringTree.JSON.valueToTree(valuesOf(reader, values.keySet())));
     return described.put("unknown", unknown).toString().getBytes(StandardCharsets.UTF_8);
+  }
+
+  /** The values of fields that have not too many of them. */
+  private static Map<String, List<String>> valuesOf(IndexReader reader, Set<String> fields) throws IOException {
+    Map<String, List<String>> found = new TreeMap<>();
+    for (String field : fields) {
+      Terms terms = MultiTerms.getTerms(reader, field);
+      TermsEnum each = terms == null ? TermsEnum.EMPTY : terms.iterator();
+      List<String> texts = new ArrayList<>();
+      for (BytesRef text = each.next(); text != null && texts.size() <= MOST_VALUES; text = each.next()) {
+        texts.add(text.utf8ToString());
+      }
+      if (texts.size() <= MOST_VALUES) found.put(field, texts);
+    }
+    return found;
   }
 
   @Override

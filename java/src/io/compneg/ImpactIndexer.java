@@ -17,7 +17,6 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
-import java.util.concurrent.TimeUnit;
 import org.apache.lucene.analysis.core.WhitespaceAnalyzer;
 import org.apache.lucene.document.Document;
 import org.apache.lucene.index.DirectoryReader;
@@ -38,9 +37,6 @@ import org.apache.lucene.store.FSDirectory;
  * the threads did.
  */
 public class ImpactIndexer implements Closeable {
-  /** In the data of a commit: what {@link #commit} gets in an update. */
-  static final String UPDATE = "update";
-
   private static final String STATE = "state";
 
   /** What Lucene may hold beside the vectors that wait, as a share of the heap, and what blocks that wait may hold. */
@@ -54,15 +50,14 @@ public class ImpactIndexer implements Closeable {
   /** How an index is written; a JSON object in the constructor. */
   record Settings(String field, double impactScale, boolean signed, int pairTerms, List<String> pairs, boolean storeRaw,
       boolean storeDocvectors, List<String> filterFields, boolean shard, int threads, double memoryBufferMb,
-      boolean resume, boolean update, String commit) {}
+      IndexWriterConfig.OpenMode mode) {}
 
   private record BlockResult(int documents, int empty, List<String> problems) {}
 
   final Settings settings;
   final IndexWriter writer;
-  final Commits.KeepOne commits;
   final IndexingThreads.QuietMerges merging = new IndexingThreads.QuietMerges();
-  private final Path folder;
+  final Path folder;
   private final Pairs pairs;
   private final ImpactInverter inverter; // null where Lucene must see each term of a document
   private final IndexingThreads threads;
@@ -74,11 +69,8 @@ public class ImpactIndexer implements Closeable {
   private final int mostQueued;
   private Work<Void> merge; // what settle() or optimize() began
   private Optimizing optimizing;
-  private volatile boolean committed;
   private final List<String> problems = new ArrayList<>(); // that nobody has been told
   private final RandomAccessFile exchange;
-  private Thread closing;
-  private long closingEnds;
 
   /**
    * Starts an index in a folder, whose old index is replaced, or goes on from its last checkpoint.
@@ -87,6 +79,12 @@ public class ImpactIndexer implements Closeable {
    *     no room for one, and here that is an error
    */
   public ImpactIndexer(String folder, String settings, String exchange) throws IOException {
+    this(folder, settings, exchange, new Commits.KeepOne(null));
+    Files.deleteIfExists(this.folder.resolve(BlockMaxima.FILE));
+  }
+
+  /** Starts from the commit that is kept. */
+  ImpactIndexer(String folder, String settings, String exchange, Commits.KeepOne commits) throws IOException {
     this.folder = Path.of(folder);
     this.settings = parse(settings);
     pairs = new Pairs(this.settings.pairTerms, this.settings.pairs);
@@ -95,25 +93,20 @@ public class ImpactIndexer implements Closeable {
     inverter = byDocument ? null : new ImpactInverter(this.settings.field, bufferMb);
     maker = new DocumentMaker(this.settings, inverter);
     FSDirectory directory = FSDirectory.open(this.folder);
-    commits = new Commits.KeepOne(this.settings.commit);
-    boolean updates = this.settings.update;
-    SpareOrdered merges = new SpareOrdered(directory); // before a reader is opened, which may begin merges
-    boolean resumed = updates || this.settings.resume && DirectoryReader.indexExists(directory);
     IndexWriterConfig config = new IndexWriterConfig(new WhitespaceAnalyzer());
     config.setSimilarity(new ImpactSimilarity());
     if (inverter != null) config.setCodec(inverter.codec());
-    config.setOpenMode(resumed ? IndexWriterConfig.OpenMode.APPEND : IndexWriterConfig.OpenMode.CREATE);
+    config.setOpenMode(this.settings.mode);
     config.setRAMBufferSizeMB(bufferMb);
     config.setMergeScheduler(merging);
     config.setUseCompoundFile(false);
     config.setCommitOnClose(false);
-    config.setMergePolicy(merges);
+    config.setMergePolicy(new SpareOrdered(directory)); // before a reader is opened, which may begin merges
     config.setIndexDeletionPolicy(commits);
-    if (this.settings.commit != null) config.setIndexCommit(Commits.find(directory, this.settings.commit));
+    config.setIndexCommit(commits.kept(directory));
     writer = new IndexWriter(directory, config); // if another one has the index, its files stay
     Files.deleteIfExists(this.folder.resolve(BlockMaxima.UNFINISHED));
-    if (!updates) Files.deleteIfExists(this.folder.resolve(BlockMaxima.FILE));
-    if (resumed) recount();
+    if (this.settings.mode != IndexWriterConfig.OpenMode.CREATE) recount();
     this.exchange = new RandomAccessFile(exchange, "r");
     threads = new IndexingThreads(this.settings.threads, writer, pending);
     mostQueued = (int) Math.max(1, Math.min(2 * this.settings.threads, heap() / QUEUE_SHARE / BLOCK_BYTES));
@@ -127,7 +120,7 @@ public class ImpactIndexer implements Closeable {
     }
   }
 
-  /** The state of the checkpoint from which the index was resumed, or of the last update; null if there is none. */
+  /** The state of the commit from which the index goes on; null if there is none. */
   public String state() {
     if (writer.getLiveCommitData() == null) return null;
     for (Map.Entry<String, String> entry : writer.getLiveCommitData()) {
@@ -136,8 +129,9 @@ public class ImpactIndexer implements Closeable {
     return null;
   }
 
-  private String stateKey() {
-    return settings.update ? UPDATE : STATE;
+  /** Where the data of a commit have the state. */
+  String stateKey() {
+    return STATE;
   }
 
   /**
@@ -189,11 +183,7 @@ public class ImpactIndexer implements Closeable {
       try {
         reader.read();
         Document document = maker.make(reader, raw, hasher);
-        if (settings.update) {
-          writer.updateDocument(new Term(ExternalIds.FIELD, reader.id()), document);
-        } else {
-          writer.addDocument(document);
-        }
+        write(reader.id(), document);
       } catch (DocumentReader.BadDocument bad) {
         problems.add(file + number + ": " + bad.getMessage());
         continue;
@@ -203,6 +193,10 @@ public class ImpactIndexer implements Closeable {
     }
     if (inverter != null && inverter.isFull()) writer.flushNextBuffer();
     return new BlockResult(count, withoutTerm, problems);
+  }
+
+  void write(String id, Document document) throws IOException {
+    writer.addDocument(document);
   }
 
   /**
@@ -242,21 +236,26 @@ public class ImpactIndexer implements Closeable {
    * Makes a checkpoint: what was added until now is durable, and a later indexer can resume from here. Call {@link
    * #collect} first.
    *
-   * @param state a text that {@link #state} gives back to the later indexer or update, or null
+   * @param state a text that {@link #state} gives back to the later indexer, or null
    */
   public void commit(String state) throws IOException {
     try {
       Map<String, String> data = new TreeMap<>();
       if (state != null) data.put(stateKey(), state);
-      String fields = String.join("\n", settings.filterFields);
-      if (settings.shard) data.put(DocumentFilter.DECLARED, fields);
-      if (settings.update) data.put(DocumentFilter.KNOWN, fields);
+      if (settings.shard) data.put(DocumentFilter.DECLARED, filterFields());
+      addData(data);
       writer.setLiveCommitData(data.entrySet());
       writer.commit();
-      committed = true;
     } catch (IOException | AlreadyClosedException | OutOfMemoryError e) {
       throw threads.failure(e);
     }
+  }
+
+  /** Adds what else the data of a commit have. */
+  void addData(Map<String, String> data) {}
+
+  final String filterFields() {
+    return String.join("\n", settings.filterFields);
   }
 
   /**
@@ -284,9 +283,13 @@ public class ImpactIndexer implements Closeable {
    * @param required whether it is an error if there is not enough memory for that
    */
   public void optimize(boolean reorder, boolean required) {
-    String maxima = !reorder ? null : settings.update ? BlockMaxima.NEXT : BlockMaxima.FILE;
-    optimizing = new Optimizing(writer, settings.field, maxima, required, settings.threads);
+    optimizing = new Optimizing(writer, settings.field, reorder ? maximaFile() : null, required, settings.threads);
     begin(optimizing);
+  }
+
+  /** The name of the file that {@link BlockMaxima} get. */
+  String maximaFile() {
+    return BlockMaxima.FILE;
   }
 
   /** Begins long work; call {@link #optimized} until it is done. */
@@ -372,29 +375,21 @@ public class ImpactIndexer implements Closeable {
   /** Begins to close the index; call {@link #closed} until it is. What came after the last commit is lost. */
   @Override
   public void close() {
-    long seconds = threads.closeSeconds();
-    closing = IndexingThreads.daemon(() -> {
+    threads.close(() -> {
       try (exchange) {
-        threads.stop(seconds);
         rollBack();
-      } catch (IOException | RuntimeException | Error e) {
-        // nothing of it is committed
       }
     });
-    closing.start();
-    closingEnds = System.nanoTime() + TimeUnit.SECONDS.toNanos(2 * seconds);
   }
 
   /** Takes back what came after the last commit, and closes the writer. */
   void rollBack() throws IOException {
     writer.rollback();
-    if (settings.update && !committed) Files.deleteIfExists(folder.resolve(BlockMaxima.NEXT));
   }
 
   /** Waits for so long at most; returns whether the index is closed, or closing it is given up. */
   public boolean closed(long milliseconds) throws InterruptedException {
-    closing.join(Math.max(1, milliseconds)); // 0 is without a limit
-    return !closing.isAlive() || System.nanoTime() - closingEnds >= 0;
+    return threads.closed(milliseconds);
   }
 
   private static double heap() {

@@ -2,8 +2,12 @@ package io.compneg;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.util.Arrays;
+import java.util.Map;
+import org.apache.lucene.document.Document;
 import org.apache.lucene.index.DirectoryReader;
+import org.apache.lucene.index.Term;
 import org.apache.lucene.util.BytesRef;
 
 /**
@@ -11,11 +15,25 @@ import org.apache.lucene.util.BytesRef;
  * need not be written. The index that the update begins with can be opened until {@link #release}.
  */
 public final class ImpactUpdater extends ImpactIndexer {
-  private final UpdateBase base;
+  /** Where the data of a commit have what {@link #commit} gets. */
+  static final String UPDATE = "update";
 
-  /** See {@link ImpactIndexer}. */
-  public ImpactUpdater(String folder, String settings, String exchange) throws IOException {
-    super(folder, settings, exchange);
+  private final Commits.KeepOne commits;
+  private final UpdateBase base;
+  private volatile boolean committed;
+
+  /**
+   * Starts an update of the index in a folder, see {@link ImpactIndexer}.
+   *
+   * @param commit the segments file of the commit from which to start; null for the last
+   */
+  public ImpactUpdater(String folder, String settings, String exchange, String commit) throws IOException {
+    this(folder, settings, exchange, new Commits.KeepOne(commit));
+  }
+
+  private ImpactUpdater(String folder, String settings, String exchange, Commits.KeepOne commits) throws IOException {
+    super(folder, settings, exchange, commits);
+    this.commits = commits;
     try {
       base = new UpdateBase(DirectoryReader.open(writer));
       BlockMaxima.takeNext(base.reader());
@@ -23,6 +41,32 @@ public final class ImpactUpdater extends ImpactIndexer {
       super.close();
       throw e;
     }
+  }
+
+  @Override
+  String stateKey() {
+    return UPDATE;
+  }
+
+  @Override
+  void write(String id, Document document) throws IOException {
+    writer.updateDocument(new Term(ExternalIds.FIELD, id), document);
+  }
+
+  @Override
+  public void commit(String state) throws IOException {
+    super.commit(state);
+    committed = true;
+  }
+
+  @Override
+  void addData(Map<String, String> data) {
+    data.put(DocumentFilter.KNOWN, filterFields());
+  }
+
+  @Override
+  String maximaFile() {
+    return BlockMaxima.NEXT;
   }
 
   /**
@@ -77,6 +121,7 @@ public final class ImpactUpdater extends ImpactIndexer {
   @Override
   void rollBack() throws IOException {
     super.rollBack();
+    if (!committed) Files.deleteIfExists(folder.resolve(BlockMaxima.NEXT));
     if (base != null) base.close(); // null where it could not be opened
   }
 }

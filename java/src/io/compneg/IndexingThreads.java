@@ -1,5 +1,6 @@
 package io.compneg;
 
+import java.io.Closeable;
 import java.io.IOException;
 import java.util.Queue;
 import java.util.concurrent.ExecutorService;
@@ -22,6 +23,8 @@ final class IndexingThreads {
   private final ExecutorService pool;
   private final Heap heap = new Heap();
   private boolean broken;
+  private Thread closing;
+  private long closingEnds;
   private volatile boolean died; // a thread of the pool, whose own locks and queues break when the heap is full
   private byte[] reserve = new byte[1 << 19];
   private byte[] lastReserve = new byte[1 << 19];
@@ -92,13 +95,28 @@ final class IndexingThreads {
     lastReserve = null;
   }
 
-  /** How long {@link #stop} may wait now. */
-  long closeSeconds() {
-    return broken || writer.getTragicException() != null ? CLOSE_SECONDS_IF_BROKEN : CLOSE_SECONDS;
+  /** Begins to end the threads, and then to do the last work, which commits nothing. */
+  void close(Closeable last) {
+    long seconds = broken || writer.getTragicException() != null ? CLOSE_SECONDS_IF_BROKEN : CLOSE_SECONDS;
+    closing = daemon(() -> {
+      try (last) {
+        stop(seconds);
+      } catch (IOException | RuntimeException | Error e) {
+        // nothing of it is committed
+      }
+    });
+    closing.start();
+    closingEnds = System.nanoTime() + TimeUnit.SECONDS.toNanos(2 * seconds);
+  }
+
+  /** Waits for so long at most; returns whether all is closed, or closing it is given up. */
+  boolean closed(long milliseconds) throws InterruptedException {
+    closing.join(Math.max(1, milliseconds)); // 0 is without a limit
+    return !closing.isAlive() || System.nanoTime() - closingEnds >= 0;
   }
 
   /** Ends the threads, or gives up waiting for them. */
-  void stop(long seconds) {
+  private void stop(long seconds) {
     pool.shutdownNow();
     queued.clear();
     try {
@@ -118,7 +136,7 @@ final class IndexingThreads {
     });
   }
 
-  static Thread daemon(Runnable work) {
+  private static Thread daemon(Runnable work) {
     Thread thread = new Thread(work);
     thread.setDaemon(true);
     return thread;

@@ -1,21 +1,56 @@
 package io.compneg;
 
+import java.io.IOException;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.lucene.index.IndexReader;
+import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.Term;
+import org.apache.lucene.index.TermState;
 
 /** What the last queries read of terms, of all indexes that are open: the same terms come again and again. */
 final class RecentTerms {
-  /** What was read of a term in a segment. */
-  interface Entry {
-    /** What it takes in memory. */
-    int bytes();
+  /**
+   * A term in a segment.
+   *
+   * @param documents how many have the term; with 0 there is nothing else
+   * @param place where Lucene has the postings; null where all are here
+   * @param docs the documents of the postings; null where these are not here
+   * @param impacts in these documents
+   * @param maxima those of blocks of documents; null if no search needed them
+   */
+  record Entry(int documents, TermState place, int[] docs, int[] impacts, TermMaxima maxima) {
+    /** A term that the segment does not have. */
+    static final Entry NONE = new Entry(0, null, null, null, null);
+
+    /**
+     * A term whose postings are read.
+     *
+     * @param postings with frequencies, and before their first document
+     * @param count how many there are
+     */
+    static Entry of(PostingsEnum postings, int count, TermMaxima maxima) throws IOException {
+      int[] docs = new int[count];
+      int[] impacts = new int[count];
+      for (int i = 0; i < count; i++) {
+        docs[i] = postings.nextDoc();
+        impacts[i] = postings.freq();
+      }
+      return new Entry(count, null, docs, impacts, maxima);
+    }
+
+    private long bytes(Term term) {
+      long own = docs == null ? 0 : 2L * Integer.BYTES * docs.length;
+      return ENTRY_BYTES + term.bytes().bytes.length + own + (maxima == null ? 0 : maxima.bytes());
+    }
   }
 
   private record Key(Object segment, Term term) {}
 
-  /** What an entry takes beside its own bytes and those of its term, about. */
+  /** What an entry takes beside its postings, its maxima and its term, about. */
   private static final int ENTRY_BYTES = 256;
 
   private static final long MOST_BYTES = Runtime.getRuntime().maxMemory() / 16;
@@ -23,27 +58,40 @@ final class RecentTerms {
   /** The one used longest ago first. */
   private static final Map<Key, Entry> KEPT = new LinkedHashMap<>(16, 0.75f, true);
 
+  /** The segments of which something may be kept. */
+  private static final Set<Object> SEGMENTS = ConcurrentHashMap.newKeySet();
+
   private static long bytesKept;
 
   private RecentTerms() {}
 
   /** What is kept of a term; null for nothing. */
-  static synchronized Entry get(Object segment, Term term) {
-    return KEPT.get(new Key(segment, term));
+  static synchronized Entry get(IndexReader.CacheHelper segment, Term term) {
+    return KEPT.get(new Key(segment.getKey(), term));
   }
 
-  /** Keeps what was read of a term, in place of what was used longest ago. */
-  static synchronized void put(Object segment, Term term, Entry read) {
-    Entry last = KEPT.put(new Key(segment, term), read);
-    bytesKept += last == null ? bytes(term, read) : read.bytes() - last.bytes();
+  /** Keeps what was read of a term, in place of what was used longest ago, until the segment is closed. */
+  static void put(IndexReader.CacheHelper segment, Term term, Entry read) {
+    if (SEGMENTS.add(segment.getKey())) segment.addClosedListener(RecentTerms::drop); // with no lock: it may have one
+    keep(new Key(segment.getKey(), term), read);
+  }
+
+  private static synchronized void keep(Key key, Entry read) {
+    Entry last = KEPT.put(key, read);
+    bytesKept += read.bytes(key.term) - (last == null ? 0 : last.bytes(key.term));
     for (Iterator<Map.Entry<Key, Entry>> eldest = KEPT.entrySet().iterator(); bytesKept > MOST_BYTES;) {
       Map.Entry<Key, Entry> one = eldest.next();
-      bytesKept -= bytes(one.getKey().term, one.getValue());
+      bytesKept -= one.getValue().bytes(one.getKey().term);
       eldest.remove();
     }
   }
 
-  private static long bytes(Term term, Entry read) {
-    return ENTRY_BYTES + term.bytes().bytes.length + read.bytes();
+  private static synchronized void drop(Object segment) {
+    SEGMENTS.remove(segment);
+    KEPT.entrySet().removeIf(one -> {
+      if (one.getKey().segment != segment) return false;
+      bytesKept -= one.getValue().bytes(one.getKey().term);
+      return true;
+    });
   }
 }

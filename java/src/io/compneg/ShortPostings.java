@@ -1,51 +1,22 @@
 package io.compneg;
 
 import io.compneg.QueryPlan.Contribution;
-import java.io.IOException;
-import org.apache.lucene.index.PostingsEnum;
 
 /**
  * The postings of a term that has few in a segment, all of them in memory. In a small segment these are nearly all
  * terms, and opening what Lucene has of each takes longer than scoring its documents.
  */
 final class ShortPostings extends TermPostings {
-  /** Postings that were read. */
-  record Read(int[] docs, int[] impacts) implements RecentTerms.Entry {
-    /** Lucene has no maxima for fewer. */
-    static final int MOST = 512;
-
-    /** Of a term that the segment does not have. */
-    static final Read NONE = new Read(new int[0], new int[0]);
-
-    /**
-     * Reads all postings of a term.
-     *
-     * @param postings with frequencies, and before their first document
-     * @param count how many there are
-     */
-    static Read all(PostingsEnum postings, int count) throws IOException {
-      int[] docs = new int[count];
-      int[] impacts = new int[count];
-      for (int i = 0; i < count; i++) {
-        docs[i] = postings.nextDoc();
-        impacts[i] = postings.freq();
-      }
-      return new Read(docs, impacts);
-    }
-
-    @Override
-    public int bytes() {
-      return 2 * Integer.BYTES * docs.length;
-    }
-  }
+  /** Lucene has no maxima for fewer. */
+  static final int MOST = 512;
 
   private final int[] docs;
   private final int[] impacts;
   private int next; // the postings before it are used
 
-  ShortPostings(Read read) {
-    docs = read.docs;
-    impacts = read.impacts;
+  ShortPostings(int[] docs, int[] impacts) {
+    this.docs = docs;
+    this.impacts = impacts;
   }
 
   @Override

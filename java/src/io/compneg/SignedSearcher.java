@@ -71,7 +71,7 @@ public final class SignedSearcher implements Closeable {
 
   /** What the last update has noted, see {@link ImpactIndexer#commit}; null if there was none. */
   public String update() throws IOException {
-    return reader.getIndexCommit().getUserData().get(ImpactIndexer.UPDATE);
+    return reader.getIndexCommit().getUserData().get(ImpactUpdater.UPDATE);
   }
 
   /** Whether the sources of documents are stored, and whether their vectors are. */

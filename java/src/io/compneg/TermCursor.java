@@ -9,9 +9,9 @@ import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.LeafReader;
 import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.Term;
-import org.apache.lucene.index.TermState;
 import org.apache.lucene.index.Terms;
 import org.apache.lucene.index.TermsEnum;
+import org.apache.lucene.util.BytesRef;
 
 /** A term of the query in one segment: its postings, read forward only, and its maximum impact in each window. */
 final class TermCursor {
@@ -75,7 +75,7 @@ final class TermCursor {
     private final LeafReader segment;
     private final BlockMaxima maxima;
     private final boolean bounded;
-    private final Object key; // of the segment; null for one whose terms are not kept
+    private final IndexReader.CacheHelper cache; // null for a segment whose terms are not kept
     private TermsEnum terms; // null before it is needed
     private PostingsEnum few;
 
@@ -84,61 +84,52 @@ final class TermCursor {
       this.segment = segment;
       this.maxima = maxima;
       this.bounded = bounded;
-      IndexReader.CacheHelper helper = segment.getCoreCacheHelper();
-      key = helper == null ? null : helper.getKey();
+      cache = segment.getCoreCacheHelper();
     }
 
     /** Opens a term; null when the segment does not have it. */
     TermCursor open(QueryTerm term) throws IOException {
       Term indexed = new Term(field, term.text());
-      RecentTerms.Entry read = key == null ? null : RecentTerms.get(key, indexed);
-      boolean known = maxima != null
-          && (read instanceof TermMaxima || maxima.hasPostings(indexed.bytes())
-              || term.positive() && (bounded || maxima.has(indexed.bytes())));
-      if (read == null || known && !(read instanceof TermMaxima) && read != ShortPostings.Read.NONE) {
-        read = read(indexed, known);
-        if (key != null) RecentTerms.put(key, indexed, read);
+      RecentTerms.Entry read = cache == null ? null : RecentTerms.get(cache, indexed);
+      boolean needed = maxima != null && (read == null || read.maxima() == null) && needsMaxima(term, indexed.bytes());
+      if (read == null || needed && read.documents() > 0) {
+        read = read(indexed, needed);
+        if (cache != null) RecentTerms.put(cache, indexed, read);
       }
-      if (read == ShortPostings.Read.NONE) return null;
-      TermMaxima own = known ? (TermMaxima) read : null;
-      if (known && own.offsets != null) {
-        return new TermCursor(term, maxima.postings(indexed.bytes(), own), own.documents, segment, own, null);
-      }
-      ShortPostings.Read all = read instanceof ShortPostings.Read of ? of
-          : read instanceof TermMaxima of                            ? of.few
-                                                                     : null;
-      if (all != null) return new TermCursor(term, new ShortPostings(all), all.docs().length, segment, own, null);
-      if (read instanceof Place place) {
-        terms().seekExact(indexed.bytes(), place.state);
+      if (read.documents() == 0) return null;
+      TermMaxima own = maxima == null ? null : read.maxima();
+      BlockMaxImpacts impacts = null;
+      TermPostings postings;
+      if (own != null && own.offsets != null) {
+        postings = maxima.postings(indexed.bytes(), own);
+      } else if (read.docs() != null) {
+        postings = new ShortPostings(read.docs(), read.impacts());
       } else {
-        terms().seekExact(indexed.bytes());
+        terms().seekExact(indexed.bytes(), read.place());
+        if (own == null && term.positive()) impacts = new BlockMaxImpacts(terms.impacts(PostingsEnum.FREQS));
+        postings = LuceneLine.current().postings(terms.postings(null, PostingsEnum.FREQS), segment, indexed);
       }
-      BlockMaxImpacts impacts =
-          own == null && term.positive() ? new BlockMaxImpacts(terms.impacts(PostingsEnum.FREQS)) : null;
-      TermPostings postings = LuceneLine.current().postings(terms.postings(null, PostingsEnum.FREQS), segment, indexed);
-      return new TermCursor(term, postings, terms.docFreq(), segment, own, impacts);
+      return new TermCursor(term, postings, read.documents(), segment, own, impacts);
     }
 
-    /** Reads what is kept of a term: its block maxima, the postings themselves, or the place where Lucene has them. */
-    private RecentTerms.Entry read(Term indexed, boolean known) throws IOException {
-      if (!terms().seekExact(indexed.bytes())) return ShortPostings.Read.NONE;
-      if (known) return maxima.of(terms);
-      if (terms.docFreq() > ShortPostings.Read.MOST) return new Place(terms.termState());
+    private boolean needsMaxima(QueryTerm term, BytesRef text) {
+      return maxima.hasPostings(text) || term.positive() && (bounded || maxima.has(text));
+    }
+
+    private RecentTerms.Entry read(Term indexed, boolean withMaxima) throws IOException {
+      if (!terms().seekExact(indexed.bytes())) return RecentTerms.Entry.NONE;
+      int documents = terms.docFreq();
+      TermMaxima own = withMaxima ? maxima.of(terms) : null;
+      if (documents > ShortPostings.MOST || own != null && own.offsets != null) {
+        return new RecentTerms.Entry(documents, terms.termState(), null, null, own);
+      }
       few = terms.postings(few, PostingsEnum.FREQS);
-      return ShortPostings.Read.all(few, terms.docFreq());
+      return RecentTerms.Entry.of(few, documents, own);
     }
 
     private TermsEnum terms() throws IOException {
       if (terms == null) terms = Terms.getTerms(segment, field).iterator();
       return terms;
-    }
-  }
-
-  /** Where Lucene has a term that is in no file and has many postings. */
-  private record Place(TermState state) implements RecentTerms.Entry {
-    @Override
-    public int bytes() {
-      return 0;
     }
   }
 

@@ -5,23 +5,21 @@ import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.search.DocIdSetIterator;
 
 /** The largest impact of a term in each of some blocks of a segment's documents, rounded up to 8 bits. */
-final class TermMaxima implements RecentTerms.Entry {
+final class TermMaxima {
   static final int VALUES = 256;
   static final int LARGEST_SHIFT = 24; // of the largest impact
 
   final byte[] maxima; // 0 where no document of the block has the term
   int shift;
-  int documents; // that have the term
   byte[] offsets; // of the blocks of its postings; null without them
-  ShortPostings.Read few; // its postings, where they are few and have no blocks; else null
 
   TermMaxima(int blocks) {
     maxima = new byte[blocks];
   }
 
-  @Override
-  public int bytes() {
-    return maxima.length + (offsets == null ? 0 : offsets.length) + (few == null ? 0 : few.bytes());
+  /** What they take in memory. */
+  int bytes() {
+    return maxima.length + (offsets == null ? 0 : offsets.length);
   }
 
   /** How many blocks so many documents have. */
