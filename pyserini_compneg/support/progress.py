@@ -46,11 +46,13 @@ def progress(
     description: str,
     done: int = 0,
     summary: bool = False,
+    even: bool = True,
 ) -> Any:
     """A tqdm bar if standard error is a terminal, otherwise lines of this module's logger, one every 30 seconds.
 
     Without ``iterable``, the caller moves the bar by its ``update(n)``. Work that an earlier run has ``done`` is not
-    counted in the rate. With ``summary``, the log gets a last line even if the work is short.
+    counted in the rate. With ``summary``, the log gets a last line even if the work is short. If items are not
+    ``even``, because the first one has most of the work, the bar does not estimate the remaining time.
     """
     if unit == DOCUMENTS and (report := _report.get()) is not None:
         return _Reported(report, iterable, total, unit, description, done)
@@ -61,7 +63,14 @@ def progress(
     from tqdm import tqdm  # imported only if a bar is shown
 
     return tqdm(
-        iterable, initial=done, total=total, unit=unit, desc=description, dynamic_ncols=True, unit_scale=unit == "B"
+        iterable,
+        initial=done,
+        total=total,
+        unit=unit,
+        desc=description,
+        dynamic_ncols=True,
+        unit_scale=unit == "B",
+        bar_format=None if even else "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}]",
     )
 
 

@@ -210,15 +210,13 @@ READERS = {
     "model/modules.json": [QUERIES],
     "model/router_config.json": [QUERIES, ENCODE],
     "model/config_sentence_transformers.json": [QUERIES],
-    "model/query_0_SparseStaticEmbedding/config.json": [QUERIES],
-    "model/query_0_SparseStaticEmbedding/tokenizer.json": [QUERIES],
-    "model/query_0_SparseStaticEmbedding/tokenizer_config.json": [QUERIES],
-    "model/query_0_SparseStaticEmbedding/model.safetensors": [QUERIES],
+    **{f"model/query_0_SparseStaticEmbedding/{name}": [QUERIES]
+       for name in ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors")},
     **{f"model/document_0_Transformer/{name}": [ENCODE]
        for name in ("config.json", "export.json", "sentence_bert_config.json", "tokenizer.json", "model.onnx")},
     "model/document_1_SpladePooling/config.json": [ENCODE],
-    "reader/reader.json": ["search --index ../films --query 'spy films without comedy' --read ../reader"],
-    "reader/tokenizer.json": ["search --index ../films --query 'spy films without comedy' --read ../reader"],
+    **{f"reader/{name}.json": ["search --index ../films --query 'spy films without comedy' --read ../reader"]
+       for name in ("reader", "tokenizer")},
 }  # fmt: skip
 ANY = [
     "topics.tsv",
@@ -392,9 +390,7 @@ def test_a_file_of_anything(room, case, run, content):
 def message_is_right(lines):
     """A line, and below it only where the help is, or a text and a caret."""
     first, *below = lines
-    fits = (
-        not below or (len(below) == 1 and below[0].startswith("see ")) or (len(below) == 2 and below[1].strip() == "^")
-    )
+    fits = not below or below[0].startswith("see ") if len(below) < 2 else len(below) == 2 and below[1].strip() == "^"
     return fits and all(line.isprintable() and len(line) < 700 for line in lines)
 
 

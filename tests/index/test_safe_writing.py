@@ -88,15 +88,20 @@ def test_an_interruption_is_heard_while_java_merges(tmp_path, collection, old, m
             raise KeyboardInterrupt
         return answer
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(files, "_BLOCK_BYTES", 1 << 10)
         patch.setattr(build, "CHECKPOINT_SECONDS", 0)  # so that there are segments to merge
         patch.setattr(ImpactWriter, "_call", call)
         patch.setattr(writer, "_MILLISECONDS", 0)
-        build_index(collection, index, "splade", reorder=True, existing="overwrite")
-    assert len(segments) > 1
-    assert asked in ([False], [True])  # a slow machine asks when the merge has just ended
-    assert contents(index) == before
+        for _ in range(5):  # a slow machine may ask when the merge has just ended
+            asked.clear()
+            with pytest.raises(KeyboardInterrupt):
+                build_index(collection, index, "splade", reorder=True, existing="overwrite")
+            assert len(segments) > 1
+            assert contents(index) == before
+            if asked == [False]:
+                break
+    assert asked == [False]
     assert build_index(collection, index, "splade", reorder=True, existing="replace").documents == DOCUMENTS
     assert hidden(tmp_path) == []
 

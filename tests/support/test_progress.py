@@ -75,4 +75,8 @@ def test_shown_on_standard_error_of_a_terminal(capsys, monkeypatch):
     assert list(progress(range(3), 3, " docs", "reading")) == [0, 1, 2]
     out, err = capsys.readouterr()
     assert out == ""
-    assert "reading: 100%" in err
+    assert "reading: 100%" in err and "<" in err
+    with progress(None, 2, " runs", "table1", even=False) as bar:  # no estimate from a first run that takes long
+        bar.update(2)
+    err = capsys.readouterr().err
+    assert "table1: 100%" in err and "<" not in err

@@ -57,7 +57,8 @@ class Jobs:
         for row, of_row in rows:
             if of_row:  # before the first search: a failing reader ends the work immediately
                 self._readings(workplace, row.reads)
-        with progress(None, sum(len(of_row) for _, of_row in rows), " runs", self.protocol.name) as bar:
+        total = sum(len(of_row) for _, of_row in rows)  # the first run of an encoder builds its index
+        with progress(None, total, " runs", self.protocol.name, even=False) as bar:
             for section, own in zip(sections, engines, strict=True):
                 for row, of_row in own:
                     if not of_row:
