@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pyserini_compneg.compose import WEIGHT_SCALE, Linear, Product, ScoringNode, Sum, quantised
+from pyserini_compneg.compose import WEIGHT_SCALE, Linear, Product, ScoringNode, Sum, quantised, query_line
 from pyserini_compneg.compose.atom_vectors import atom_vectors
 from pyserini_compneg.compose.quantisation import checked_scale, whole
 from pyserini_compneg.compose.rewrite import alternatives, conjunction
@@ -77,7 +77,7 @@ class ScoreFusion:
             return searcher.batch_search(nodes, request.qids, request.k, request.threads, filter=request.filters)
         rankings = self._of_lists(searcher, expressions, vectors, request)
         asked = [Sum(tuple(Linear(vectors[text]) for text in atoms(expression))) for expression in expressions]
-        warn_of_no_result(reader, request.qids, rankings, asked, request.filters)
+        warn_of_no_result(reader, request.qids, rankings, expressions, asked, request.filters)
         return dict(zip(request.qids, rankings, strict=True))
 
     def _trees(
@@ -91,7 +91,8 @@ class ScoreFusion:
         scores = None
         if self.scaled:
             nodes = [quantised(Linear(vector), searcher.weight_scale) for vector in vectors.values()]
-            scores = dict(zip(vectors, searcher.best_scores(nodes, threads), strict=True))
+            found = zip(vectors, searcher.reader.search(list(map(query_line, nodes)), 1, threads), strict=True)
+            scores = {text: ranking.scores[0] if ranking.scores else 0.0 for text, ranking in found}
         scale = _impact_scale(searcher)
         return [fused(expression, vectors, scale, scores, searcher.weight_scale) for expression in expressions]
 

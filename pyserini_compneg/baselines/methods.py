@@ -95,8 +95,10 @@ class TwoStep(ComposingMethod):
         for qid, listed, values in zip(first, docids, scores, strict=True):
             hits = [Hit(docid, score) for docid, score in zip(listed, values, strict=True) if score is not None]
             rankings[qid] = ranked(hits, request.k)
-        emptied = {qid: node for qid, node in zip(first, nodes, strict=True) if first[qid] and not rankings[qid]}
-        warn_of_no_result(searcher.reader, list(emptied), [()] * len(emptied), list(emptied.values()))
+        asked = zip(first, request.queries, nodes, strict=True)
+        if emptied := [one for one in asked if first[one[0]] and not rankings[one[0]]]:
+            qids, queries, nodes = map(list, zip(*emptied, strict=True))
+            warn_of_no_result(searcher.reader, qids, [()] * len(qids), queries, nodes)
         return rankings
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_terms, query_text, to_json
 from pyserini_compneg.compose.operators import chosen_operators
+from pyserini_compneg.compose.queries import why_empty
 from pyserini_compneg.compose.rewrite import verbalised
 from pyserini_compneg.encode.hybrid import side
 from pyserini_compneg.expression import Atom, Expression, Filter, atoms, format_expression, parse
@@ -86,7 +87,7 @@ def explain_query(
     node, *vectors = searcher.compose([query, *map(Atom, wordings)], operators)  # one call encodes each text once
     text = text or query_text(query)
     if is_empty(node):
-        raise QueryError(f"query {text!r}: no document has its words, or NOT takes them away, so it finds nothing")
+        raise QueryError(f"query {text!r}: {why_empty(query)}, so it finds nothing")
     docids = list(dict.fromkeys(checked_list("docids", docids)))
     documents = [searcher.explain(node, docid, filter=filter) for docid in docids]  # an unknown document raises here
     name = query_name(query)

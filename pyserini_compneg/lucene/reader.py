@@ -27,7 +27,7 @@ from pyserini_compneg.lucene.rankings import (
     packed_ids,
     unpack_rankings,
 )
-from pyserini_compneg.lucene.requests import ComposedSearch, Filtered, Searching, WorkDone
+from pyserini_compneg.lucene.requests import EMPTY, ComposedSearch, Filtered, Searching, WorkDone
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, IndexReadError, InputError
 
@@ -212,7 +212,9 @@ class ImpactReader(Searching):
             found = searcher.filter(asked)
             packed = searcher.describe(found)
         said = json.loads(bytes(packed.tostring()))
-        return Filtered(said["allowed"], said["unknown"], said.get("first"), found, said["faults"])
+        return Filtered(
+            said["allowed"], said["unknown"], said.get("first"), found, said["faults"], said.get("values", EMPTY)
+        )
 
     def _looked_up(self, filter: Filter) -> Any:
         """Java's form of a filter. A filter of single documents is not kept, as it would push out one that is used."""

@@ -80,6 +80,7 @@ class Filtered(NamedTuple):
     first: str | None  # the first of these ids
     java: Any  # the filter, for the companion
     faults: Mapping[str, str]
+    values: Mapping[str, Sequence[str]]  # if it allows none: those of its fields that have few
 
 
 class Searching(Protocol):

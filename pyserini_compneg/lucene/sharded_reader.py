@@ -197,7 +197,11 @@ class ShardedReader(ImpactReader):
         unknown = len(ids) - sum(len(ids) - one.unknown for one in found)
         there = zip(ids, *self._ask(_has, ids), strict=True) if unknown else ()
         first = next((one for one, *has in there if not any(has)), None)
-        return Filtered(sum(one.allowed for one in found), unknown, first, None, {})
+        allowed = sum(one.allowed for one in found)
+        values = {
+            name: sorted({value for one in found for value in one.values.get(name, ())}) for name in filter.fields
+        }
+        return Filtered(allowed, unknown, first, None, {}, {} if allowed else values)
 
     def find(self, request: ComposedSearch) -> list[Ranking]:
         hits, least = min(request.hits, self.document_count), request.thresholds

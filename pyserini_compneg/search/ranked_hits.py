@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from itertools import zip_longest
 from typing import NamedTuple, TypeAlias
 
 from pyserini_compneg.compose import Query, ScoringNode, is_empty, query_line, query_text
 from pyserini_compneg.compose.lowering import MATERIALISED
-from pyserini_compneg.compose.queries import checked_queries, lacking_pairs
+from pyserini_compneg.compose.queries import checked_queries, lacking_pairs, why_empty
 from pyserini_compneg.compose.scoring import Excluding
 from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.compose.trees import nodes as tree_nodes
@@ -28,8 +29,8 @@ from pyserini_compneg.support.terminal import shown
 FilterLike: TypeAlias = Filter | Mapping[str, Values] | None
 """A filter, or its fields; None means no filter."""
 
-_UNKNOWN = "no document has its words, or NOT takes them away"
 _UNMATCHED = "no document matches"
+_MOST_COMPARED = 10
 
 
 class SearchRequest(NamedTuple):
@@ -169,6 +170,7 @@ def warn_of_no_result(
     reader: Reader,
     names: Sequence[str],
     rankings: Sequence[Sequence[Hit]],
+    queries: Sequence[Query],
     nodes: Sequence[ScoringNode],
     filters: Sequence[Filter | None] = (),
 ) -> None:
@@ -180,17 +182,30 @@ def warn_of_no_result(
     warn_of("query", "queries", said, {name: f"{name} (term {shown(terms[0])})" for name in names if foreign}, names)
     if foreign:
         return
-    reasons: dict[str, dict[str, str]] = {_UNKNOWN: {}, _UNMATCHED: {}}
+    pairs = zip(queries, nodes, rankings, strict=True)
+    unknown = why_empty(*(query for query, node, ranked in pairs if not ranked and is_empty(node)))
+    reasons: dict[str, dict[str, str]] = {}
     for name, ranked, node, asked in zip_longest(names, rankings, nodes, filters):
         if not ranked:
-            known = _UNKNOWN if is_empty(node) else _UNMATCHED
+            why = unknown if is_empty(node) else _UNMATCHED
             if asked is not None and not is_empty(node):
-                allowed = reader.filtered(asked).allowed
-                known = f"{known} among {allowed:,} that its filter allows" if allowed else "its filter allows none"
-                known += f" ({asked})" if allowed else f" ({asked}); values are exact, and a range is 1990..1999"
-            reasons.setdefault(known, {})[name] = name
-    for known, found in reasons.items():
-        warn_of("no result for query", "queries have no result", known, found, names)
+                found = reader.filtered(asked)
+                some = f"{why} among {found.allowed:,} that its filter allows ({asked})"
+                why = some if found.allowed else f"its filter allows none ({asked}); {_remedy(asked, found.values)}"
+            reasons.setdefault(why, {})[name] = name
+    for why, affected in reasons.items():
+        warn_of("no result for query", "queries have no result", why, affected, names)
+
+
+def _remedy(asked: Filter, known: Mapping[str, Sequence[str]]) -> str:
+    """What may be wrong with a filter that allows no document: a word that resembles one of the known values."""
+    for field in sorted(asked.fields.keys() & known.keys() - {ID}):
+        by_lower = {value.lower(): value for value in known[field]}
+        for name in sorted(set(asked.fields[field]).difference(known[field]))[:_MOST_COMPARED]:
+            close = get_close_matches(name.lower(), by_lower, 1)
+            if close and any(map(str.isalpha, name)):
+                return f"did you mean {field}={by_lower[close[0]]}?"
+    return "values are exact, and a range is 1990..1999"
 
 
 def query_name(query: Query) -> str:

@@ -228,7 +228,7 @@ class SignedImpactSearcher:
         with gathered_warnings():
             rankings = ranked_hits(self.reader, composed, qids, k, threads, filters, after)
         if not any(after):
-            warn_of_no_result(self.reader, qids, rankings, composed, filters)
+            warn_of_no_result(self.reader, qids, rankings, queries, composed, filters)
         return dict(zip(qids, rankings, strict=True))
 
     def matches(
@@ -332,13 +332,8 @@ class SignedImpactSearcher:
         warn_of_lacking_pairs(self.reader, queries, nodes)
         return nodes
 
-    def _top_scores(self, nodes: Sequence[ScoringNode], k: int, threads: int = 1) -> list[Sequence[float]]:
-        return [ranking.scores for ranking in self.reader.search(list(map(query_line, nodes)), k, threads)]
-
-    def best_scores(self, nodes: Sequence[ScoringNode], threads: int = 1) -> list[float]:
-        """The best score of each composed query in the index; 0 if nothing matches."""
-        found = self._top_scores(checked_list("nodes", nodes), 1, threads)
-        return [scores[0] if scores else 0.0 for scores in found]
+    def _top_scores(self, nodes: Sequence[ScoringNode], k: int) -> list[Sequence[float]]:
+        return [ranking.scores for ranking in self.reader.search(list(map(query_line, nodes)), k)]
 
     def unit(self, query: Query) -> float:
         """The number to divide scores by for the encoder's unit: the scale of impacts times the scale of query weights.

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from starlette.exceptions import HTTPException
 
-from pyserini_compneg.compose import Operators, Query, ScoringNode, query_text
+from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_text
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.explaining.highlights import (
     SpanFinder,
@@ -80,7 +80,9 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
         with stage("search"):
             qid = query_name(query)
             asked_for = asked.offset + asked.hits + 1  # one more says whether there are more
-            found = searcher.batch_search([node], [qid], asked_for, filter=allowed, after=[after])[qid]
+            one = query if is_empty(node) else node  # do not compose again
+            ranked = searcher.batch_search([one], [qid], asked_for, operators=operators, filter=allowed, after=[after])
+            found = ranked[qid]
             hits, more = found[asked.offset : asked_for - 1], len(found) == asked_for
             lacking = searcher.lacking(query, [hit.docid for hit in hits], operators=operators)
         with stage("count"):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeAlias, TypeVar
 
 from pyserini_compneg.compose.json_form import composed_line, from_json
-from pyserini_compneg.compose.queries import Query, query_text
+from pyserini_compneg.compose.queries import Query, query_text, why_empty
 from pyserini_compneg.compose.scoring import ScoringNode
 from pyserini_compneg.compose.trees import is_empty
 from pyserini_compneg.expression import Expression
@@ -57,13 +57,11 @@ def compose_topics(
     def composed(batch: Sequence[Topic]) -> dict[str, ScoringNode]:
         return dict(zip([topic.qid for topic in batch], compose([topic_query(topic) for topic in batch]), strict=True))
 
-    def write(handle: TextIO, _: Sequence[Topic], found: Mapping[str, ScoringNode]) -> None:
+    def write(handle: TextIO, batch: Sequence[Topic], found: Mapping[str, ScoringNode]) -> None:
+        asked = {topic.qid: topic for topic in batch}
         for qid, node in found.items():
             if is_empty(node):
-                _logger.warning(
-                    "query %s finds nothing: no document has its words, or NOT takes them away",
-                    qid,
-                )
+                _logger.warning("query %s finds nothing: %s", qid, why_empty(topic_query(asked[qid])))
             if output_format == "jsonl":
                 handle.write(composed_line(qid, contents[qid], node, extra[qid]) + "\n")
             elif not is_empty(node):

@@ -24,6 +24,9 @@ _CURLY = re.compile("[“”„‟«»]")
 _OTHER_WORDS = re.compile(
     r"(?<![^\s(])(?:AND-?NOT|BUT(?=\s+NOT\b)|EXCEPT|MINUS|WITHOUT|XOR|(?:NEAR|ADJ|AROUND)(?:/?\d+)?)(?![^\s)])"
 )
+_FOREIGN_WORDS = re.compile(
+    r"(?<![^\s(])(?:UND|ODER|NICHT|OHNE|SAUF|SANS|OPPURE|SENZA|NIET|ZONDER|SALVO|EXCEPTO)(?![^\s)])"
+)
 _SEARCHED_FIELDS = re.compile(  # excludes addresses, times and titles
     r'(?<![^\s(+-])(?!(?:arxiv|doi|isbn|mailto|urn):)[a-z][a-z_]{2,}:[\w"\[{*<>]'
     r"|[^\W\d]\[[A-Za-z][A-Za-z: -]*\](?!\S)|(?<!\S)\d+\.\.\d+(?!\S)"
@@ -36,6 +39,7 @@ _NOTES = {
     "case": "'and', 'or', 'not' are words: write AND, OR, NOT for operators, or put the phrase in quotes",
     "capitals": "AND, OR, NOT are words, because plain text is not parsed; --read expression makes them operators",
     "other": "ANDNOT, BUT, EXCEPT, WITHOUT, XOR, NEAR are words: write NOT, AND, or (a OR b) NOT (a AND b)",
+    "language": "UND, ODER, NICHT, SAUF are words: the operators are AND, OR, NOT in every language",
     "minus": "a '-' before a word is not an operator; NOT is an operator in expressions",
     "signs": "'+', '&', '|', '!' are not operators: write AND, OR, NOT, AND! or NOT! and a blank, or quote the phrase",
     "field": "FIELD:VALUE, WORD[FIELD], ranges are text: NOT! FIELD=VALUE or --filter, for filter fields",
@@ -59,6 +63,7 @@ def unread_operators(text: str, parsed: bool) -> list[str]:
         "case": parsed and any(word.lower() in _WORDS and word not in _CAPITALS for word in words),
         "capitals": not parsed and any(word in _CAPITALS for word in words),
         "other": parsed and not text.isupper() and bool(_OTHER_WORDS.search(text)),
+        "language": parsed and not text.isupper() and bool(_FOREIGN_WORDS.search(text)),
         "minus": bool(_MINUS.search(text)),
         "signs": parsed and bool(_SIGNS.search(_VALUE.sub(" ", text))),
         "field": parsed and bool(_SEARCHED_FIELDS.search(text)),

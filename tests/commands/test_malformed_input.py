@@ -148,7 +148,7 @@ search --index films --query a --hit=5  # there is no --hit; did you mean --hits
 search --index films --query spy --allow-partial --output-format msmarco  # --allow-partial needs --output-format trec
 ! search --index vectors --topics topics.tsv --output vectors/compneg.json  # vectors/compneg.json: would overwrite…
 ! search --index films --topics topics.tsv --output topics.tsv  # topics.tsv: would overwrite topics.tsv;…with --output
-explain --index films --query 'spy AND! zzz'  # …no document has its words, or NOT takes them away, so it finds nothing
+explain --index films --query 'spy AND! zzz'  # …no document has its words, so it finds nothing
 compose --query spy  # name the --index, whose encoder is used, or an --encoder
 compose --index films --topics later.tsv --output-format tsv --output new  # query 2: tsv cannot…
 compose --index films --query spy --cpt materialised --output new  # films holds no pairs of terms;…which needs none

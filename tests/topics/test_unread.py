@@ -46,6 +46,9 @@ from pyserini_compneg.topics.unread import notes_on, unread_operators
         ("spy AND! war", [], ["capitals"]),
         ("spy and! war", ["case"], []),
         ("spy AND! year=1990", ["condition"], ["capitals"]),
+        *[(text, ["language"], []) for text in ("Spione UND Krieg", "Spione NICHT Krieg", "(guerre) SAUF espions")],
+        ("Krieg und Spione ODERBRUCH", [], []),
+        ("SPIONE UND KRIEG", [], []),
         ('spy -"Get Smart"', ["minus"], ["minus"]),
         ('spy +"Get Smart"', ["signs"], []),
         *[
