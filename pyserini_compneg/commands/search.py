@@ -28,6 +28,8 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     as_list = args.query is not None and args.output_format is None
     if as_list and args.output is not None:
         parser.error("--output takes a run: name its --output-format, or let the list of --query go to standard output")
+    if args.offset is not None and not as_list:
+        parser.error("--offset has no place in a run: it is for the list of --query")
     if args.allow_partial and args.output_format == "msmarco":
         parser.error("--allow-partial needs --output-format trec or json; msmarco cannot say that a ranking is partial")
     if as_list and sys.argv[-len(args.arguments) :] == args.arguments:  # after this command the process ends
@@ -51,6 +53,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
                     topics[0],
                     args.hits or 10,
                     args.threads,
+                    offset=args.offset or 0,
                     method=method,
                     counting=counting,
                 )
@@ -82,6 +85,8 @@ def _parser() -> argparse.ArgumentParser:
     query_flags.add_method_options(parser)
     flags.add_output(parser, "run file")
     parser.add_argument("--hits", type=COUNT, metavar="N", help="hits of a query (default 1000, for --query 10)")
+    text = "show the hits behind the first N; for the list of --query"
+    parser.add_argument("--offset", type=COUNT, metavar="N", help=text)
     text = "count the values of filter fields in all matching documents, and show the N most frequent (default 10)"
     parser.add_argument("--facets", metavar="FIELD:N,...", help=text)
     flags.add_threads(parser, 1, "queries searched at once; with fewer queries, threads search parts of a large index")

@@ -8,7 +8,7 @@ from textwrap import shorten
 from typing import TextIO
 
 from pyserini_compneg.baselines import ComposingMethod
-from pyserini_compneg.compose import Query, ScoringNode, query_text
+from pyserini_compneg.compose import Query, ScoringNode, is_empty, query_text
 from pyserini_compneg.encode.hybrid import PREFIX
 from pyserini_compneg.expression import Atom, Filter
 from pyserini_compneg.reading.decomposition import Decomposition, shown_confidence, tagged
@@ -32,10 +32,13 @@ def show_hits(
     k: int,
     threads: int = 1,
     *,
+    offset: int = 0,
     method: Method | None = None,
     counting: Counting | None = None,
 ) -> None:
     """Prints the k best documents, each with its title, the operands of AND that it lacks, and its heaviest terms.
+
+    With ``offset``, it prints the k documents behind the first ones.
 
     In an index of passages with stored sources, the text of a document's best passage begins below its title.
 
@@ -47,17 +50,18 @@ def show_hits(
     node = _node(searcher, query, method)
     name = query_name(query) if method is None else topic.qid  # judged documents are those of an id
     unit = 1.0 if node is None else searcher.unit(query)
-    asked = query if node is None or method is not None else node  # do not compose again
-    hits = searcher.batch_search([asked], [name], k, threads, filter=topic.filter, method=method)[name]
+    asked = query if node is None or method is not None or is_empty(node) else node  # do not compose again
+    most = offset + k
+    hits = searcher.batch_search([asked], [name], most, threads, filter=topic.filter, method=method)[name][offset:]
     lines = [heading(query_text(query), searcher, topic.filter)]
     if topic.decomposition:
         lines += [f"  {line}" for line in decomposition_lines(topic.decomposition)]
     if not hits:
-        lines.append("  no document matches")
-    width = len(str(len(hits)))
+        lines.append(f"  no document behind the first {offset:,}" if offset else "  no document matches")
+    width = len(str(offset + len(hits)))
     digits = decimals([hit.score / unit for hit in hits])
     lacking = searcher.lacking(query, [hit.docid for hit in hits]) if method is None else [()] * len(hits)
-    for rank, (hit, lacks) in enumerate(zip(hits, lacking, strict=True), 1):
+    for rank, (hit, lacks) in enumerate(zip(hits, lacking, strict=True), offset + 1):
         title = titled(searcher.title(hit.docid), hit.docid) + (f"  (lacks {_listed(lacks)})" if lacks else "")
         title += f"  (passage {hit.passage})" if isinstance(hit, PassageHit) else ""
         lines.append(f"  {rank:>{width}}  {hit.score / unit:>9.{digits}f}  {title}")
@@ -71,15 +75,17 @@ def show_hits(
                 listed = ", ".join(f"{part.term} {abs(part.amount):.{digits}f}" for part in parts)
                 lines.append(f"  {'':>{width}}  {sign:>9}  {listed}")
     if node is not None and method is None and hits:
-        found = count_matches(searcher.reader, node, topic.filter, counting or Counting(), threads, len(hits), k)
-        lines += [f"  {line}" for line in _match_lines(found, len(hits))]
+        last = offset + len(hits)
+        found = count_matches(searcher.reader, node, topic.filter, counting or Counting(), threads, last, most)
+        lines += [f"  {line}" for line in _match_lines(found, offset, last)]
     handle.writelines(f"{printable(line)}\n" for line in lines)
 
 
-def _match_lines(found: Matches, shown: int) -> Iterator[str]:
-    """How many documents match, and a line for each facet."""
-    some = "" if found.total == (shown, "eq") else f"{shown:,} of "
-    yield f"{some}{found.total} document{'s' * (found.total.value != 1)}"
+def _match_lines(found: Matches, offset: int, last: int) -> Iterator[str]:
+    """How many documents match, with the flag for the next ones, and a line for each facet."""
+    more = "" if found.total == (last, "eq") else f"; --offset {last} shows the next"
+    some = f"{offset + 1:,} to {last:,} of " if offset else f"{last:,} of " if more else ""
+    yield f"{some}{found.total} document{'s' * (found.total.value != 1)}{more}"
     for name, values in found.facets.items():
         yield f"{name}: " + (", ".join(f"{value} {count:,}" for value, count in values.items()) or "no values")
 

@@ -127,6 +127,21 @@ def test_what_is_shown(run):
     assert "no result for query spy NOT! comedy: no document matches among 1 that its filter allows" in said
 
 
+@pytest.mark.parametrize(
+    ("flags", "remedy"),
+    [
+        ("--filter genre=war", "did you mean genre=War?"),
+        ("--filter 'genre=spy films' --filter year=1966", "did you mean genre=Spy film?"),
+        ("--filter genre=Opera", "values are exact, and a range is 1990..1999"),
+        ("--filter year=1967", "values are exact, and a range is 1990..1999"),
+        ("--filter genre=War --filter year=1985", "values are exact, and a range is 1990..1999"),
+    ],
+)
+def test_a_filter_that_allows_none_is_told_a_close_value(run, flags, remedy):
+    (told,) = run(f"search --index films --query spy {flags}").told
+    assert told.endswith(f"); {remedy}")
+
+
 def test_a_field_that_no_document_has_is_told_before_the_merge(room, tmp_path, monkeypatch):
     monkeypatch.setattr(ImpactWriter, "optimize", lambda *_: pytest.fail("merged"))
     options = {"filter_fields": ["yaer"], "optimize": True}
@@ -147,7 +162,8 @@ def test_the_check_of_an_index_knows_the_fields(run, tmp_path):
 def test_totals_and_facets(run, monkeypatch):
     films = "search --index films --query 'spy OR western'"
     shown = run(f"{films} --hits 3 --facets genre:2,year").out
-    assert shown.endswith("\n  3 of 4 documents\n  genre: Comedy 1, Spy film 1\n  year: 1966 2, 1975 1, 1985 1\n")
+    facets = "  genre: Comedy 1, Spy film 1\n  year: 1966 2, 1975 1, 1985 1\n"
+    assert shown.endswith(f"\n  3 of 4 documents; --offset 3 shows the next\n{facets}")
     assert run(films).out.endswith("\n  4 documents\n")
     line = f"{films} --hits 3 --output-format json"
     assert json.loads(run(line).out)["total"] == {"value": 3, "relation": "gte"}
@@ -157,7 +173,7 @@ def test_totals_and_facets(run, monkeypatch):
     assert found["facets"] == {"genre": [{"value": "War", "count": 1}]}
     assert run(f"{films} --facets genre:9").out == run(f"{films} --facets genre:99999999999").out
     monkeypatch.setattr("pyserini_compneg.search.matches._FEW_POSTINGS", 0)
-    assert run(f"{films} --hits 1").out.endswith("\n  1 of at least 3 documents\n")
+    assert run(f"{films} --hits 1").out.endswith("\n  1 of at least 3 documents; --offset 1 shows the next\n")
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,21 @@ def test_a_readable_list(index, search):
     assert search("--query", "zebra").out == "zebra\n  no document matches\n"
 
 
+def test_the_pages_of_a_list(search):
+    """An offset gives the same ranking, and each page says how to get the next."""
+    asked = ["--query", "spy OR western"]
+    whole = search(*asked).lines
+    pages = [search(*asked, "--hits", 3, *offset).lines for offset in ([], ["--offset", 3])]
+    assert [page[0] for page in pages] == [whole[0]] * 2
+    assert pages[0][1:-1] + pages[1][1:-1] == whole[1:-1]
+    assert [page[-1] for page in pages] == ["  3 of 5 documents; --offset 3 shows the next", "  4 to 5 of 5 documents"]
+    assert search(*asked, "--offset", 5).lines[1:] == ["  no document behind the first 5"]
+    fused = [*asked, "--method", "score-fusion"]
+    assert search(*fused, "--offset", 1).lines[1:] == search(*fused).lines[2:]
+    said = "error: --offset has no place in a run: it is for the list of --query"
+    assert said in search(*asked, "--offset", 1, "--output-format", "trec", code=2).err
+
+
 def test_hits_of_and_say_what_they_lack(search):
     query = ["--query", "spy AND comedy AND zebra"]
     assert [line for line in search(*query).lines if "d2]" in line][0].endswith("[d2]  (lacks comedy, zebra)")
