@@ -9,7 +9,7 @@ vectors, and each kind of query has the topics of its form, of two atoms (unions
 synthetic. The documents have about 75 terms, drawn by Zipf's law from 30,000, with log-normal impacts. Queries have 25
 positive and 20 negative terms, conjunctions and unions 5 + 5. The Lucene at hand builds the index on the first call,
 below indexes/, merged into one segment. Stock Lucene searches it as it is. Our search has an index that was reordered,
-as ``index`` makes it of many documents; with ``--plain`` it has the index of stock Lucene, too.
+as ``index`` makes it of many documents. With ``--plain`` both search the index of stock Lucene.
 
 In each round both sides run all queries of a kind, one side after the other. A line gives the median and the 99th
 percentile of the latencies of all queries and rounds, and the median time of the processor in the searching thread.
@@ -241,7 +241,7 @@ def main() -> int:
     parser.add_argument("--reordered", action="store_true", help=text)
     text = "the index after N updates of 30 documents beside the same index before"
     parser.add_argument("--updated", type=int, default=0, metavar="N", help=text)
-    parser.add_argument("--plain", action="store_true", help="our search in the index of stock Lucene, too")
+    parser.add_argument("--plain", action="store_true", help="our search uses the plain index of stock Lucene")
     text = "several threads for each query beside one, in place of ours beside stock"
     parser.add_argument("--threads", type=int, default=1, metavar="N", help=text)
     parser.add_argument("--queries", type=int, default=20, help="the most of a kind (default 20)")
