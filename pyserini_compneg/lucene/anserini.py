@@ -1,7 +1,7 @@
 """Finds Anserini's jar: in ``ANSERINI_CLASSPATH``, in an installed Pyserini, or in the cache.
 
-Pyserini's wheel contains the jar. Pyserini is no dependency of this package, because pip would install torch and 1.2 GB
-more with it. So the first use of Java downloads the wheel alone, by pip or uv, which know the user's index of packages,
+Pyserini contains the jar. It is no dependency of this package, because pip would install torch and 1.2 GB
+more with it. So the first use of Java downloads Pyserini alone, by pip or uv, which know the user's index of packages,
 proxy and certificates.
 """
 
