@@ -197,14 +197,14 @@ final class QueryPlan {
 
   private NodeScorer planDamped(ScoringTree.Damped damped, boolean raises) {
     NodeScorer child = plan(damped.child(), raises); // its accumulators come before those of the excluded parts
-    return new NodeScorer.Damped(window, child, planAll(damped.excluded(), false), damped);
+    return new LoweringScorer.Damped(window, child, planAll(damped.excluded(), false), damped);
   }
 
   private NodeScorer planExcluding(ScoringTree.Excluding excluding) {
     NodeScorer child = plan(excluding.child(), true);
     NodeScorer[] excluded = planAll(excluding.excluded(), false);
     NodeScorer[] required = planAll(excluding.required(), false);
-    return new NodeScorer.Excluding(window, child, excluded, excluding.above(), required);
+    return new LoweringScorer.Excluding(window, child, excluded, excluding.above(), required);
   }
 
   private NodeScorer planNamed(DocumentFilter filter) {

@@ -1,10 +1,8 @@
 package io.compneg;
 
 import io.compneg.QueryPlan.Alternative;
-import io.compneg.QueryPlan.Contribution;
 import java.io.IOException;
 import java.util.Arrays;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -43,15 +41,10 @@ final class WindowScorer {
   private static final int FIRST_WINDOW = 256;
 
   /** Looking a document up costs about as much as reading this many postings. */
-  private static final double LOOK_UP_COST = 6;
+  static final double LOOK_UP_COST = 6;
 
   /** How fast it is forgotten that dropping candidates did not pay. */
   private static final double FORGETTING = 0.5;
-
-  /** A term that a smaller share of documents has is rare: reading it costs less than going over all of them once. */
-  private static final double RARE = 1 / 16.0;
-
-  private static final Comparator<TermCursor> BY_KEY = Comparator.comparingDouble(cursor -> cursor.sortKey);
 
   /** Where a smaller share of documents is allowed, all terms are looked up for these alone; 1/8 costs more. */
   private static final double SPARSE = 1 / 32.0;
@@ -74,8 +67,7 @@ final class WindowScorer {
   private final Statistics statistics;
 
   private final double[][] accumulators;
-  private final double[] nonEssentialBounds; // for each accumulator: what terms not yet read can add at most
-  private final double[] windowBounds; // for each accumulator: what all positive terms can add at most
+  private final Partition partition;
   private final double[] nothing; // for each accumulator: 0
   private final DocumentWindow window;
   private final int[] candidates; // their places in the window
@@ -90,7 +82,6 @@ final class WindowScorer {
   private final Map<Integer, FixedBitSet> named = new HashMap<>(); // see QueryPlan#named
   private List<TermCursor> cursors; // of the segment
   private NodeScorer root; // of the query, or of the only alternative that is scored
-  private List<Integer> operands; // of its products
   private TermCursor[] positives; // of its terms
   private List<TermCursor> negatives;
   private int position; // the documents below it are scored
@@ -119,8 +110,7 @@ final class WindowScorer {
     this.collector = collector;
     this.statistics = statistics;
     accumulators = new double[plan.accumulators()][plan.window];
-    nonEssentialBounds = new double[plan.accumulators()];
-    windowBounds = new double[plan.accumulators()];
+    partition = new Partition(plan);
     nothing = new double[plan.accumulators()];
     window = new DocumentWindow(plan.window);
     candidates = new int[plan.window];
@@ -158,7 +148,7 @@ final class WindowScorer {
     int from = only == null ? 0 : only.from();
     int to = only == null ? plan.accumulators() : only.to();
     root = only == null ? plan.root : only.node();
-    operands = plan.operandAccumulators().stream().filter(operand -> from <= operand && operand < to).toList();
+    partition.begin(root, from, to);
     List<TermCursor> chosen = cursors.stream().filter(cursor -> cursor.contributesTo(from, to)).toList();
     positives = chosen.stream().filter(cursor -> cursor.positive).toArray(TermCursor[] ::new);
     negatives = chosen.stream().filter(cursor -> !cursor.positive).toList();
@@ -206,7 +196,7 @@ final class WindowScorer {
 
   private void scoreWindow() throws IOException {
     if (allowed != null && !window.hasAny(allowed)) return;
-    int essential = partition(positives);
+    int essential = partition.partition(positives, window, sparse, largestNonCompetitive());
     if (essential < 0 || !accumulate(positives, essential) && !sparse) return;
     if (sparse) {
       selectAllowed();
@@ -219,139 +209,11 @@ final class WindowScorer {
   }
 
   /**
-   * Orders the cursors: essential terms first, then the others by descending share of the upper bound. Sets {@link
-   * #nonEssentialBounds}.
-   *
-   * @return how many terms are essential; −1 when no document of the window is competitive
-   */
-  private int partition(TermCursor[] cursors) throws IOException {
-    Arrays.fill(windowBounds, 0);
-    for (TermCursor cursor : cursors) {
-      cursor.enterWindow(window);
-      addBound(windowBounds, cursor, 1);
-    }
-    Arrays.fill(nonEssentialBounds, 0);
-    if (!isCompetitive(windowBounds)) return -1;
-    int choices = affordableChoices(cursors, window.size);
-    if (choices == 0) return cursors.length;
-    double upperBound = root.upperBound(windowBounds);
-    for (TermCursor cursor : cursors) {
-      addBound(windowBounds, cursor, -1);
-      cursor.boundShare = upperBound - root.upperBound(windowBounds);
-      addBound(windowBounds, cursor, 1);
-      cursor.sortKey = -cursor.boundShare;
-    }
-    if (sparse) {
-      System.arraycopy(windowBounds, 0, nonEssentialBounds, 0, windowBounds.length);
-      Arrays.sort(cursors, BY_KEY);
-      return 0;
-    }
-    return chooseEssential(cursors, choices);
-  }
-
-  /**
-   * How many ways to choose the essential terms may be tried. A try evaluates the tree once for each term, so that it
-   * grows with the square of the query, while reading all terms and bounding all documents does not. No more tries are
-   * made than cost as much as that.
-   *
-   * @return 0 when all terms must be essential, since even one try costs too much
-   */
-  private int affordableChoices(TermCursor[] cursors, int documents) {
-    double postings = 0;
-    for (TermCursor cursor : cursors) postings += cursor.density * documents;
-    double reading = postings + (double) plan.size * documents;
-    double once = (double) plan.size * cursors.length;
-    return (int) Math.max(0, reading / once - 2); // the shares of the bound are one try, the last choice another
-  }
-
-  /**
-   * Makes terms non-essential greedily: first those that cost most and take least from the upper bound. A conjunction
-   * offers a choice, since any one of its operands may be the essential one. So the greedy choice is made once for
-   * every operand, its terms kept until last, and the cheapest outcome is taken.
-   *
-   * @param choices the most operands to try
-   */
-  private int chooseEssential(TermCursor[] cursors, int choices) {
-    for (TermCursor cursor : cursors) cursor.sortKey = cursor.boundShare / cursor.density;
-    Arrays.sort(cursors, BY_KEY);
-    double leastCost = Double.POSITIVE_INFINITY;
-    int essentialOperand = -1;
-    for (int operand : operands.subList(0, Math.min(choices, operands.size()))) {
-      double cost = markNonEssential(cursors, operand);
-      if (cost < leastCost) {
-        leastCost = cost;
-        essentialOperand = operand;
-      }
-    }
-    double cost = markNonEssential(cursors, essentialOperand);
-    promoteRare(cursors, cost);
-    int essential = 0;
-    for (TermCursor cursor : cursors) {
-      cursor.sortKey = cursor.essential ? Double.NEGATIVE_INFINITY : -cursor.boundShare;
-      if (cursor.essential) essential++;
-    }
-    Arrays.sort(cursors, BY_KEY);
-    return essential;
-  }
-
-  /**
-   * Marks the cursors and sets {@link #nonEssentialBounds}.
-   *
-   * @param operand the accumulator whose terms are marked last; −1 for none
-   * @return how many postings the essential terms have, per document
-   */
-  private double markNonEssential(TermCursor[] cursors, int operand) {
-    Arrays.fill(nonEssentialBounds, 0);
-    double cost = 0;
-    for (int pass = 0; pass < 2; pass++) {
-      for (TermCursor cursor : cursors) {
-        if (cursor.contributesTo(operand, operand + 1) != (pass == 1)) continue;
-        addBound(nonEssentialBounds, cursor, 1);
-        cursor.essential = isCompetitive(nonEssentialBounds);
-        if (cursor.essential) {
-          addBound(nonEssentialBounds, cursor, -1);
-          cost += cursor.windowMaxImpact == 0 ? 0 : cursor.density;
-        }
-      }
-    }
-    return cost;
-  }
-
-  /**
-   * Makes rare terms essential, too. Most documents lack a rare term, yet the upper bound of each includes its maximum
-   * impact until it is read, and a conjunction multiplies that. Once the rare terms are known exactly, far fewer
-   * candidates are left to look up in the frequent ones. A term is not read when it costs more than looking up, in
-   * it, every posting of the terms that are essential so far.
-   *
-   * @param cost postings, per document, of the terms that are essential so far
-   */
-  private void promoteRare(TermCursor[] cursors, double cost) {
-    double maxDensity = Math.min(RARE, cost * LOOK_UP_COST);
-    for (TermCursor cursor : cursors) {
-      if (cursor.essential || cursor.windowMaxImpact == 0 || cursor.density >= maxDensity) continue;
-      cursor.essential = true;
-      addBound(nonEssentialBounds, cursor, -1);
-    }
-  }
-
-  private boolean isCompetitive(double[] sums) {
-    return root.upperBound(sums) > largestNonCompetitive();
-  }
-
-  /**
    * The largest upper bound that is not competitive. A bound that rounds to the k-th score may still win by its id, and
    * whatever rounds to that score is above the float below it. A bound of 0 is that of a document that does not match.
    */
   private double largestNonCompetitive() {
     return Math.max(0, Math.nextDown(collector.minCompetitiveScore()));
-  }
-
-  /** Adds (or with −1 subtracts) what the term can contribute in this window. Exact, so it can be undone. */
-  private static void addBound(double[] bounds, TermCursor cursor, int sign) {
-    if (cursor.windowMaxImpact == 0) return;
-    for (Contribution contribution : cursor.contributions) {
-      if (contribution.positive) bounds[contribution.accumulator] += sign * contribution.of(cursor.windowMaxImpact);
-    }
   }
 
   /** Reads the essential terms into the accumulators; false when the window holds none of their postings. */
@@ -372,7 +234,7 @@ final class WindowScorer {
    * is not competitive.
    */
   private void selectCandidates() {
-    root.boundWindow(accumulators, nonEssentialBounds, window.size);
+    root.boundWindow(accumulators, partition.nonEssentialBounds, window.size);
     double[] upperBounds = root.upperBounds;
     double nonCompetitive = largestNonCompetitive();
     int kept = 0;
@@ -407,7 +269,7 @@ final class WindowScorer {
     for (int i = essential; i < cursors.length && candidateCount > 0; i++) {
       if (cursors[i].windowMaxImpact == 0) continue;
       addTerm(cursors[i]);
-      addBound(nonEssentialBounds, cursors[i], -1);
+      partition.remove(cursors[i]);
       TermCursor next = i + 1 < cursors.length ? cursors[i + 1] : negatives.isEmpty() ? null : negatives.get(0);
       if (next != null) dropWhereItPays(next.density * window.size);
     }
@@ -438,7 +300,7 @@ final class WindowScorer {
   }
 
   private void dropNonCompetitive() {
-    root.boundCandidates(accumulators, nonEssentialBounds, candidates, candidateCount);
+    root.boundCandidates(accumulators, partition.nonEssentialBounds, candidates, candidateCount);
     double[] upperBounds = root.upperBounds;
     double nonCompetitive = largestNonCompetitive();
     int kept = 0;
