@@ -87,11 +87,12 @@ def test_files_that_the_image_copies_are_in_its_context():
     [
         ["caddy", "validate", "--adapter", "caddyfile", "--config", "Caddyfile"],
         ["promtool", "check", "rules", "prometheus-rules.yaml"],
+        ["systemd-analyze", "security", "--offline=true", "--threshold=20", "./compneg.service"],
     ],
     ids=lambda command: command[0],
 )
-def test_the_programs_own_parsers_accept_the_files(command):
+def test_the_programs_that_read_the_files_accept_them(command):
     if not shutil.which(command[0]):
         pytest.skip(f"{command[0]} is not installed")
     done = subprocess.run(command, cwd=DEPLOY, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stderr + done.stdout
