@@ -12,14 +12,17 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from pyserini_compneg.compose import Operators, Query
+from pyserini_compneg.compose import Operators, Query, ScoringNode
+from pyserini_compneg.compose.rewrite import without_differences
 from pyserini_compneg.documents.collection import VECTOR, VECTORS
 from pyserini_compneg.documents.passages import stored_passage
 from pyserini_compneg.documents.source_documents import text_fields
 from pyserini_compneg.encode.hybrid import BM25, PREFIX, TokenEncoder
 from pyserini_compneg.encode.registry import RareTerms
+from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Filter, atoms
 from pyserini_compneg.lucene import analyze_spans
 from pyserini_compneg.search import Explanation, SignedImpactSearcher
+from pyserini_compneg.search.ranked_hits import as_expressions
 from pyserini_compneg.support.errors import CompNegError
 from pyserini_compneg.support.json_objects import DOCUMENT_ID_FIELDS
 from pyserini_compneg.support.vectors import PAIR_SIGN, TermSpan
@@ -116,9 +119,7 @@ def marked_words(
         for single in term.split(PAIR_SIGN):
             amounts[single] += amount
     manifest = searcher.reader.manifest
-    if isinstance(source, dict):
-        source = _indexed_fields(source, manifest.filter_fields if manifest else ())
-    texts = dict(texts_of(source))
+    texts = _indexed_texts(searcher, source)
     marked = [
         Highlight(field, *place, tuple(terms), math.fsum(amounts[term] for term in terms))
         for field, spans in zip(texts, find(list(texts.values())), strict=True)
@@ -130,6 +131,51 @@ def marked_words(
         start, end = (0, 0) if passage is None else (passage.start, passage.end)
         marked = [one for one in marked if one.field != body or (start <= one.start and one.end <= end)]
     return [one for one in marked if one.amount]
+
+
+class Place(NamedTuple):
+    """A word in a stored document; see :class:`Highlight`."""
+
+    field: str
+    start: int
+    end: int
+
+
+def excluded_terms(searcher: SignedImpactSearcher, query: Query) -> set[str]:
+    """The stems of the words that a query excludes, without those that it also wants. A composed query has no words."""
+    if isinstance(query, ScoringNode):
+        return set()
+    (expression,) = as_expressions([query])
+
+    def stems(parts: Iterable[Expression]) -> set[str]:
+        texts = [text for part in parts for text in atoms(without_differences(part))]
+        return {found.term for spans in analyze_spans(texts, searcher.language) for found in spans}
+
+    return stems(_excluded_parts(expression)) - stems([expression])
+
+
+def _excluded_parts(expression: Expression) -> Iterator[Expression]:
+    if isinstance(expression, (Difference, Exclusion)):
+        yield from _excluded_parts(expression.left)
+        if not isinstance(expression.right, Filter):
+            yield expression.right
+    elif not isinstance(expression, Atom):
+        for operand in expression.operands:
+            yield from _excluded_parts(operand)
+
+
+def excluded_words(searcher: SignedImpactSearcher, source: Any, terms: Container[str]) -> list[Place]:
+    """The places of words with these stems in the indexed texts of a source, whatever the terms of the index are."""
+    texts = _indexed_texts(searcher, source)
+    found = zip(texts, analyze_spans(list(texts.values()), searcher.language), strict=True)
+    return [Place(field, start, end) for field, spans in found for term, start, end in spans if term in terms]
+
+
+def _indexed_texts(searcher: SignedImpactSearcher, source: Any) -> dict[str, str]:
+    if isinstance(source, dict):
+        manifest = searcher.reader.manifest
+        source = _indexed_fields(source, manifest.filter_fields if manifest else ())
+    return dict(texts_of(source))
 
 
 def shown_fields(source: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, qu
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.explaining.highlights import (
     SpanFinder,
+    excluded_terms,
+    excluded_words,
     marked_words,
     shown_fields,
     span_finder,
@@ -48,6 +50,7 @@ from pyserini_compneg.serve.replies import (
     ExplainReply,
     HighlightReply,
     PassageReply,
+    PlaceReply,
     Reading,
     ReadingReply,
     SearchReply,
@@ -92,6 +95,7 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
             counted = count_matches(searcher.reader, node, allowed, counting, 1, *counts).to_object()
         candidates: list[Candidate] = []
         find = span_finder(searcher) if asked.explain or asked.highlight else None
+        excluded = excluded_terms(searcher, query) if asked.highlight else set()
         for rank, (hit, lacks) in enumerate(zip(hits, lacking, strict=True), before + 1):
             check_cancelled()  # reading a thousand documents takes time, too
             with stage("documents"):
@@ -103,6 +107,8 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
                 candidate["passage"] = cast("PassageReply", found_by._asdict() if found_by else {"number": hit.passage})
             if lacks:
                 candidate["lacks"] = list(lacks)
+            if excluded and (places := excluded_words(searcher, source, excluded)):
+                candidate["excluded"] = [cast("PlaceReply", one._asdict()) for one in places]
             if find:
                 with stage("explain"):
                     _explain(candidate, source, searcher, node, asked, find)

@@ -107,6 +107,7 @@ class OperatorParameters(Parameters):
         union_mode="left_to_right",
         description="what matches B in A NOT! B: any, all, or a share of the best score for B",
     )
+    strict: Truth = Field(default=False, description="exclude strictly: read each NOT as NOT!")
 
 
 def _conditions(value: Any) -> Any:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyserini_compneg.compose import Operators, Query, ScoringNode, quantised
 from pyserini_compneg.compose.json_form import from_json as composed_from_json
+from pyserini_compneg.compose.rewrite import hardened
 from pyserini_compneg.compose.scoring import Excluding
 from pyserini_compneg.compose.trees import leaf_vectors, nodes
 from pyserini_compneg.expression import Atom, Expression, Filter, from_json, parse
@@ -36,10 +39,18 @@ def read_query(
 ) -> tuple[Query, Operators, Filter | None]:
     """The query, its operators and its filter or None, for an index of texts in a language."""
     query, allowed = _query(asked, language), _filter(asked)
-    chosen = asked.model_dump(include=set(OperatorParameters.model_fields), exclude_none=True)
+    chosen = asked.model_dump(include=set(OperatorParameters.model_fields) - {"strict"}, exclude_none=True)
     operators = Operators(**chosen)
+    if asked.strict and not isinstance(query, ScoringNode):
+        query = _strict(query)
     _check_cost(query, operators, limits)
     return query, operators, allowed
+
+
+def _strict(query: str | Expression | Decomposition) -> Query:
+    if isinstance(query, Decomposition):
+        return replace(query, expression=hardened(query.expression))
+    return hardened(parse(query) if isinstance(query, str) else query)
 
 
 def read_words(text: str, tags: str | None) -> Decomposition:

@@ -39,12 +39,17 @@ class Contribution(TypedDict):
     amount: float
 
 
-class HighlightReply(TypedDict):
-    """A token in the stored document that counts for or against it. Tokens may overlap."""
+class PlaceReply(TypedDict):
+    """A word in the stored document."""
 
     field: Annotated[str, Field(description="where the text is in the document, as a JSON Pointer such as /text")]
     start: Annotated[int, Field(ge=0, description="its first character in the text, in Unicode code points")]
     end: Annotated[int, Field(description="the character behind it")]
+
+
+class HighlightReply(PlaceReply):
+    """A token in the stored document that counts for or against it. Tokens may overlap."""
+
     terms: Annotated[list[str], Field(description="the terms of the query that it stands for")]
     amount: Annotated[float, Field(description="what these terms add to the score; below 0: against the document")]
 
@@ -73,6 +78,9 @@ class Candidate(TypedDict):
     ]
     highlights: NotRequired[
         Annotated[list[HighlightReply], Field(description="with highlight: in the order of the stored document")]
+    ]
+    excluded: NotRequired[
+        Annotated[list[PlaceReply], Field(description="with highlight: words of what NOT excludes; absent if none")]
     ]
     contributions: NotRequired[Annotated[list[Contribution], Field(description="with explain: the largest")]]
     words: NotRequired[

@@ -80,6 +80,29 @@ def test_the_server_gives_the_same(index, searcher):
 
 
 @pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({"query": QUERY}, {"spy": ["comedy", "COMEDIES"], "b": ["comedy"]}),
+        ({"query": "spy NOT! western comedies", "exclusion": "all"}, {"spy": ["comedy", "COMEDIES"]}),
+        ({"query": "goats, no comedies", "read": "model", "strict": "true"}, {}),
+        ({"query": "(spy NOT comedies) OR drama"}, {"spy": ["comedy", "COMEDIES"], "b": ["comedy"]}),
+        ({"query": "spy comedies NOT (comedies NOT goats)"}, {}),
+    ],
+)
+def test_what_is_excluded_is_found_in_words(index, asked, found):
+    """Also where it takes nothing from a score; wanted words are not excluded."""
+    with make_client(index) as client:
+        answer = client.get("/v1/films/search", params={**asked, "highlight": "true"}).json()
+    sources = {source["id"]: source for source in SOURCES}
+    words = {
+        one["docid"]: [at(sources[one["docid"]], place["field"])[place["start"] : place["end"]] for place in places]
+        for one in answer["candidates"]
+        if (places := one.get("excluded"))
+    }
+    assert words == found
+
+
+@pytest.mark.parametrize(
     ("language", "query", "text", "marked"),
     [
         ("en", "cafe\u0301", "cafe\u0301 CAFE\u0301 cafe", ["cafe\u0301", "CAFE\u0301"]),

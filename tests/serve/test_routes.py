@@ -161,6 +161,20 @@ def test_ways_to_read_a_text(client, searcher):
     assert ranking(plain) == searcher.search('"spy (NOT"', 10)
 
 
+@pytest.mark.parametrize(
+    ("query", "read", "strict"),
+    [
+        (READ, "model", "spy films NOT! comedies"),
+        ("spy NOT comedy OR western", "expression", "spy NOT! comedy OR western"),
+        ("spy", "plain", "spy"),
+    ],
+)
+def test_exclusions_are_strict_on_demand(client, searcher, query, read, strict):
+    answer = client.get("/v1/films/search", params={"query": query, "read": read, "strict": "true"})
+    assert answer.json()["query"]["expression"] == strict
+    assert ranking(answer) == searcher.search(strict, 10)
+
+
 def test_tags_are_told_and_may_be_given(client, get):
     answer = get("/v1/decompose", query=READ)
     assert (answer["expression"], answer["understood"]) == ("spy films NOT comedies", True)
