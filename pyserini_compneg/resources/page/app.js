@@ -1,12 +1,11 @@
 // The page: what is typed and chosen makes the state, the state makes requests, their answers are shown.
 
-import { get, useKey } from "./api.js";
-import { facetRequests, showFacets } from "./facets.js";
-import { differenceTable, rankingList } from "./hits.js";
+import { get, pathOf, useKey } from "./api.js";
+import { facetRequests, isValue, showConditions, showFacets } from "./facets.js";
+import { rankingList, wholeDocument } from "./hits.js";
 import { operatorControls, operatorNames } from "./operators.js";
-import { programLines, showLines } from "./program.js";
-import { showReading } from "./reading.js";
-import { conditionsOf, parametersOf, stateOf, urlOf } from "./state.js";
+import { read, showReading } from "./reading.js";
+import { conditionsOf, fieldOf, parametersOf, stateOf, urlOf } from "./state.js";
 import { element } from "./text.js";
 
 const at = (id) => document.getElementById(id);
@@ -20,8 +19,8 @@ let languages = {};
 let names = null;
 let loaded = null;
 let running = null;
-let shown = []; // the answers, with all pages so far
-let facets = {};
+let shown = null; // the answer
+let asked = null; // how the words of the state are read
 
 /** Asks the server once what it has. */
 async function load() {
@@ -30,19 +29,7 @@ async function load() {
   [indexes, fields, languages] = [Object.keys(health.indexes), health.filter_fields, health.languages];
   at("index").replaceChildren(...indexes.map((name) => element("option", {}, name)));
   at("index-label").hidden = indexes.length < 2;
-  showChoices();
-}
-
-/** Changes the state. What is typed replaces the entry of the history, what is asked adds one. */
-function change(values, isNew = true) {
-  remember(values, isNew);
-  search();
-}
-
-function remember(values, isNew) {
-  state = { ...state, ...values };
-  const url = urlOf(state);
-  history[isNew && url !== location.pathname + location.search ? "pushState" : "replaceState"](null, "", url);
+  showState();
 }
 
 /** The index that is searched; an unknown one is left to the server to refuse. */
@@ -50,214 +37,180 @@ function index() {
   return state.index || indexes[0];
 }
 
+function fieldsOfIndex() {
+  return fields[index()] ?? [];
+}
+
+/** Changes the state. A search is a new entry of the history; its page has the cursor with which it was reached. */
+function change(values, cursor = null) {
+  state = { ...state, ...values };
+  const url = urlOf(state);
+  history[url === location.pathname + location.search ? "replaceState" : "pushState"]({ cursor }, "", url);
+  show();
+}
+
+/** Another query: the first page, and nothing that belongs to the words before. */
+function ask() {
+  if (matchMedia("(pointer: coarse)").matches) at("query").blur(); // its keyboard would hide the results
+  const query = at("query").value;
+  change({ query, page: "1", doc: "", ...(query === state.query ? {} : { tags: "", years: "" }) });
+  if (!query.trim()) at("error").replaceChildren(element("p", {}, "Type what you look for."));
+}
+
 function showState() {
-  for (const name of ["query", "read", "hits", "filter"]) at(name).value = state[name];
-  at("compare").checked = state.compare !== "";
-  if (names) showChoices();
-}
-
-function showChoices() {
+  for (const name of ["query", "read", "hits"]) at(name).value = state[name];
+  if (!names) return;
   at("index").value = index();
-  showFilter();
-  showOperators();
+  at("operators").replaceChildren(...operatorControls(names, state, change));
+  const [known = ""] = fieldsOfIndex();
+  at("filter").placeholder = known.length > 0 && known.length < 12 ? `${known}=…` : "field=value";
+  const [words] = at("read").options; // the model reads English
+  words.disabled = (languages[index()] ?? "en") !== "en";
+  if (words.disabled && state.read === words.value) state.read = at("read").value = "expression";
 }
 
-/** The filter is there where there is something to filter by; or to take away. */
-function showFilter() {
-  const known = fields[index()] ?? [];
-  at("filter-label").hidden = !known.length && !state.filter;
-  at("filter").placeholder = known.map((name) => `${name}=…`).join(", ");
-}
-
-/** Plain words are read in English. An index of another language takes expressions. */
-function showReadings() {
-  const [plain] = at("read").options;
-  plain.disabled = (languages[index()] ?? "en") !== "en";
-  if (plain.disabled && state.read === plain.value) remember({ read: "expression" }, false);
-  at("read").value = state.read;
-}
-
-function showOperators() {
-  at("operators-box").open ||= state.compare !== "" || Object.keys(state).some((name) => name.startsWith("a.") && state[name]);
-  const sides = state.compare ? [["a", "left"], ["b", "right"]] : [["a", "for all three words"]];
-  at("operators").replaceChildren(...sides.map(([side, title]) =>
-    operatorControls(side, title, names, state, (name, value) => change({ [name]: value }, false))));
-}
-
-async function search() {
+/** Shows the state: the page to begin with, a document, or a search. */
+async function show() {
   running?.abort();
   const { signal } = (running = new AbortController());
+  showState();
   at("error").replaceChildren();
   at("key").hidden = true;
-  document.title = state.query ? `${state.query} – Search` : "Search";
-  const isEmpty = state.query.trim() === "";
-  at("empty").hidden = !isEmpty;
-  if (isEmpty) clear();
+  const isEmpty = !state.query.trim();
+  document.title = isEmpty ? "Search" : `${state.query} – Search`;
+  at("empty").hidden = !isEmpty || state.doc !== "";
+  at("document").hidden = true;
   at("results").setAttribute("aria-busy", "true");
   const patience = setTimeout(() => isEmpty || wait(), PATIENCE);
   try {
     await (loaded ??= load());
-    showFilter();
-    showReadings();
-    if (isEmpty || signal.aborted) return;
-    const begun = performance.now();
-    const [own, ...others] = facetRequests(fields[index()] ?? [], conditionsOf(state.filter));
-    const sides = [page("a", signal, own), ...(state.compare ? [page("b", signal)] : [])];
-    const counts = others.map((one) => page("a", signal, { explain: false, highlight: false, ...one }));
-    const answers = await Promise.all([...sides, ...counts]);
-    shown = answers.slice(0, sides.length);
-    facets = Object.assign({}, ...answers.map((answer) => answer.facets));
-    clearTimeout(patience);
-    showAnswers();
-    at("status").textContent += ` in ${Math.round(performance.now() - begun)} ms`;
-    await Promise.all([reading(signal), difference(signal), program(signal)]);
+    if (signal.aborted) return;
+    if (state.doc) await showDocument(signal);
+    else if (isEmpty) clear();
+    else await search(signal);
   } catch (error) {
     if (!names) loaded = null;
-    if (error.name !== "AbortError") fail(error, search);
+    if (error.name !== "AbortError") fail(error);
   } finally {
     clearTimeout(patience);
     if (!signal.aborted) at("results").setAttribute("aria-busy", "false");
   }
 }
 
-/** A page of the ranking of one side; `more` has the parameters that only this page has. */
-function page(side, signal, more = {}) {
-  const wanted = { hits: state.hits, explain: true, highlight: true, max_doc_length: MOST_TEXT };
-  return get(`/v1/${encodeURIComponent(index())}/search`, { ...parametersOf(state, side), ...wanted, ...more }, signal);
+async function search(signal) {
+  asked = await read(state, index(), fieldsOfIndex(), signal);
+  const parameters = parametersOf(state, asked);
+  const path = `/v1/${encodeURIComponent(index())}/search`;
+  const [own, ...others] = facetRequests(fieldsOfIndex(), asked.conditions);
+  const place = history.state?.cursor ? { cursor: history.state.cursor } : { offset: (state.page - 1) * state.hits };
+  const wanted = { hits: state.hits, explain: true, highlight: true, max_doc_length: MOST_TEXT, ...place };
+  const answers = await Promise.all([wanted, ...others].map((more, i) => get(path, { ...parameters, ...more, ...(i ? {} : own) }, signal)));
+  [shown] = answers;
+  at("request").href = pathOf(path, { ...parameters, hits: state.hits });
+  at("request").hidden = false;
+  showAnswer(Object.assign({}, ...answers.map((answer) => answer.facets)));
 }
 
-/** Adds the next page to the hits, of each side that has one. */
-async function more() {
-  const { signal } = running;
-  const first = shown[0].candidates.length;
-  at("more").disabled = true;
-  at("error").replaceChildren();
-  try {
-    const next = await Promise.all(shown.map((answer, i) => answer.cursor ? page("ab"[i], signal, { cursor: answer.cursor }) : null));
-    shown = shown.map((answer, i) => (next[i] ? { ...next[i], candidates: [...answer.candidates, ...next[i].candidates] } : answer));
-    showAnswers();
-    at("results").querySelectorAll("section:first-child h3")[first]?.focus();
-  } catch (error) {
-    if (error.name !== "AbortError") at("error").replaceChildren(element("pre", {}, error.message));
-  } finally {
-    at("more").disabled = false;
-  }
+function showAnswer(facets) {
+  at("found").hidden = false;
+  at("strict-label").hidden = !asked.excludes;
+  at("strict").checked = asked.strict;
+  at("reading").hidden = !asked.reading;
+  if (asked.reading) showReading(at("reading"), asked, shown.query.decomposition.tree, (tags) => change({ tags: tags.join(","), page: "1" }), edit);
+  showConditions(at("conditions"), asked.conditions, asked.date?.condition, (condition) =>
+    (condition === asked.date?.condition && !conditionsOf(state.filter).includes(condition) ? change({ years: "words", page: "1" }) : toggle(condition)));
+  at("facets").hidden = !fieldsOfIndex().length && !state.filter;
+  showFacets(at("values"), fieldsOfIndex(), facets, asked.conditions, toggle);
+  at("status").textContent = counted(shown);
+  showHits();
+  showPages();
+}
+
+function showHits() {
+  const none = element("p", {}, `No document matches. ${asked.conditions.length ? "Remove a condition, or use" : "Use"} other words.`);
+  const options = { fields: fieldsOfIndex(), isDetailed: at("settings").open, linkOf: (doc) => urlOf({ ...state, doc }), open: openDocument };
+  at("results").replaceChildren(...(shown.notes ?? []).map((note) => element("p", { class: "quiet" }, `Note: ${note}`)),
+    shown.candidates.length ? rankingList(shown, options) : none);
+}
+
+/** Which hits are shown, of how many documents that match. */
+function counted({ candidates, total }) {
+  if (!candidates.length) return "";
+  return `${candidates[0].rank} to ${candidates.at(-1).rank} of ${total.relation === "gte" ? "at least " : ""}${total.value.toLocaleString("en")}`;
+}
+
+function showPages() {
+  const page = Number(state.page);
+  at("pages").hidden = page === 1 && !shown.hasMore;
+  at("pages").replaceChildren(
+    page > 1 ? pageLink("Previous page", page - 1) : element("span"),
+    element("span", { class: "quiet" }, `Page ${page}`),
+    shown.hasMore ? pageLink("Next page", page + 1, shown.cursor) : element("span"));
+}
+
+function pageLink(text, page, cursor = null) {
+  return element("a", { href: urlOf({ ...state, page: `${page}` }), onclick: (event) => follow(event, () => {
+    change({ page: `${page}` }, cursor);
+    at("results").focus();
+    scrollTo(0, 0);
+  }) }, text);
+}
+
+/** Does the work of a link here, unless it shall open elsewhere. */
+function follow(event, work) {
+  if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  work();
+}
+
+function openDocument(event, docid) {
+  follow(event, () => {
+    change({ doc: docid }, history.state?.cursor);
+    scrollTo(0, 0);
+  });
+}
+
+async function showDocument(signal) {
+  const answer = await get(`/v1/${encodeURIComponent(index())}/doc`, { docid: state.doc }, signal);
+  const candidate = shown?.index === index() ? shown.candidates.find((one) => one.docid === state.doc) : undefined;
+  const back = element("a", { href: urlOf({ ...state, doc: "" }), onclick: (event) => follow(event, () => change({ doc: "" }, history.state?.cursor)) },
+    state.query ? "← Back to the results" : "← Search");
+  clear();
+  at("document").replaceChildren(...wholeDocument(answer, candidate, back));
+  at("document").hidden = false;
+  at("document").focus();
 }
 
 function clear() {
-  shown = [];
-  at("more").hidden = at("facets").hidden = true;
-  at("results").setAttribute("aria-busy", "false");
-  at("results").replaceChildren();
-  at("status").textContent = "";
-  for (const id of ["reading", "difference", "program"]) at(id).hidden = true;
+  for (const id of ["reading", "conditions", "found", "strict-label", "request"]) at(id).hidden = true;
 }
 
 function wait() {
+  at("found").hidden = false;
   at("status").textContent = "Searching";
-  if (!at("results").children.length) at("results").append(...[1, 2, 3].map(() => element("div", { class: "skeleton" })));
+  at("pages").hidden = true;
+  at("results").replaceChildren(...[1, 2, 3].map(() => element("div", { class: "skeleton" })));
 }
 
-function fail(error, again) {
+function fail(error) {
   clear();
   at("key").hidden = error.status !== 401;
   at("error").replaceChildren(
-    element("pre", {}, error.message),
-    error.status === 400 ? "" : element("button", { type: "button", onclick: again }, "Try again"));
+    element("p", {}, error.status === 401 ? "This server wants a key." : error.message),
+    [400, 401, 404].includes(error.status) ? "" : element("button", { type: "button", onclick: show }, "Try again"));
 }
 
-function showAnswers() {
-  const answers = shown;
-  at("operators-used").textContent = answers.length > 1 ? "Operators" : `Operators: ${settings(answers[0])}`;
-  const ranks = new Map(answers[0].candidates.map((one) => [one.docid, one.rank]));
-  const chosen = [state.first, state.second];
-  at("results").className = answers.length > 1 ? "results two" : "results";
-  at("results").replaceChildren(...answers.map((answer, i) => element("section", { "aria-label": answers.length > 1 ? ["left", "right"][i] : "Hits" },
-    answers.length > 1 ? element("h2", {}, settings(answer)) : element("h2", { class: "hidden" }, "Hits"),
-    ...(answer.notes ?? []).map((note) => element("p", { class: "quiet" }, `Note: ${note}`)),
-    answer.candidates.length ? rankingList(answer, { before: i ? ranks : null, isOpen: answers.length === 1, chosen, choose }) : element("p", {}, "No document matches."))));
-  at("status").textContent = answers.map(counted).join(" and ");
-  at("more").hidden = !answers.some((answer) => answer.hasMore);
-  showFacets(at("facets"), facets, conditionsOf(state.filter), toggle);
-}
-
-/** How many hits there are, of how many documents that match. */
-function counted({ candidates, total }) {
-  const shown = `${candidates.length} ${candidates.length === 1 ? "hit" : "hits"}`;
-  if (total.relation === "eq" && total.value === candidates.length) return shown;
-  return `${shown} of ${total.relation === "gte" ? "at least " : ""}${total.value.toLocaleString("en")}`;
-}
-
-function settings({ query: { operators } }) {
-  return operators ? `${operators.union} · ${operators.intersection} · ${operators.difference} ${operators.difference_weight ?? ""}` : "";
-}
-
-/** Adds a condition to the filter, or takes it away. */
+/** Adds a condition, or takes it away. A value goes before the range in which it is chosen. */
 function toggle(condition) {
-  const others = conditionsOf(state.filter);
-  const chosen = others.includes(condition) ? others.filter((one) => one !== condition) : [...others, condition];
-  at("filter").value = chosen.join(", ");
-  change({ filter: at("filter").value, first: "", second: "" });
+  const conditions = conditionsOf(state.filter);
+  const others = conditions.filter((one) => one !== condition && (isValue(one) || fieldOf(one) !== fieldOf(condition)));
+  const chosen = conditions.includes(condition) ? conditions.filter((one) => one !== condition) : [...others, condition];
+  change({ filter: chosen.join(", "), page: "1" });
 }
 
-/** Chooses one of two hits to compare; a third takes the place of the second. */
-function choose(docid, isChosen) {
-  const others = [state.first, state.second].filter((one) => one && one !== docid);
-  const [first = "", second = ""] = isChosen ? [...others.slice(0, 1), docid] : others;
-  compare(first, second);
-}
-
-/** Compares two hits, or none. The ranking stays. */
-function compare(first, second) {
-  remember({ first, second }, false);
-  for (const box of at("results").querySelectorAll(".docid input")) box.checked = [first, second].includes(box.value);
-  difference(running.signal).catch((error) => error.name === "AbortError" || fail(error, search));
-}
-
-async function reading(signal) {
-  if (state.read !== "model") {
-    at("reading").hidden = true;
-    return;
-  }
-  const parameters = { query: state.query, ...(state.tags ? { tags: state.tags } : {}) };
-  const answer = await get("/v1/decompose", parameters, signal);
-  showReading(at("reading"), answer, (tags) => change({ tags: tags.join(",") }), edit);
-}
-
-function edit(expression) {
-  at("query").value = expression;
-  at("read").value = "expression";
+function edit() {
+  change({ query: shown.query.expression, read: "expression", tags: "", years: "", strict: "", page: "1", filter: asked.conditions.join(", ") });
   at("query").focus();
-  change({ query: expression, read: "expression", tags: "" });
-}
-
-async function difference(signal) {
-  const section = at("difference");
-  if (!state.first || !state.second) {
-    section.hidden = true;
-    return;
-  }
-  const path = `/v1/${encodeURIComponent(index())}/explain`; // the id is no part of it, for it may be "."
-  const explanations = await Promise.all([state.first, state.second].map((docid) => get(path, { ...parametersOf(state, "a"), docid }, signal)));
-  const close = element("button", { type: "button", onclick: () => compare("", "") }, "Close");
-  section.replaceChildren(...differenceTable(explanations), close);
-  section.hidden = false;
-  section.scrollIntoView({ block: "nearest" });
-}
-
-async function program(signal) {
-  const parameters = parametersOf(state, "a");
-  const { composed } = await get(`/v1/${encodeURIComponent(index())}/compose`, parameters, signal).catch((error) => {
-    if (error.status === 400) return { composed: null }; // nothing is left of the query
-    throw error;
-  });
-  at("program").hidden = composed === null;
-  if (composed) showLines(at("program-body"), programLines(index(), parameters, state.hits, composed));
-}
-
-function ask() {
-  const query = at("query").value;
-  change({ query, filter: at("filter").value, first: "", second: "", tags: query === state.query ? state.tags : "" });
 }
 
 at("form").addEventListener("submit", (event) => {
@@ -270,26 +223,27 @@ at("query").addEventListener("keydown", (event) => {
     ask();
   }
 });
-for (const name of ["read", "index", "hits", "filter"]) {
-  at(name).addEventListener("change", (event) => change({ query: at("query").value, [name]: event.target.value, first: "", second: "" }));
+for (const name of ["read", "index", "hits"]) {
+  at(name).addEventListener("change", ({ target }) => change({ query: at("query").value, [name]: target.value, page: "1", doc: "", tags: "" }));
 }
-at("more").addEventListener("click", more);
-at("facets").open = matchMedia("(min-width: 45rem)").matches;
-at("compare").addEventListener("change", (event) => {
-  state.compare = event.target.checked ? "1" : "";
-  if (names) showOperators();
-  change({});
+at("strict").addEventListener("change", ({ target }) => change({ strict: target.checked ? "1" : "0", page: "1" }));
+at("settings").addEventListener("toggle", () => shown && asked && showHits());
+at("narrow").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const typed = conditionsOf(at("filter").value).filter((one) => !asked.conditions.includes(one));
+  at("filter").value = "";
+  if (typed.length) change({ filter: [...conditionsOf(state.filter), ...typed].join(", "), page: "1" });
 });
+at("facets").open = matchMedia("(min-width: 60rem)").matches;
 at("key").addEventListener("submit", (event) => {
   event.preventDefault();
   useKey(at("key-input").value);
-  search();
+  show();
 });
 addEventListener("popstate", () => {
   state = stateOf(location.href);
-  showState();
-  search();
+  show();
 });
 
-showState();
-search();
+if (!state.query) at("query").focus();
+show();

@@ -1,37 +1,57 @@
-// The most frequent values of filter fields among all documents that match. A press makes a value a condition, or none.
+// The conditions that are chosen, and the most frequent values of filter fields among all documents that match.
 
+import { fieldOf } from "./state.js";
 import { element, plain } from "./text.js";
 
 const FIELDS = 5; // each costs the server time
-const VALUES = 6;
+const VALUES = 8;
+
+/** Whether a condition is one value of a field. */
+export function isValue(condition) {
+  return !/[<>]|\.\./.test(condition);
+}
 
 /**
  * The parameters that count the values of some fields: those of the search itself, then those of one more request for each
- * field with a condition. Any of a field's values will do, so its values are counted without its own conditions.
+ * field of which a value is chosen. Any of a field's values will do, so they are counted without its own conditions.
  */
 export function facetRequests(fields, conditions) {
   const counted = fields.slice(0, FIELDS);
-  const isOf = (field) => (condition) => condition.match(/^[^=<>]*/)[0] === field;
-  const [bound, free] = [true, false].map((is) => counted.filter((field) => conditions.some(isOf(field)) === is));
+  const isOf = (field) => (condition) => fieldOf(condition) === field;
+  const [bound, free] = [true, false].map((is) => counted.filter((field) => conditions.filter(isValue).some(isOf(field)) === is));
   const asked = (names) => (names.length ? { facets: names.map((name) => `${name}:${VALUES}`).join(",") } : {});
-  return [asked(free), ...bound.map((field) => ({ ...asked([field]), hits: 1, filter: conditions.filter((one) => !isOf(field)(one)) }))];
+  return [asked(free), ...bound.map((field) => ({ ...asked([field]), hits: 0, filter: conditions.filter((one) => !isOf(field)(one)) }))];
 }
 
-/** Shows the values, and the conditions that are chosen; `toggle` gets the condition that is pressed. */
-export function showFacets(section, facets, conditions, toggle) {
+/** Shows the values of each field; `toggle` gets the condition that is pressed. */
+export function showFacets(section, fields, facets, conditions, toggle) {
   const focused = document.activeElement?.dataset?.condition;
-  const rows = Object.entries(facets).map(([field, values]) => {
-    const telling = values.filter(({ value, count }) => count > 1 || conditions.includes(`${field}=${value}`));
-    const shown = new Map(telling.map(({ value, count }) => [`${field}=${value}`, count]));
-    for (const one of conditions) if (one.startsWith(`${field}=`) && !shown.has(one)) shown.set(one, null);
-    return [field, [...shown]];
-  }).filter(([, shown]) => shown.length);
-  section.hidden = !rows.length;
-  section.querySelector("dl").replaceChildren(...rows.flatMap(([field, shown]) => [
-    element("dt", {}, element("bdi", {}, plain(field))),
-    element("dd", {}, ...shown.map(([condition, count]) => element("button", {
-      type: "button", "data-condition": condition, "aria-pressed": String(conditions.includes(condition)), onclick: () => toggle(condition),
-    }, element("bdi", {}, plain(condition.slice(field.length + 1))), count === null ? null : element("small", {}, ` ${count.toLocaleString("en")}`)))),
-  ]));
+  const groups = fields.filter((field) => facets[field]).map((field) => {
+    const telling = facets[field].filter(({ value, count }) => count > 1 || conditions.includes(`${field}=${value}`));
+    return telling.length && element("fieldset", {}, element("legend", {}, element("bdi", {}, plain(field))),
+      ...telling.map(({ value, count }) => {
+        const condition = `${field}=${value}`;
+        return element("button", { type: "button", "data-condition": condition, "aria-pressed": String(conditions.includes(condition)), onclick: () => toggle(condition) },
+          element("bdi", {}, plain(value)), element("small", {}, ` ${count.toLocaleString("en")}`));
+      }));
+  });
+  section.replaceChildren(...groups.filter(Boolean));
   if (focused) [...section.querySelectorAll("button")].find((one) => one.dataset.condition === focused)?.focus();
+}
+
+/** Shows the conditions, each with a button that removes it. `fromWords` is the one that the words of the query made. */
+export function showConditions(list, conditions, fromWords, remove) {
+  list.hidden = !conditions.length;
+  list.replaceChildren(...conditions.map((one) => element("li", {},
+    element("button", { type: "button", "aria-label": `Remove the condition ${plain(one)}`, onclick: () => remove(one) },
+      element("bdi", {}, said(one)), one === fromWords ? element("small", {}, " from your words") : null, element("span", { "aria-hidden": "true" }, " ×")))));
+}
+
+function said(condition) {
+  const field = fieldOf(condition);
+  const value = condition.slice(field.length);
+  const range = value.match(/^=(.*)\.\.(.*)$/s);
+  if (!range) return plain(`${field} ${value.replace(/^=/, "")}`);
+  const [first, last] = range.slice(1);
+  return plain(`${field} ${!first ? `until ${last}` : !last ? `since ${first}` : first === last ? first : `${first} to ${last}`}`);
 }

@@ -1,110 +1,120 @@
-// Hits, with what each term adds to their scores or takes from them.
+// Hits, and documents as a whole.
 
-import { element, marks, plain, snippet, titleAndText } from "./text.js";
+import { LEAST, element, marks, plain, snippet, titleAndText, wordsAt } from "./text.js";
 
-const TERMS = 6;
-const OPERANDS = 3;
+const TERMS = 5;
+const NAMES = 3;
+const MODEL = "@";
+const TEXTS = ["title", "contents", "text", "content", "body"];
 
-/** A ranking as a list. `before` has the ranks of the ranking that it is compared with, or is null. */
-export function rankingList(answer, { before, isOpen, chosen, choose }) {
-  const unit = answer.query.unit;
-  const shown = answer.candidates.map(({ contributions }) => telling(contributions));
-  const largest = Math.max(...shown.flat().map((part) => Math.abs(part.amount)), 0);
-  return element("ol", {}, ...answer.candidates.map((candidate, i) =>
-    hit(candidate, shown[i], { unit, largest, before, isOpen, isChosen: chosen.includes(candidate.docid), choose })));
+/**
+ * A ranking as a list. `fields` are shown below the title; `isDetailed` names terms of models and gives numbers; `linkOf`
+ * gives the address of a document, and `open` gets its id.
+ */
+export function rankingList(answer, options) {
+  return element("ol", {}, ...answer.candidates.map((candidate) => hit(candidate, answer.query, options)));
 }
 
-/** The largest contributions; the worst of those that lower the score is always among them. */
-function telling(contributions) {
-  const largest = contributions.slice(0, TERMS);
-  const worst = contributions.find((part) => part.amount < 0);
-  return worst && !largest.includes(worst) ? [...largest.slice(0, -1), worst] : largest;
-}
-
-function hit(candidate, parts, { unit, largest, before, isOpen, isChosen, choose }) {
+function hit(candidate, query, { fields, isDetailed, linkOf, open }) {
   const [title, text] = titleAndText(candidate);
-  const rest = candidate.contributions.length - parts.length;
-  return element("li", { class: "hit" },
-    element("header", {},
-      element("span", { class: "rank" }, `${candidate.rank}`),
-      element("h3", { dir: "auto", tabindex: "-1" }, ...marks(title)),
-      candidate.passage ? element("span", { class: "passage quiet" }, `passage ${candidate.passage.number}`) : null,
-      candidate.lacks ? lacks(candidate.lacks) : null,
-      before && moved(candidate, before),
-      element("span", { class: "score", title: "score, in the unit of the encoder" }, number(candidate.score / unit))),
-    text.text ? snippet(text) : null,
-    element("details", { open: isOpen },
-      element("summary", {}, "Why it stands here"),
-      bars(parts, unit, largest),
-      rest ? element("p", { class: "quiet" }, `and ${rest} smaller ones`) : null),
-    element("label", { class: "docid" },
-      element("input", { type: "checkbox", value: candidate.docid, checked: isChosen, onchange: (event) => choose(candidate.docid, event.target.checked) }),
-      " compare ", element("bdi", {}, plain(candidate.docid))));
+  const about = [...fields.map((field) => values(candidate.doc?.[field])), candidate.passage ? `passage ${candidate.passage.number}` : ""].filter(Boolean);
+  return element("li", { class: "hit", "data-docid": candidate.docid },
+    element("h2", { dir: "auto" }, link(candidate, title, linkOf, open)),
+    element("details", { class: "why" },
+      element("summary", {}, about.length ? element("span", { class: "about", dir: "auto" }, plain(about.join(" · "))) : null,
+        element("span", { class: "act" }, "Why", element("span", { class: "hidden" }, ` is ${title.text} here?`))),
+      bars(contributions(candidate, query.text, isDetailed), query.unit, isDetailed)),
+    candidate.excluded ? element("p", { class: "contains" }, "Contains what you excluded: ", names(wordsAt(candidate, candidate.excluded))) : null,
+    candidate.lacks ? element("p", { class: "lacks quiet" }, "Lacks ", names(candidate.lacks)) : null,
+    text.text ? snippet(text) : null);
 }
 
-/** The first operands that a document lacks. */
-function lacks(operands) {
-  const more = operands.length > OPERANDS ? ` and ${operands.length - OPERANDS} more` : "";
-  return element("span", { class: "lacks quiet" }, "lacks ", element("bdi", {}, plain(operands.slice(0, OPERANDS).join(", ")) + more));
+function link({ doc, docid }, title, linkOf, open) {
+  const address = webAddress(doc?.url);
+  const chosen = address ? { href: address, rel: "noreferrer" } : { href: linkOf(docid), onclick: (event) => open(event, docid) };
+  return element("a", chosen, ...(title.text.trim() ? marks(title) : [plain(docid)]));
 }
 
-function moved(candidate, before) {
-  const rank = before.get(candidate.docid);
-  if (rank === undefined) return element("span", { class: "moved up" }, "new");
-  const change = rank - candidate.rank;
-  if (!change) return element("span", { class: "quiet" }, "=");
-  return element("span", { class: `moved ${change > 0 ? "up" : "down"}` }, `${change > 0 ? "▲" : "▼"} ${Math.abs(change)}`);
+function webAddress(text) {
+  return typeof text === "string" && /^https?:\/\//i.test(text) && URL.canParse(text) ? text : null;
 }
 
-function bars(parts, unit, largest) {
+function values(value) {
+  return [value ?? []].flat().map(String).join(", ");
+}
+
+function names(words) {
+  const more = words.length > NAMES ? ` and ${words.length - NAMES} more` : "";
+  return element("bdi", {}, plain(words.slice(0, NAMES).join(", ") + more));
+}
+
+/** The largest contributions by the words of the document; the worst of those that lower the score is among them. */
+function contributions(candidate, query, isDetailed) {
+  const sums = new Map();
+  for (const { term, amount } of candidate.contributions) {
+    const name = term.split("∩").map((single) => (isDetailed && single.startsWith(MODEL) ? single : wordOf(single, candidate, query))).join(" + ");
+    const shown = name.includes(MODEL) && !isDetailed ? "related words" : name;
+    sums.set(shown, (sums.get(shown) ?? 0) + amount);
+  }
+  const all = [...sums].sort((one, other) => Math.abs(other[1]) - Math.abs(one[1]));
+  const worst = all.find((one) => one[1] < 0);
+  const largest = all.slice(0, TERMS).filter(([, amount]) => Math.abs(amount) >= LEAST * Math.abs(all[0][1]));
+  const chosen = worst && !largest.includes(worst) ? [...largest.slice(0, TERMS - 1), worst] : largest;
+  const rest = all.filter((one) => !chosen.includes(one)).reduce((total, one) => total + one[1], 0);
+  return rest ? [...chosen, ["others", rest]] : chosen;
+}
+
+/** The word of the document that a term stands for, or else that of the query, or the term. */
+function wordOf(term, candidate, query) {
+  const places = (candidate.highlights ?? []).filter((one) => one.terms.includes(term));
+  const known = Object.entries(candidate.words ?? {}).find(([, terms]) => terms.includes(term));
+  return wordsAt(candidate, places)[0] ?? known?.[0] ?? (term.startsWith(MODEL) ? term : asked(term, query));
+}
+
+function asked(term, query) {
+  const words = query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  return words.find((word) => word.startsWith(term)) ?? words.find((word) => word.length > 3 && word.slice(0, -2) === term.slice(0, word.length - 2)) ?? term;
+}
+
+function bars(parts, unit, isDetailed) {
+  const all = parts.reduce((total, [, amount]) => total + Math.abs(amount), 0);
+  const largest = Math.max(...parts.map(([, amount]) => Math.abs(amount)));
+  const isSigned = parts.some(([, amount]) => amount < 0);
   return element("table", {},
-    element("caption", { class: "hidden" }, "What each term adds"),
-    element("tbody", {}, ...parts.map(({ term, amount }) => element("tr", {},
-      element("th", { scope: "row", dir: "auto" }, plain(term)),
-      element("td", { class: "number" }, signed(amount / unit)),
-      element("td", { class: "track", "aria-hidden": "true" }, bar(amount / largest))))));
+    element("caption", {}, isDetailed ? "What each term adds to the score" : "What counts for this hit (+) and against it (−)"),
+    element("tbody", {}, ...parts.map(([name, amount]) => element("tr", {},
+      element("th", { scope: "row", dir: "auto" }, plain(name)),
+      element("td", { class: "number" }, signed(isDetailed ? amount / unit : (100 * amount) / all, isDetailed ? 2 : 0) + (isDetailed ? "" : " %")),
+      element("td", { class: "track", "aria-hidden": "true" }, bar(amount / largest, isSigned))))));
 }
 
-function bar(share) {
+function bar(share, isSigned) {
   const filled = element("i", { class: share < 0 ? "down" : "up" });
-  filled.style.width = `${50 * Math.abs(share)}%`;
-  return element("span", { class: "bar" }, filled);
+  filled.style.width = `${(isSigned ? 50 : 100) * Math.abs(share)}%`;
+  return element("span", { class: isSigned ? "bar signed" : "bar" }, filled);
 }
 
-const MOST_DIFFERENCES = 12;
-
-/** What two documents differ in: their contributions, the largest differences first. */
-export function differenceTable(explanations) {
-  const [a, b] = explanations.map((one) => one.documents[0]);
-  const unit = explanations[0].unit;
-  const [ofA, ofB] = [a, b].map((one) => new Map(one.contributions.map((part) => [part.term, part.amount / unit])));
-  const rows = [...new Set([...ofA.keys(), ...ofB.keys()])].map((term) => [term, ofA.get(term) ?? 0, ofB.get(term) ?? 0]);
-  rows.sort((one, other) => Math.abs(other[1] - other[2]) - Math.abs(one[1] - one[2]));
-  const rest = rows.splice(MOST_DIFFERENCES);
-  if (rest.length) rows.push([`${rest.length} others`, sum(rest, 1), sum(rest, 2)]);
-  const largest = Math.max(...rows.map((row) => Math.abs(row[1] - row[2])), Number.MIN_VALUE);
-  const cells = rows.map(([term, x, y]) => element("tr", {},
-    element("th", { scope: "row", dir: "auto" }, plain(term)), ...[x, y].map((value) => element("td", { class: "number" }, number(value))),
-    element("td", { class: "number" }, signed(x - y)), element("td", { class: "track", "aria-hidden": "true" }, bar((x - y) / largest))));
-  const total = element("tr", {}, element("th", { scope: "row" }, "score"),
-    ...[a.score / unit, b.score / unit].map((value) => element("td", { class: "number" }, number(value))),
-    element("td", { class: "number" }, signed((a.score - b.score) / unit)), element("td", {}));
-  const names = [a, b].map((one, i) => element("p", {}, `${"AB"[i]}  `, element("bdi", {}, plain(one.title ?? one.docid)), one.rank ? `, rank ${one.rank}` : ""));
-  return [element("h2", {}, "What the two hits differ in"), ...names,
-    element("table", {}, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "term"),
-        ...["A", "B", "A − B"].map((name) => element("th", { scope: "col", class: "number" }, name)), element("td"))),
-      element("tbody", {}, ...cells, total))];
+function signed(value, digits) {
+  const written = Math.abs(value).toFixed(digits);
+  return Number(written) ? `${value < 0 ? "−" : "+"}${written}` : written;
 }
 
-function sum(rows, column) {
-  return rows.reduce((total, row) => total + row[column], 0);
+/** A document as a whole, with the marks of its hit if there is one; `back` leads to the results. */
+export function wholeDocument({ docid, doc }, candidate, back) {
+  const [title, text] = titleAndText({ ...candidate, docid, doc, passage: undefined });
+  const address = webAddress(doc?.url);
+  const others = doc && typeof doc === "object" ? Object.entries(doc).filter(([name]) => !TEXTS.includes(name)) : [];
+  return [
+    back,
+    element("h2", { dir: "auto" }, ...(title.text.trim() ? marks(title) : [plain(docid)])),
+    element("p", { class: "text", dir: "auto" }, ...(doc === null ? ["This index stores no texts."] : marks(text))),
+    element("dl", {}, element("dt", {}, "id"), element("dd", {}, element("bdi", {}, plain(docid))), ...others.flatMap(([name, value]) => [
+      element("dt", {}, element("bdi", {}, plain(name))),
+      element("dd", {}, name === "url" && address ? element("a", { href: address, rel: "noreferrer" }, plain(address)) : element("bdi", {}, plain(shownValue(value)))),
+    ])),
+  ];
 }
 
-function number(value) {
-  return value.toFixed(2);
-}
-
-function signed(value) {
-  const digits = Math.abs(value).toFixed(2);
-  return digits === "0.00" ? digits : `${value < 0 ? "−" : "+"}${digits}`;
+function shownValue(value) {
+  return [value].flat().every((one) => typeof one !== "object") ? values(value) : JSON.stringify(value);
 }

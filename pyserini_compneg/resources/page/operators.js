@@ -19,24 +19,22 @@ export async function operatorNames() {
   return Object.fromEntries(Object.keys(SIGNS).map((kind) => [kind, named[kind]]));
 }
 
-/** A set of controls for one side, "a" or "b"; `change` gets the name in the state and the value. */
-export function operatorControls(side, title, names, state, change) {
+/** The controls; `change` gets the name in the state and the value. */
+export function operatorControls(names, state, change) {
   const controls = Object.entries(SIGNS).map(([kind, sign]) => choice(kind, sign, names[kind]));
   for (const [name, [label, limits]] of Object.entries(STRENGTHS)) {
-    const input = element("input", { type: "number", name: `${side}.${name}`, placeholder: "default", value: state[`${side}.${name}`], ...limits, oninput: tell });
+    const input = element("input", { type: "number", name, placeholder: "default", value: state[name], ...limits, onchange: tell });
     controls.push(element("label", {}, `${label} `, input));
   }
-  controls.push(choice("exclusion", "matched by NOT!", EXCLUSIONS));
-  return element("fieldset", {}, element("legend", {}, title), ...controls);
+  return [...controls, choice("exclusion", "matched by NOT!", EXCLUSIONS)];
 
-  function choice(kind, label, known) {
-    const chosen = state[`${side}.${kind}`];
-    const options = [...new Set(["", ...known, chosen])].map((name) => element("option", { value: name, selected: chosen === name }, name || "default"));
-    return element("label", {}, `${label} `, element("select", { name: `${side}.${kind}`, onchange: tell }, ...options));
+  function choice(name, label, known) {
+    const options = [...new Set(["", ...known, state[name]])].map((one) => element("option", { value: one, selected: state[name] === one }, one || "default"));
+    return element("label", {}, `${label} `, element("select", { name, onchange: tell }, ...options));
   }
 
   function tell({ target }) {
-    if (target.validity.valid) change(target.name, target.value);
+    if (target.validity.valid) change({ [target.name]: target.value, page: "1" });
     else target.reportValidity();
   }
 }

@@ -2,14 +2,16 @@
 
 const OPERATORS = ["union", "intersection", "difference", "difference_weight", "cpt_terms", "cpt_weight", "exclusion"];
 
+// An empty `strict` and `years` are the page's own choice.
 const DEFAULTS = {
-  query: "", read: "model", tags: "", filter: "", index: "", hits: "10", compare: "", first: "", second: "",
-  ...Object.fromEntries(["a", "b"].flatMap((side) => OPERATORS.map((name) => [`${side}.${name}`, ""]))),
+  query: "", read: "model", tags: "", strict: "", years: "", filter: "", index: "", hits: "10", page: "1", doc: "",
+  ...Object.fromEntries(OPERATORS.map((name) => [name, ""])),
 };
 
 export function stateOf(url) {
   const given = new URL(url).searchParams;
-  return Object.fromEntries(Object.entries(DEFAULTS).map(([name, value]) => [name, given.get(name) ?? value]));
+  const state = Object.fromEntries(Object.entries(DEFAULTS).map(([name, value]) => [name, given.get(name) ?? value]));
+  return { ...state, page: /^[1-9]\d{0,8}$/.test(state.page) ? state.page : "1" };
 }
 
 export function urlOf(state) {
@@ -23,10 +25,14 @@ export function conditionsOf(text) {
   return text.split(/,(?=\s*[\p{L}_][\p{L}\p{N}_.-]*(?:[<>]=?|=))/u).map((one) => one.trim()).filter(Boolean);
 }
 
-/** The parameters of the API for one of the two settings, "a" or "b". */
-export function parametersOf(state, side) {
-  const chosen = OPERATORS.map((name) => [name, state[`${side}.${name}`]]);
-  const tags = state.read === "model" ? state.tags : "";
-  const fixed = [["query", state.query], ["read", state.read], ["tags", tags], ["filter", conditionsOf(state.filter)]];
+/** The field of a condition. */
+export function fieldOf(condition) {
+  return condition.match(/^[^=<>]*/)[0];
+}
+
+/** The parameters of a query in the API; `reading` has the tags, the conditions and the strictness of plain words. */
+export function parametersOf(state, { tags, conditions, strict }) {
+  const chosen = OPERATORS.map((name) => [name, state[name]]);
+  const fixed = [["query", state.query], ["read", state.read], ["tags", tags], ["filter", conditions], ["strict", strict ? "true" : ""]];
   return Object.fromEntries([...fixed, ...chosen].filter((one) => one[1].length));
 }
