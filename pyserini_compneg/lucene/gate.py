@@ -164,15 +164,17 @@ def _refuse_full_heap(cause: Exception) -> None:
 def _autoclass() -> Any:
     global _started_in
     with _lock:
-        _started_in = os.getpid()
         import jnius_config
 
         if jnius_config.vm_running:
+            _started_in = os.getpid()
             from jnius import autoclass
 
             _join_running_machine(autoclass)
             return autoclass
-        with _environment(configure_machine(jnius_config)), captured_output() as printed:
+        variables = configure_machine(jnius_config)
+        _started_in = os.getpid()
+        with _environment(variables), captured_output() as printed:
             try:
                 from jnius import autoclass
             except Exception as cause:

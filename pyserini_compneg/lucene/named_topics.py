@@ -18,7 +18,7 @@ from pyserini_compneg.support.errors import DownloadError, InputError
 
 def named_topics(name: str) -> list[tuple[str, Mapping[str, str]]]:
     """The topics of a name such as ``msmarco-passage-dev-subset``: ids and fields, in the order of the ids."""
-    if importlib.util.find_spec("pyserini") is None:
+    if (spec := importlib.util.find_spec("pyserini")) is None or not spec.origin:
         remedy = "give a file of topics, or pip install --no-deps pyserini"
         raise InputError(
             "no such file, and names of topics need Pyserini, which is not installed", where=name, remedy=remedy

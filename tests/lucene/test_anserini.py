@@ -1,8 +1,10 @@
 """Where Anserini's jar comes from."""
 
+import hashlib
 import re
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,7 @@ def hidden(monkeypatch, tmp_path):
         wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: pyserini\nVersion: {anserini.PYSERINI}\n")
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr(f"{info}/RECORD", "")
+    monkeypatch.setattr(anserini, "_SHA256", hashlib.sha256(b"the jar").hexdigest())
     return absent
 
 
@@ -62,6 +65,37 @@ def test_the_jar_is_downloaded_once_and_alone(hidden, tmp_path, monkeypatch):
     assert anserini.anserini_jar(download=False) == jar
 
 
+def test_settings_for_other_installations_and_programs_in_the_folder_do_not_matter(hidden, tmp_path, monkeypatch):
+    for name in ("PIP_USER", "PIP_REQUIRE_VIRTUALENV", "PIP_DRY_RUN"):
+        monkeypatch.setenv(name, "1")
+    (tmp_path / "pip").mkdir()
+    (tmp_path / "pip" / "__main__.py").write_text("raise SystemExit('a stranger')")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cache" / f"pyserini-{anserini.PYSERINI}").mkdir(parents=True)  # its jar was deleted
+    assert anserini.anserini_jar().read_text() == "the jar"
+
+
+def test_another_jar_is_refused(hidden, tmp_path, monkeypatch):
+    monkeypatch.setattr(anserini, "_SHA256", "0")
+    said = refusal(anserini.anserini_jar, error=JvmError)
+    assert said.startswith(f"the downloaded {JAR} has the SHA-256 ")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_of_several_processes_one_downloads(hidden, tmp_path, monkeypatch):
+    started = []
+    run = anserini.subprocess.run
+    monkeypatch.setattr(anserini.subprocess, "run", lambda *args, **more: started.append(args) or run(*args, **more))
+    with ThreadPoolExecutor(3) as threads:
+        jars = {future.result() for future in [threads.submit(anserini.anserini_jar) for _ in range(3)]}
+    assert len(jars) == len(started) == 1
+
+
+def test_the_checksum_is_that_of_the_tested_jar():
+    with anserini.anserini_jar().open("rb") as data:
+        assert hashlib.file_digest(data, "sha256").hexdigest() == anserini._SHA256
+
+
 def test_uv_downloads_where_there_is_no_pip(hidden, tmp_path, monkeypatch):
     hidden.add("pip")
     monkeypatch.delenv("UV", raising=False)
@@ -72,7 +106,7 @@ def test_uv_downloads_where_there_is_no_pip(hidden, tmp_path, monkeypatch):
     (tmp_path / "uv").chmod(0o755)
     said = refusal(anserini.anserini_jar, error=JvmError)
     arguments = f"pip install --python {sys.executable} --quiet --no-deps --target .* pyserini=={anserini.PYSERINI}"
-    assert re.search(f"downloaded: no such option: {arguments}; pip install --no-deps", said)
+    assert re.search(f"downloaded: no such option: {arguments}; install it", said)
     assert list((tmp_path / "cache").iterdir()) == []
 
 
