@@ -32,7 +32,9 @@ def read_schema(kind: type[Schema], path: Path, version: int, error: type[CompNe
         raise error(f"cannot be read: {reason_of(cause)}", where=path, remedy=remedy) from None
     found = values.get("format_version")
     if found != version or isinstance(found, bool):
-        raise error(f"format version {found!r}, but this release reads {version}", where=path)
+        if isinstance(found, int) and found > version:
+            remedy = "upgrade pyserini_compneg"
+        raise error(f"format version {found!r}, but this release reads {version}", where=path, remedy=remedy)
     return decoded(kind, values, path, error, remedy)
 
 

@@ -204,7 +204,7 @@ def put_away(index):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda list_: list_.update(format_version=2), "{list}: format version 2, but this release reads 1"),
+        (lambda list_: list_.update(format_version=2), "{list}: format version 2, but this release reads 1; upgrade"),
         (lambda list_: list_["shards"].clear(), "{list}: bad value for 'shards': []; build the index again"),
         (lambda list_: list_["shards"].append(7), "{list}: bad value for 'shards': ["),
         (lambda list_: list_.update(more=1), "{list}: unknown key 'more'; it was written by another release"),
