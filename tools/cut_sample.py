@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import lzma
 import random
 import re
 import shutil
@@ -39,6 +40,7 @@ ANSWERABLE = 0.5  # the least share of the relevant documents that fit the query
 TEMPTING = 3  # the fewest documents that a difference has to keep out
 NEAR_MISSES_PER_ATOM = 40
 DOCUMENTS = 4000
+XZ = [{"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": 1 << 24}]  # unpacking takes as much memory
 
 DEFAULT_OUTPUT = Path(__file__).resolve().parents[1] / "pyserini_compneg" / "resources" / "sample"
 
@@ -180,7 +182,7 @@ def write_vectors(sample: Path) -> None:
             record["title"] = record["contents"].partition("\n")[0]
             record["vector"] = {term: round(weight, 3) for term, weight in record["vector"].items()}
         (sample / "vectors").mkdir(exist_ok=True)
-        (sample / "vectors" / made.name).write_bytes(gzip.compress(as_lines(records), compresslevel=9, mtime=0))
+        (sample / "vectors" / made.with_suffix(".xz").name).write_bytes(lzma.compress(as_lines(records), filters=XZ))
         shutil.copyfile(Path(folder) / VECTORS_FILE, sample / "vectors" / VECTORS_FILE)
 
 

@@ -1,4 +1,4 @@
-"""Reads collections: a file or a folder of files, plain or gzip, in one of the formats of ``formats``."""
+"""Reads collections: a file or a folder of files, plain, gzip or xz, in one of the formats of ``formats``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from pyserini_compneg.documents.formats import SUFFIXES, CollectionFile, Format, guessed_format
+from pyserini_compneg.documents.formats import PACKED, SUFFIXES, CollectionFile, Format, guessed_format
 from pyserini_compneg.documents.vector_files import SHARD_NAME, VECTORS_FILE
 from pyserini_compneg.lucene import is_index
 from pyserini_compneg.support.errors import ArgumentError, ClusterError, InputError
@@ -190,13 +190,13 @@ def _paths(path: str | Path, collection_format: Format | None) -> list[Path]:
     names = [name for name in _below(root) if not name.name.startswith(".")]
     for formats in _WITHOUT_FORMAT if collection_format is None else ((collection_format,),):
         suffixes = tuple(one for format in formats for one in SUFFIXES[format])
-        endings = (*suffixes, *(f"{one}.gz" for one in suffixes))
+        endings = tuple(f"{one}{packed}" for one in suffixes for packed in ("", *PACKED))
         if files := sorted(name for name in names if name.name.lower().endswith(endings) and name.is_file()):
             break
     else:
         kinds = SUFFIXES.values() if collection_format is None else [SUFFIXES[collection_format]]
         expected = ", ".join(dict.fromkeys(one for kind in kinds for one in kind))
-        raise InputError(f"the folder holds no {expected} file, plain or .gz", where=path)
+        raise InputError(f"the folder holds no {expected} file, plain, .gz or .xz", where=path)
     _check_shards(path, files)
     names = [name for name in names if name.name != VECTORS_FILE]
     if len(files) < len(names):

@@ -25,7 +25,8 @@ SUFFIXES: Mapping[Format, tuple[str, ...]] = {
     "csv": (".csv",),
     "tsv": (".tsv",),
 }
-"""The suffixes of files in a folder, for each format; also with ``.gz``."""
+"""The suffixes of files in a folder, for each format; also with those of ``PACKED``."""
+PACKED = (".gz", ".xz")
 
 _TEXT_FIELDS = ("contents", "title", "text")
 _BARE = ("id", "contents")
@@ -93,7 +94,7 @@ class CollectionFile(NamedTuple):
 
 def guessed_format(path: Path) -> Format:
     """The format of a file, from its name or, if the name does not tell, from its first bytes."""
-    name = path.name.lower().removesuffix(".gz")
+    name = path.name.lower().removesuffix(".gz").removesuffix(".xz")
     by_name: tuple[Format, ...] = ("csv", "tsv", "jsonl")
     if found := next((format for format in by_name if name.endswith(f".{format}")), None):
         return found

@@ -33,7 +33,7 @@ from pyserini_compneg.support.staging import (
 VECTORS_FILE = "vectors.about"
 """The file beside the vectors that names their encoder, its settings and the impact scale."""
 
-SHARD_NAME = re.compile(r"vectors-([0-9]{5})-of-([0-9]{5})\.jsonl\.gz")
+SHARD_NAME = re.compile(r"vectors-([0-9]{5})-of-([0-9]{5})\.jsonl\.(?:gz|xz)")
 
 MOST_SHARDS = 10_000
 

@@ -152,7 +152,8 @@ def encode_collection(
     Vectors are saved every few hundred documents, so that a killed run can be resumed.
 
     Args:
-        collection: A file of JSON Lines, of a JSON list, of CSV or of TSV, plain or gzip, or a folder of such files.
+        collection: A file of JSON Lines, of a JSON list, of CSV or of TSV, plain, gzip or xz, or a folder of such
+            files.
         output: The folder for the file. It is created if necessary.
         encoder: A model, as a folder or as a name of the Hugging Face hub, or ``bm25+MODEL``.
         settings: The settings; None if the other arguments give them.

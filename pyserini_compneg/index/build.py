@@ -76,10 +76,10 @@ def build_index(
     """Builds an impact index of a collection. The complete index appears atomically under its name.
 
     Args:
-        collection: A file of JSON Lines, of a JSON list, of CSV or of TSV, plain or gzip, or a folder of such files,
-            read in the order of their names. Or documents as dictionaries, with the fields of a line of JSON Lines,
-            such as ``{"id": "d1", "contents": "birds fly"}``; they are in a temporary file meanwhile, and a killed
-            build of them starts again.
+        collection: A file of JSON Lines, of a JSON list, of CSV or of TSV, plain, gzip or xz, or a folder of such
+            files, read in the order of their names. Or documents as dictionaries, with the fields of a line of JSON
+            Lines, such as ``{"id": "d1", "contents": "birds fly"}``; they are in a temporary file meanwhile, and a
+            killed build of them starts again.
         index: The folder to create.
         encoder: The encoder of the documents' texts: ``bm25``, a model (a folder, or a name of the Hugging Face hub),
             or both, ``bm25+MODEL``. If documents contain vectors, this is the name of the model that made them, for the

@@ -1,4 +1,4 @@
-"""Reads text files, plain or gzip, with one-line errors that name the path and the line.
+"""Reads text files, plain, gzip or xz, with one-line errors that name the path and the line.
 
 All files that this package reads by lines are read through :func:`iter_lines` or :func:`iter_jsonl`.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import lzma
 import os
 import re
 import sys
@@ -19,7 +20,7 @@ from typing import Any, BinaryIO
 from pyserini_compneg.support.errors import CompNegError, InputError
 from pyserini_compneg.support.json_objects import parse_json_object
 
-_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_MAGIC, _XZ_MAGIC = b"\x1f\x8b", b"\xfd7zXZ\0"
 _COMPRESSED = re.compile(
     rb"(?P<gzip>\x1f\x8b)|(?P<zip>PK\x03\x04)|(?P<zstd>\x28\xb5\x2f\xfd)|(?P<bzip2>BZh[1-9]1AY&SY)|(?P<xz>\xfd7zXZ\0)"
 )
@@ -102,8 +103,9 @@ def iter_chunks(path: str | Path, error: type[CompNegError] = InputError) -> Ite
                     chunk, first = chunk.removeprefix(codecs.BOM_UTF8), False
                 yield chunk
                 feeds += chunk.count(b"\n")
-        except (EOFError, zlib.error, gzip.BadGzipFile) as cause:
-            raise error(f"broken gzip data: {cause}", where=f"{name}:{feeds + 1}") from None
+        except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as cause:
+            kind = "xz" if isinstance(data, lzma.LZMAFile) else "gzip"
+            raise error(f"broken {kind} data: {cause}", where=f"{name}:{feeds + 1}") from None
         except OSError as cause:
             raise error(f"cannot be read: {reason_of(cause)}", where=name) from None
 
@@ -135,17 +137,19 @@ def _open_bytes(path: str | Path, error: type[CompNegError]) -> Iterator[BinaryI
 
 
 def _decompressed(raw: Any) -> Any:
-    """Decompresses ``raw`` if its first bytes are gzip's: the name of a file may be wrong, and a pipe has no name."""
-    compressed = raw.peek(len(_GZIP_MAGIC))[: len(_GZIP_MAGIC)] == _GZIP_MAGIC
-    return gzip.GzipFile(fileobj=raw) if compressed else raw
+    """Decompresses ``raw`` by its first bytes: the name of a file may be wrong, and a pipe has no name."""
+    start = raw.peek(len(_XZ_MAGIC))
+    if start.startswith(_XZ_MAGIC):
+        return lzma.LZMAFile(raw)
+    return gzip.GzipFile(fileobj=raw) if start.startswith(_GZIP_MAGIC) else raw
 
 
 def _refuse_compressed(start: bytes, name: str, error: type[CompNegError]) -> None:
     """Names the compression of data that is still compressed after :func:`_decompressed`."""
     if match := _COMPRESSED.match(start):
-        if match.lastgroup == "gzip":
-            raise error("compressed twice with gzip", where=name, remedy="unpack it once")
-        remedy = "unpack it, or compress it with gzip"
+        if match.lastgroup in ("gzip", "xz"):
+            raise error("compressed twice", where=name, remedy="unpack it once")
+        remedy = "unpack it, or compress it with gzip or xz"
         raise error(f"compressed as {match.lastgroup}, which is not read", where=name, remedy=remedy)
 
 

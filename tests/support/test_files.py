@@ -71,12 +71,14 @@ def test_a_whole_surrogate_pair_is_text(tmp_path):
     assert list(iter_jsonl(write(tmp_path / "a.jsonl", '{"id": "\\ud83d\\ude00"}'))) == [(1, {"id": "😀"})]
 
 
-def test_truncated_gzip(tmp_path):
-    whole = gzip.compress(b"".join(b"%d\n" % i for i in range(100_000)))
-    path = write(tmp_path / "a.gz", whole[: len(whole) // 2])
+@pytest.mark.parametrize(("name", "packed"), [("gzip", gzip.compress), ("xz", lzma.compress)])
+def test_packed_text_is_read_unless_it_is_cut_off(tmp_path, name, packed):
+    whole = packed(b"".join(b"%d\n" % i for i in range(100_000)))
+    assert list(iter_lines(write(tmp_path / "a", whole)))[-1] == (100_000, "99999")
+    path = write(tmp_path / "b", whole[: len(whole) // 2])
     text = refusal(consume, iter_lines(path))
     assert text.startswith(f"{path}:")
-    assert text.endswith(": broken gzip data: Compressed file ended before the end-of-stream marker was reached")
+    assert text.endswith(f": broken {name} data: Compressed file ended before the end-of-stream marker was reached")
 
 
 def zipped(data):
@@ -88,8 +90,8 @@ def zipped(data):
 
 
 gzipped = partial(gzip.compress, mtime=0)
-NOT_READ = "which is not read; unpack it, or compress it with gzip"
-OTHER_COMPRESSIONS = {"zip": zipped, "bzip2": bz2.compress, "xz": lzma.compress, "zstd": b"\x28\xb5\x2f\xfd".__add__}
+NOT_READ = "which is not read; unpack it, or compress it with gzip or xz"
+OTHER_COMPRESSIONS = {"zip": zipped, "bzip2": bz2.compress, "zstd": b"\x28\xb5\x2f\xfd".__add__}
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ OTHER_COMPRESSIONS = {"zip": zipped, "bzip2": bz2.compress, "xz": lzma.compress,
             for name, pack in OTHER_COMPRESSIONS.items()
             for again in (bytes, gzipped)
         ),
-        (gzipped(gzipped(b'{"id": 1}\n')), ": compressed twice with gzip; unpack it once"),
+        *((again(gzipped(b'{"id": 1}\n')), ": compressed twice; unpack it once") for again in (gzipped, lzma.compress)),
         *(
             (data, ":1: lines end in carriage returns alone; convert them to line feeds")
             for data in (b"one\rtwo", b'\r{"id": 1}\r{"id": 2}\r')

@@ -66,7 +66,7 @@ def fit_reader(config: ReaderTrainConfig, requests: Sequence[TaggedRequest], unf
     }
     write_settings(folder, entries | {"calibration": (1.0, 0.0), "threshold": 0.0})
     judged = [request for path in settings.judged for request in read_judged(path)]
-    calibration = _calibrated(ModelReader(folder), judged)
+    calibration = calibrated(ModelReader(folder), judged)
     write_settings(folder, entries | {"calibration": calibration, "threshold": settings.threshold})
     results = shares(ModelReader(folder), judged)
     write_log(folder, config=config.model_dump(mode="json"), results=results)
@@ -157,7 +157,7 @@ def _chain(requests: Sequence[TaggedRequest]) -> list[list[float]]:
     return rows
 
 
-def _calibrated(reader: ModelReader, judged: Sequence[JudgedRequest]) -> tuple[float, float]:
+def calibrated(reader: ModelReader, judged: Sequence[JudgedRequest]) -> tuple[float, float]:
     """The slope and the offset of the confidence (Platt's scaling), fitted to uncalibrated readings."""
     readings = reader.read([request.query for request in judged])
     confidences = np.clip([reading.confidence for reading in readings], 1e-6, 1 - 1e-6)

@@ -1,6 +1,8 @@
 import json
 import random
+import zlib
 
+import numpy as np
 import pytest
 from json_lines import write_jsonl
 from refusals import refusal
@@ -9,7 +11,8 @@ from tiny_training import train_error
 from pyserini_compneg.expression import format_expression
 from pyserini_compneg.lab.training import train
 from pyserini_compneg.lab.training.config import ReaderSection, ReaderTrainConfig
-from pyserini_compneg.lab.training.judged_requests import JudgedRequest, request_score
+from pyserini_compneg.lab.training.judged_requests import JudgedRequest, read_judged, request_score
+from pyserini_compneg.lab.training.reader_rounding import compensated, round_reader
 from pyserini_compneg.lab.training.tagged_requests import augmented, distributed, parse_request, separators
 from pyserini_compneg.reading import ModelReader, undivided
 from pyserini_compneg.reading.words import SHARED
@@ -74,6 +77,16 @@ def test_alternatives_repeat_what_they_share(line, again):
     assert 5 < sum(repeated in text for text in draws) < 40
 
 
+def test_weights_that_are_rounded_later_make_up_for_earlier_ones():
+    draw = np.random.default_rng(0)
+    inputs = draw.normal(size=(200, 8)) @ draw.normal(size=(8, 16))
+    weights = draw.normal(size=(16, 5)).astype(np.float32)
+    steps = np.full(5, 0.5, np.float32)
+    codes = compensated(weights, steps, inputs.T @ inputs)
+    errors = [np.square(inputs @ (made * steps - weights)).sum() for made in (codes, np.rint(weights / steps))]
+    assert errors[0] < 0.5 * errors[1]
+
+
 def test_words_between_exclusions():
     lines = ["[W a] no [X b] and no [X c]", "[W a] no [X b] and [X c] but [X d]"]
     assert separators([parse_request(line, "") for line in lines]) == ["and"]
@@ -113,13 +126,18 @@ def config(base, folder, lines=LINES, **settings):
 def test_a_reader_is_trained_and_reads(tmp_path, trunk):
     results = train(config(trunk, tmp_path, epochs=12, learning_rate=3e-3, threshold=0.1), tmp_path / "reader")
     assert results == {"all": 1.0, "exclusion": 1.0, "whole": 1.0}
-    reader = ModelReader(tmp_path / "reader")
+    requests = [parse_request(line, "").text for line in LINES]
+    judged = read_judged(tmp_path / "judged.jsonl")
+    round_reader(tmp_path / "reader", str(trunk), requests, requests[::9], judged, tmp_path / "rounded")
     texts = ["games of love but not war", "plays about crime that are not new", "books or songs in London"]
-    assert [format_expression(reading.expression) for reading in reader.read(texts)] == [
-        "games of love NOT war",
-        "plays about crime that are not new",
-        "books in London OR songs in London",
-    ]
+    for name in ("reader", "rounded"):
+        assert [format_expression(reading.expression) for reading in ModelReader(tmp_path / name).read(texts)] == [
+            "games of love NOT war",
+            "plays about crime that are not new",
+            "books in London OR songs in London",
+        ]
+    sizes = [len(zlib.compress((tmp_path / name / "model.onnx").read_bytes())) for name in ("reader", "rounded")]
+    assert sizes[1] < 0.8 * sizes[0]
     assert {path.name for path in (tmp_path / "reader").iterdir()} == {
         *("README.md", "model.onnx", "reader.json", "tokenizer.json", "training_log.json")
     }
