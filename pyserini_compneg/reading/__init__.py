@@ -10,7 +10,14 @@ from pyserini_compneg.reading.model_reader import ModelReader, decompose
 from pyserini_compneg.reading.words import EXCLUDED, LONGEST_GAP, NONE, SHARED, TAGS, WANTED, words_of
 
 if TYPE_CHECKING:
-    from pyserini_compneg.reading.tagger import MODEL_FILE, TOKENIZER_FILE, first_tokens, is_capital, write_settings
+    from pyserini_compneg.reading.tagger import (
+        MODEL_FILE,
+        SETTINGS_FILE,
+        TOKENIZER_FILE,
+        first_tokens,
+        is_capital,
+        write_settings,
+    )
 
 __all__ = [
     "EXCLUDED",
@@ -18,6 +25,7 @@ __all__ = [
     "MODEL_FILE",
     "NONE",
     "READINGS",
+    "SETTINGS_FILE",
     "SHARED",
     "TAGS",
     "TOKENIZER_FILE",
@@ -38,7 +46,7 @@ __all__ = [
     "write_settings",
 ]
 
-_OF_NUMPY = ("MODEL_FILE", "TOKENIZER_FILE", "first_tokens", "is_capital", "write_settings")
+_OF_NUMPY = ("MODEL_FILE", "SETTINGS_FILE", "TOKENIZER_FILE", "first_tokens", "is_capital", "write_settings")
 
 
 def __getattr__(name: str) -> object:

@@ -2,6 +2,7 @@ import csv
 import gzip
 import io
 import json
+import lzma
 
 import pytest
 from index_folders import postings
@@ -41,12 +42,14 @@ FILES = {
     "g.txt": table(","),
     "h.json.gz": json.dumps(DOCUMENTS),
     "i.csv.gz": table(","),
+    "j.json.xz": json.dumps(DOCUMENTS),
 }
 
 
 def write(path, text):
     content = text.encode("utf-8", "surrogateescape")
-    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    packed = {".gz": gzip.compress, ".xz": lzma.compress}.get(path.suffix, bytes)
+    path.write_bytes(packed(content))
     return path
 
 

@@ -24,8 +24,7 @@ from torch import nn
 from pyserini_compneg.lab.training.judged_requests import JudgedRequest
 from pyserini_compneg.lab.training.reader_training import calibrated
 from pyserini_compneg.lab.training.tagger_module import NO_TAG, TaggerModule, batch_of, load_base
-from pyserini_compneg.reading import MODEL_FILE, TOKENIZER_FILE, ModelReader, words_of, write_settings
-from pyserini_compneg.reading.tagger import SETTINGS_FILE
+from pyserini_compneg.reading import MODEL_FILE, SETTINGS_FILE, TOKENIZER_FILE, ModelReader, words_of, write_settings
 
 STEP, WIDEST = 2.1e-4, 0.43
 """The step of a matrix whose gradients have a root mean square of 1, and the largest step of an embedding, in standard
@@ -73,15 +72,10 @@ def round_reader(
     judged: Sequence[JudgedRequest],
     output: Path,
 ) -> None:
-    """Writes a reader with rounded weights, whose confidence is calibrated again.
+    """Writes a reader with rounded weights, whose confidence is calibrated again on ``judged``.
 
-    Args:
-        reader: The folder of a trained reader.
-        base: The checkpoint from which it was trained, for the form of its network.
-        requests: All texts of its training, which tell how often a token occurs.
-        others: The texts on which the sensitivity is measured.
-        judged: The requests on which the confidence is calibrated.
-        output: The folder that is written.
+    ``base`` is the checkpoint from which the reader was trained, ``requests`` are all texts of its training, which tell
+    how often a token occurs, and ``others`` those on which the sensitivity is measured.
     """
     import onnx
 
@@ -180,12 +174,8 @@ def round_graph(
 ) -> None:
     """Replaces the weights of a graph that was exported from the module. The last matrix, which scores tags, stays.
 
-    Args:
-        graph: The graph.
-        module: The module.
-        found: Its sensitivity.
-        chances: The share of texts in which each token occurs; 0 for a token that no text has.
-        most_tokens: The number of positions that are used.
+    ``chances`` are the shares of texts in which each token occurs, and 0 for a token that no text has. Positions from
+    ``most_tokens`` on are not used.
     """
     from onnx import numpy_helper
 
