@@ -41,7 +41,7 @@ TOOLS = (
 """Without these, tests are skipped; not so in CI on the line of Pyserini 1, where all of them are installed."""
 
 
-_LONG = {"training", "test_kills.py", "test_no_foreign_code.py", "test_page.py"}
+_LONG = {"training", "test_kills.py", "test_no_foreign_code.py", "test_page.py", "test_page_hits.py"}
 """Folders and modules with long tests that would be among the last by their names."""
 
 

@@ -99,8 +99,10 @@ def test_pages(new_page):
     assert len({docid for one in pages for docid in one}) == 30
     assert page.get_by_role("link", name="Next page").count() == 0
     assert docids(new_page("/?" + page.url.partition("?")[2])) == pages[2]  # without the cursor
+    page.evaluate("history.replaceState({ cursor: 'of another index' }, '')")
     page.reload()
-    settled(page)
+    page.wait_for_selector(".hit")
+    assert docids(page) == pages[2]
     page.go_back()
     settled(page)
     assert docids(page) == pages[1]

@@ -90,7 +90,10 @@ async function show() {
     else await search(signal);
   } catch (error) {
     if (!names) loaded = null;
-    if (error.name !== "AbortError") fail(error);
+    if (error.status === 400 && history.state?.cursor) { // it is of the index before an update
+      history.replaceState(null, "");
+      show();
+    } else if (error.name !== "AbortError") fail(error);
   } finally {
     clearTimeout(patience);
     if (!signal.aborted) at("results").setAttribute("aria-busy", "false");
