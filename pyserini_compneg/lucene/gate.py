@@ -27,6 +27,9 @@ _VECTOR_MODULE = "jdk.incubator.vector"
 _COLLECTOR = "-XX:+UseParallelGC"
 """The garbage collector for indexing. Left out if the user has chosen a collector: Java does not start with two."""
 
+_STACK = "-Xss8m"
+"""Java guards all of the main thread's stack but this much, by default 1 MB, and Python from 3.13 on uses more."""
+
 _MOST_YOUNG = 256 << 20
 _YOUNG_SHARE = 3
 """The size of the young generation in bytes, and its share of the heap. In a small heap, old objects need the rest."""
@@ -219,6 +222,8 @@ def configure_machine(jnius_config: Any) -> dict[str, str]:
         options.append("-Xlog:disable")  # the log would go to standard output
     if not any("GC" in option for option in chosen):
         options.append(_COLLECTOR)
+    if sys.version_info >= (3, 13) and not any("-Xss" in option for option in chosen):
+        options.append(_STACK)
     if java.major >= 23:
         options.append("--sun-misc-unsafe-memory-access=allow")
     quick = _one_search and not any(chosen)

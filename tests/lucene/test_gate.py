@@ -82,6 +82,20 @@ def test_options_that_java_cannot_run_with(tmp_path, options, said):
     assert [path.name for path in tmp_path.iterdir()] == ["c.jsonl"]
 
 
+def test_python_keeps_the_stack_of_the_main_thread():
+    script = """
+from pyserini_compneg.lucene import java_class
+from pyserini_compneg.support.errors import InputError
+from pyserini_compneg.support.json_objects import parse_json_object
+java_class("io.compneg.Heap")
+try:
+    parse_json_object('{"a":' + "[" * 200_000, "nested")
+except InputError as error:
+    print(error)
+"""
+    assert outcome(script) == (0, "nested: not valid JSON: too many brackets within brackets\n", "")
+
+
 def test_a_small_heap_is_divided_as_java_does():
     script = """
 import jnius_config
