@@ -1,6 +1,6 @@
 """The page in a browser: the indexes that it is shown with, and what a reader does on it."""
 
-import gzip
+import lzma
 import re
 import shutil
 from importlib import resources
@@ -36,9 +36,9 @@ def _films_of_sample(folder):
     """A tenth of the sample: what the tests ask for."""
     folder.mkdir()
     shutil.copy(VECTORS / "vectors.about", folder)
-    (vectors,) = VECTORS.glob("*.gz")
+    (vectors,) = VECTORS.glob("*.xz")
     wanted = re.compile(r"\bspy\b|musical|Trainwreck|Italian")
-    with gzip.open(vectors, "rt") as lines, gzip.open(folder / vectors.name, "wt") as chosen:
+    with lzma.open(vectors, "rt") as lines, open(folder / vectors.stem, "w") as chosen:
         chosen.writelines(line for line in lines if wanted.search(line.partition('"vector"')[0]))
     return folder
 

@@ -149,12 +149,14 @@ def test_what_is_typed_before_the_server_has_answered_stays(new_page):
 
 def test_a_slow_answer_and_a_long_query(new_page):
     page = new_page()
-    page.route("**/search?*", lambda route: (page.wait_for_timeout(600), route.continue_()))
+    held = []
+    page.route("**/search?*", held.append)
     page.fill("#query", "spy " * 500)
     page.press("#query", "Enter")
     page.wait_for_selector(".skeleton")
     assert page.inner_text("#status") == "Searching"
     assert page.get_attribute("#results", "aria-busy") == "true"
+    held.pop().continue_()
     settled(page)
     assert page.locator(".hit").count() == 10
     assert page.evaluate("document.documentElement.scrollWidth") <= 1280
