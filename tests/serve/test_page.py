@@ -150,9 +150,10 @@ def test_what_is_typed_before_the_server_has_answered_stays(new_page):
 def test_a_slow_answer_and_a_long_query(new_page):
     page = new_page()
     held = []
-    page.route("**/search?*", held.append)
+    page.route("**/search?*", lambda route: held.append(route))
     page.fill("#query", "spy " * 500)
-    page.press("#query", "Enter")
+    with page.expect_request("**/search?*"):
+        page.press("#query", "Enter")
     page.wait_for_selector(".skeleton")
     assert page.inner_text("#status") == "Searching"
     assert page.get_attribute("#results", "aria-busy") == "true"
