@@ -30,6 +30,9 @@ ROOT = Path(__file__).resolve().parents[1]
 MOST_BYTES = 20_000_000
 """Of the wheel."""
 
+UNPACKED = {".gitattributes", ".gitignore"}
+"""The tracked files that no source distribution needs."""
+
 STRATEGIES = zlib.Z_DEFAULT_STRATEGY, zlib.Z_FILTERED, zlib.Z_HUFFMAN_ONLY
 
 
@@ -48,6 +51,11 @@ def main() -> int:
             print(f"error: two builds differ: {sums}", file=sys.stderr)
             return 1
         wheel = next(path for path in made if path.suffix == ".whl")
+        with tarfile.open(next(path for path in made if path.name.endswith(".gz"))) as files:
+            packed = {name.partition("/")[2] for name in files.getnames()}
+        if missing := [name for name in read("git", "ls-files").split() if name not in packed | UNPACKED]:
+            print(f"error: the source distribution lacks {', '.join(missing)}; see MANIFEST.in", file=sys.stderr)
+            return 1
         if (size := wheel.stat().st_size) > MOST_BYTES:
             print(f"error: {wheel.name} has {size:,} bytes, more than {MOST_BYTES:,}", file=sys.stderr)
             return 1
