@@ -271,7 +271,7 @@ def test_damage(index):
 
 
 def test_a_file_without_postings(index):
-    """Earlier releases wrote no postings into it; it is read as it is."""
+    """A file of version 1 has none."""
     whole = (index / FILE).read_bytes()
     begin, _ = postings_of(whole)
     assert whole[VERSION : VERSION + 4] == (2).to_bytes(4, "big")

@@ -96,6 +96,13 @@ def test_whatever_is_allowed_is_ranked_by_the_definitions(tmp_path_factory, anse
     assert found == {qid: ranking.docids for qid, ranking in expected.items() if ranking.docids}
 
 
+def test_only_values_of_live_documents_and_no_ids_are_suggested(tmp_path):
+    fields = {"d1": {"g": ["a", "b"]}, "d2": {"g": ["b", "c"]}}
+    index = write_index(tmp_path / "i", {"d1": {"t": 1}, "d2": {"t": 1}}, deleted=["d2"], fields=fields)
+    with ImpactReader(index) as reader:
+        assert reader.filtered(Filter({"g": "x", "id": "none"})).values == {"g": ["a", "b"]}
+
+
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     """Several windows in two segments, with ties and deletions; ``share`` of the documents have each value."""

@@ -1,3 +1,4 @@
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -145,6 +146,17 @@ def test_a_folder_that_cannot_be_made(tmp_path):
     assert text.startswith(f"{folder}: the index cannot be written: ") and "\n" not in text
 
 
+def test_a_writer_that_cannot_start_lets_go_of_the_folder(tmp_path):
+    unfinished = tmp_path / "compneg.maxima.tmp"
+    (unfinished / "in the way").mkdir(parents=True)
+    text = refusal(ImpactWriter, tmp_path, error=OutputError)
+    assert text.startswith(f"{tmp_path}: the index cannot be written: ") and unfinished.name in text
+    shutil.rmtree(unfinished)
+    with ImpactWriter(tmp_path) as writer:
+        add_documents(writer, {"d": {"a": 1}})
+        writer.commit()
+
+
 def test_analysis_is_that_of_anserini():
     assert analyze([]) == []
     assert analyze(["The Birds, flying!", "", "the", "naïve 😀 中文 a\0b", "Drive (2007 film)"]) == [
@@ -174,14 +186,20 @@ def test_a_relative_path_is_this_process_own(tmp_path, monkeypatch):
 
 def test_what_was_read_of_terms_is_forgotten_when_an_index_is_closed(tmp_path):
     java_class("java.lang.Object")
-    from jnius import JavaClass, JavaStaticField, MetaJavaClass  # once the machine runs
+    from jnius import JavaClass, JavaStaticMethod, MetaJavaClass  # once the machine runs
 
     class RecentTerms(JavaClass, metaclass=MetaJavaClass):
         __javaclass__ = "io/compneg/RecentTerms"
-        KEPT = JavaStaticField("Ljava/util/Map;")
+        bytes = JavaStaticMethod("()J")
 
-    before = RecentTerms.KEPT.size()
-    with ImpactReader(write_index(tmp_path / "index", {"d1": {"a": 1}}, {"d2": {"a": 1}})) as reader:
-        search(reader, [Linear({"a": 1.0, "b": 1.0})], 10)
-        assert RecentTerms.KEPT.size() == before + 4  # two terms in each of two segments
-    assert RecentTerms.KEPT.size() == before
+    kept = [RecentTerms.bytes()]
+    indexes = [write_index(tmp_path / name, {"d1": {"a": 1}}, {"d2": {"a": 1}}) for name in ("one", "other")]
+    readers = list(map(ImpactReader, indexes))
+    for reader in readers:
+        for _ in range(2):  # the second search finds all kept
+            search(reader, [Linear({"a": 1.0, "b": 1.0})], 10)
+        kept.append(RecentTerms.bytes())
+    assert kept[2] - kept[1] == kept[1] - kept[0] > 0
+    for reader, left in zip(readers, reversed(kept[:2]), strict=True):
+        reader.close()
+        assert RecentTerms.bytes() == left

@@ -46,7 +46,7 @@ final class BlockMaxima {
   static final String NEXT = FILE + ".next";
 
   private static final String CODEC = "CompnegBlockMaxima";
-  private static final int MAXIMA_ONLY = 1; // what earlier releases wrote
+  private static final int MAXIMA_ONLY = 1; // a file of version 1 has no postings
   private static final int VERSION = 2;
 
   private final IndexInput file;

@@ -27,7 +27,9 @@ import org.apache.lucene.index.IndexOptions;
 import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.IndexReaderContext;
 import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.index.MultiBits;
 import org.apache.lucene.index.MultiTerms;
+import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.ReaderUtil;
 import org.apache.lucene.index.Terms;
 import org.apache.lucene.index.TermsEnum;
@@ -298,23 +300,34 @@ public final class DocumentFilter {
       unknown++;
     }
     described.set("faults", ScoringTree.JSON.valueToTree(faults));
-    if (allowed == 0) described.set("values", ScoringTree.JSON.valueToTree(valuesOf(reader, values.keySet())));
+    if (allowed == 0) described.set("values", ScoringTree.JSON.valueToTree(knownValues(reader)));
     return described.put("unknown", unknown).toString().getBytes(StandardCharsets.UTF_8);
   }
 
-  /** The values of fields that have not too many of them. */
-  private static Map<String, List<String>> valuesOf(IndexReader reader, Set<String> fields) throws IOException {
+  /** The values that live documents have in fields with not too many values. Ids are left out. */
+  private Map<String, List<String>> knownValues(IndexReader reader) throws IOException {
+    Bits live = MultiBits.getLiveDocs(reader);
     Map<String, List<String>> found = new TreeMap<>();
-    for (String field : fields) {
-      Terms terms = MultiTerms.getTerms(reader, field);
-      TermsEnum each = terms == null ? TermsEnum.EMPTY : terms.iterator();
+    for (String field : values.keySet()) {
+      Terms terms = field.equals(ExternalIds.FIELD) ? null : MultiTerms.getTerms(reader, field);
+      if (terms == null) continue;
+      TermsEnum each = terms.iterator();
       List<String> texts = new ArrayList<>();
-      for (BytesRef text = each.next(); text != null && texts.size() <= MOST_VALUES; text = each.next()) {
-        texts.add(text.utf8ToString());
+      int read = 0;
+      for (BytesRef text = each.next(); text != null && read <= MOST_VALUES; text = each.next()) {
+        read++;
+        if (live == null || hasLive(each, live)) texts.add(text.utf8ToString());
       }
-      if (texts.size() <= MOST_VALUES) found.put(field, texts);
+      if (read <= MOST_VALUES) found.put(field, texts);
     }
     return found;
+  }
+
+  private static boolean hasLive(TermsEnum term, Bits live) throws IOException {
+    PostingsEnum docs = term.postings(null, PostingsEnum.NONE);
+    int doc = docs.nextDoc();
+    while (doc != PostingsEnum.NO_MORE_DOCS && !live.get(doc)) doc = docs.nextDoc();
+    return doc != PostingsEnum.NO_MORE_DOCS;
   }
 
   @Override

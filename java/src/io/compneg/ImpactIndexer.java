@@ -25,19 +25,20 @@ import org.apache.lucene.index.IndexWriterConfig;
 import org.apache.lucene.index.Term;
 import org.apache.lucene.store.AlreadyClosedException;
 import org.apache.lucene.store.FSDirectory;
+import org.apache.lucene.util.IOUtils;
 
 /**
  * Writes an impact index with Anserini's fields, for Python: {@code id} (indexed, stored, doc values), {@code contents}
  * (impacts as term frequencies), and {@code raw} (the stored source); and with the filter fields of the sources, see
- * {@link DocumentFilter}. A document without a term can be looked up, but
- * no search finds it.
+ * {@link DocumentFilter}. A document without a term can be looked up, but no search finds it.
  *
  * <p>Blocks of JSON lines come in and are indexed by several threads while the next are read. A document that cannot be
- * indexed is no exception. It becomes a problem in the answer: a line of text, in the order of the documents, whatever
- * the threads did.
+ * indexed is no exception. It becomes a problem in the answer: a line of text, in the order of the documents.
  */
 public class ImpactIndexer implements Closeable {
   private static final String STATE = "state";
+
+  private static final double HEAP_BYTES = Runtime.getRuntime().maxMemory();
 
   /** What Lucene may hold beside the vectors that wait, as a share of the heap, and what blocks that wait may hold. */
   private static final double BUFFER_SHARE = 16;
@@ -79,17 +80,17 @@ public class ImpactIndexer implements Closeable {
    *     no room for one, and here that is an error
    */
   public ImpactIndexer(String folder, String settings, String exchange) throws IOException {
-    this(folder, settings, exchange, new Commits.KeepOne(null));
-    Files.deleteIfExists(this.folder.resolve(BlockMaxima.FILE));
+    this(folder, settings, exchange, new Commits.KeepOne(null), BlockMaxima.UNFINISHED, BlockMaxima.FILE);
   }
 
-  /** Starts from the commit that is kept. */
-  ImpactIndexer(String folder, String settings, String exchange, Commits.KeepOne commits) throws IOException {
+  /** Starts from the commit that is kept. The files {@code removed} of the folder are deleted. */
+  ImpactIndexer(String folder, String settings, String exchange, Commits.KeepOne commits, String... removed)
+      throws IOException {
     this.folder = Path.of(folder);
     this.settings = parse(settings);
     pairs = new Pairs(this.settings.pairTerms, this.settings.pairs);
     boolean byDocument = this.settings.storeDocvectors || pairs.any(); // pairs hardly ever come twice
-    double bufferMb = Math.min(this.settings.memoryBufferMb, heap() / BUFFER_SHARE / (1 << 20));
+    double bufferMb = Math.min(this.settings.memoryBufferMb, HEAP_BYTES / BUFFER_SHARE / (1 << 20));
     inverter = byDocument ? null : new ImpactInverter(this.settings.field, bufferMb);
     maker = new DocumentMaker(this.settings, inverter);
     FSDirectory directory = FSDirectory.open(this.folder);
@@ -104,12 +105,18 @@ public class ImpactIndexer implements Closeable {
     config.setMergePolicy(new SpareOrdered(directory)); // before a reader is opened, which may begin merges
     config.setIndexDeletionPolicy(commits);
     config.setIndexCommit(commits.kept(directory));
-    writer = new IndexWriter(directory, config); // if another one has the index, its files stay
-    Files.deleteIfExists(this.folder.resolve(BlockMaxima.UNFINISHED));
-    if (this.settings.mode != IndexWriterConfig.OpenMode.CREATE) recount();
     this.exchange = new RandomAccessFile(exchange, "r");
+    IndexWriter opened = null;
+    try {
+      writer = opened = new IndexWriter(directory, config); // if another one has the index, its files stay
+      if (this.settings.mode != IndexWriterConfig.OpenMode.CREATE) recount();
+      for (String file : removed) Files.deleteIfExists(this.folder.resolve(file));
+    } catch (Throwable e) {
+      IOUtils.closeWhileHandlingException(opened, this.exchange);
+      throw e;
+    }
     threads = new IndexingThreads(this.settings.threads, writer, pending);
-    mostQueued = (int) Math.max(1, Math.min(2 * this.settings.threads, heap() / QUEUE_SHARE / BLOCK_BYTES));
+    mostQueued = (int) Math.max(1, Math.min(2 * this.settings.threads, HEAP_BYTES / QUEUE_SHARE / BLOCK_BYTES));
   }
 
   private static Settings parse(String settings) {
@@ -269,9 +276,8 @@ public class ImpactIndexer implements Closeable {
   /** The first of the filter fields that no document has; null when there is none. */
   public String missingField() throws IOException {
     try (DirectoryReader reader = DirectoryReader.open(writer)) {
-      for (String field : settings.filterFields) {
+      for (String field : settings.filterFields)
         if (reader.getDocCount(field) == 0) return field;
-      }
     }
     return null;
   }
@@ -390,9 +396,5 @@ public class ImpactIndexer implements Closeable {
   /** Waits for so long at most; returns whether the index is closed, or closing it is given up. */
   public boolean closed(long milliseconds) throws InterruptedException {
     return threads.closed(milliseconds);
-  }
-
-  private static double heap() {
-    return Runtime.getRuntime().maxMemory();
   }
 }

@@ -32,7 +32,7 @@ public final class ImpactUpdater extends ImpactIndexer {
   }
 
   private ImpactUpdater(String folder, String settings, String exchange, Commits.KeepOne commits) throws IOException {
-    super(folder, settings, exchange, commits);
+    super(folder, settings, exchange, commits, BlockMaxima.UNFINISHED);
     this.commits = commits;
     try {
       base = new UpdateBase(DirectoryReader.open(writer));

@@ -1,7 +1,7 @@
 package io.compneg;
 
 import java.io.IOException;
-import java.util.Iterator;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
@@ -51,15 +51,15 @@ final class RecentTerms {
   private record Key(Object segment, Term term) {}
 
   /** What an entry takes beside its postings, its maxima and its term, about. */
-  private static final int ENTRY_BYTES = 256;
+  private static final int ENTRY_BYTES = 320;
 
   private static final long MOST_BYTES = Runtime.getRuntime().maxMemory() / 16;
 
   /** The one used longest ago first. */
   private static final Map<Key, Entry> KEPT = new LinkedHashMap<>(16, 0.75f, true);
 
-  /** The segments of which something may be kept. */
-  private static final Set<Object> SEGMENTS = ConcurrentHashMap.newKeySet();
+  /** The entries of each open segment. The lock guards the sets, too. */
+  private static final Map<Object, Set<Key>> SEGMENTS = new ConcurrentHashMap<>();
 
   private static long bytesKept;
 
@@ -72,26 +72,41 @@ final class RecentTerms {
 
   /** Keeps what was read of a term, in place of what was used longest ago, until the segment is closed. */
   static void put(IndexReader.CacheHelper segment, Term term, Entry read) {
-    if (SEGMENTS.add(segment.getKey())) segment.addClosedListener(RecentTerms::drop); // with no lock: it may have one
+    boolean first = SEGMENTS.putIfAbsent(segment.getKey(), new HashSet<>()) == null;
+    if (first) segment.addClosedListener(RecentTerms::drop); // with no lock: it may have one
     keep(new Key(segment.getKey(), term), read);
   }
 
-  private static synchronized void keep(Key key, Entry read) {
-    Entry last = KEPT.put(key, read);
-    bytesKept += read.bytes(key.term) - (last == null ? 0 : last.bytes(key.term));
-    for (Iterator<Map.Entry<Key, Entry>> eldest = KEPT.entrySet().iterator(); bytesKept > MOST_BYTES;) {
-      Map.Entry<Key, Entry> one = eldest.next();
-      bytesKept -= one.getValue().bytes(one.getKey().term);
-      eldest.remove();
-    }
+  /** The size of all entries, about. */
+  static synchronized long bytes() {
+    return bytesKept;
   }
 
-  private static synchronized void drop(Object segment) {
-    SEGMENTS.remove(segment);
-    KEPT.entrySet().removeIf(one -> {
-      if (one.getKey().segment != segment) return false;
-      bytesKept -= one.getValue().bytes(one.getKey().term);
-      return true;
-    });
+  private static synchronized void keep(Key key, Entry read) {
+    Set<Key> ofSegment = SEGMENTS.get(key.segment);
+    if (ofSegment == null) return; // it was closed meanwhile
+    remove(key);
+    KEPT.put(key, read);
+    ofSegment.add(key);
+    bytesKept += read.bytes(key.term);
+    while (bytesKept > MOST_BYTES) remove(KEPT.keySet().iterator().next());
+  }
+
+  private static synchronized void remove(Key key) {
+    Entry last = KEPT.remove(key);
+    if (last == null) return;
+    bytesKept -= last.bytes(key.term);
+    Set<Key> ofSegment = SEGMENTS.get(key.segment);
+    if (ofSegment != null) ofSegment.remove(key);
+  }
+
+  /** Removes each entry in a lock of its own, so that searches of other indexes need not wait for all of them. */
+  private static void drop(Object segment) {
+    for (Key key : detached(segment)) remove(key);
+  }
+
+  /** Ends keeping entries of a segment. Returns those that are kept, in a set that does not change any more. */
+  private static synchronized Set<Key> detached(Object segment) {
+    return SEGMENTS.remove(segment);
   }
 }

@@ -182,7 +182,7 @@ final class UpdateBase implements Closeable {
     }
   }
 
-  /** Whether a document of an earlier release, which has no hash, has a stored source of that hash. */
+  /** Whether a document without a hash, as Anserini writes them, has a stored source of that hash. */
   private boolean isStored(int doc, long hash) throws IOException {
     String raw = reader.storedFields().document(doc, Set.of("raw")).get("raw");
     if (raw == null) return false;
