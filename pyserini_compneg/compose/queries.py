@@ -165,20 +165,17 @@ def query_text(query: Query) -> str:
     return query if isinstance(query, str) else query_line(query)
 
 
-def why_empty(*queries: Query) -> str:
-    """Why queries find nothing whose composed forms are ``is_empty``. What a composed query was made of is not known.
+def why_empty(query: Query) -> str:
+    """Why a query finds nothing whose composed form is ``is_empty``. What a composed query was made of is not known.
 
-    >>> why_empty("zebra"), why_empty("zebra", "zebra NOT horse")
+    >>> why_empty("zebra"), why_empty("zebra NOT horse")
     ('no document has its words', 'no document has its words, or NOT takes them away')
     """
-    said = "no document has its words"
-    for query in queries:
-        query = query.expression if isinstance(query, Decomposition) else query
-        query = parse(query) if isinstance(query, str) else query
-        scored = None if isinstance(query, ScoringNode) else without_exclusions(query)  # NOT! takes no words away
-        if scored is None or without_differences(scored) != scored:
-            return f"{said}, or NOT takes them away"
-    return said
+    query = query.expression if isinstance(query, Decomposition) else query
+    query = parse(query) if isinstance(query, str) else query
+    scored = None if isinstance(query, ScoringNode) else without_exclusions(query)  # NOT! takes no words away
+    whole = scored is not None and without_differences(scored) == scored
+    return "no document has its words" + ("" if whole else ", or NOT takes them away")
 
 
 def _as_run(top_scores: TopScores, weight_scale: float) -> TopScores:

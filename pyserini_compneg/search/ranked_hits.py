@@ -182,12 +182,10 @@ def warn_of_no_result(
     warn_of("query", "queries", said, {name: f"{name} (term {shown(terms[0])})" for name in names if foreign}, names)
     if foreign:
         return
-    pairs = zip(queries, nodes, rankings, strict=True)
-    unknown = why_empty(*(query for query, node, ranked in pairs if not ranked and is_empty(node)))
     reasons: dict[str, dict[str, str]] = {}
-    for name, ranked, node, asked in zip_longest(names, rankings, nodes, filters):
+    for name, ranked, query, node, asked in zip_longest(names, rankings, queries, nodes, filters):
         if not ranked:
-            why = unknown if is_empty(node) else _UNMATCHED
+            why = why_empty(query) if is_empty(node) else _UNMATCHED
             if asked is not None and not is_empty(node):
                 found = reader.filtered(asked)
                 some = f"{why} among {found.allowed:,} that its filter allows ({asked})"
@@ -199,7 +197,7 @@ def warn_of_no_result(
 
 def _remedy(asked: Filter, known: Mapping[str, Sequence[str]]) -> str:
     """What may be wrong with a filter that allows no document: a word that resembles one of the known values."""
-    for field in sorted(asked.fields.keys() & known.keys() - {ID}):
+    for field in sorted(asked.fields.keys() & known.keys()):
         by_lower = {value.lower(): value for value in known[field]}
         for name in sorted(set(asked.fields[field]).difference(known[field]))[:_MOST_COMPARED]:
             close = get_close_matches(name.lower(), by_lower, 1)

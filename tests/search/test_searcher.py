@@ -169,6 +169,14 @@ def test_unknown_terms_find_nothing_and_are_worth_a_warning(searcher, caplog, qu
     assert found == [(logging.WARNING, f"no result for query 7: {why}")]
 
 
+def test_each_query_of_a_batch_has_its_own_reason(searcher, caplog):
+    searcher.batch_search(["zebra", "zebra NOT spy", "spy"], ["1", "2", "3"])
+    assert caplog.messages == [
+        "no result for query 1: no document has its words",
+        "no result for query 2: no document has its words, or NOT takes them away",
+    ]
+
+
 def test_an_index_of_another_encoder_is_one_warning(index, caplog):
     encoder = LookupEncoder({"spies": {"##sp": 2.0, "##ies": 1.0}, "fun": {"fun": 2.0}})
     with SignedImpactSearcher(index, encoder) as searcher:
