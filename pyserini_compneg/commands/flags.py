@@ -56,7 +56,7 @@ _FLAGS_ELSEWHERE: dict[str, Mapping[str, str]] = {
     "reproduce": _READ,
     "serve": _REPLICAS,
 }
-"""Advice on flags of other tools or of an earlier release, by command."""
+"""Advice on flags of other tools or of development versions, by command."""
 _STARTED = re.compile(r"python -m pyserini_compneg[. ]")
 
 

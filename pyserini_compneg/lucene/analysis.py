@@ -30,7 +30,7 @@ _CHANGED = ("fa", "ko")
 
 
 def analysis_settings(language: str) -> dict[str, str | int]:
-    """The settings by which a manifest records the analysis of texts; none for English, as in earlier releases."""
+    """The settings by which a manifest records the analysis of texts; none for English."""
     if language == ENGLISH:
         return {}
     return {"language": language} | ({"lucene": _lucene()} if language in _CHANGED else {})

@@ -79,7 +79,7 @@ class Manifest:
         write_json(index / MANIFEST_NAME, self.to_json())
 
     def to_json(self) -> dict[str, Any]:
-        """The content of the file. Four keys are left out by default, because earlier releases do not know them."""
+        """The content of the file. Four keys are left out if they have their defaults."""
         usual = {"filter_fields": (), "pairs": (), "passages": {}, "language": ENGLISH}
         return {name: value for name, value in asdict(self).items() if name not in usual or value != usual[name]}
 
