@@ -28,7 +28,7 @@ serve: $(SERVER) | indexes/sample ## serve the sample: a page, REST and MCP at h
 
 indexes/sample: | $(PACKAGE)
 	$(BIN)/python -m pyserini_compneg.index --collection pyserini_compneg/resources/sample/vectors --index $@ \
-	  --encoder bm25+mini --store-raw
+	  --encoder bm25+mini --store-raw --filter-fields year
 
 test: $(TOOLS) ## run the tests that take little, in three minutes
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope --no-loadscope-reorder -m 'not slow'

@@ -40,6 +40,7 @@ ANSWERABLE = 0.5  # the least share of the relevant documents that fit the query
 TEMPTING = 3  # the fewest documents that a difference has to keep out
 NEAR_MISSES_PER_ATOM = 40
 DOCUMENTS = 4000
+YEAR = r"\b(?:is|was) an? (?:\w+ )?((?:18|19|20)\d\d)\b"  # as the first sentence of a lead has it
 XZ = [{"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": 1 << 24}]  # unpacking takes as much memory
 
 DEFAULT_OUTPUT = Path(__file__).resolve().parents[1] / "pyserini_compneg" / "resources" / "sample"
@@ -179,7 +180,9 @@ def write_vectors(sample: Path) -> None:
         with gzip.open(made, "rt", encoding="utf-8") as lines:
             records = [json.loads(line) for line in lines]
         for record in records:
-            record["title"] = record["contents"].partition("\n")[0]
+            record["title"], _, text = record["contents"].partition("\n")
+            if made_in := re.search(YEAR, text):
+                record["year"] = int(made_in[1])
             record["vector"] = {term: round(weight, 3) for term, weight in record["vector"].items()}
         (sample / "vectors").mkdir(exist_ok=True)
         (sample / "vectors" / made.with_suffix(".xz").name).write_bytes(lzma.compress(as_lines(records), filters=XZ))

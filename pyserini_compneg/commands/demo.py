@@ -51,7 +51,7 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     for output in runs:
         keep_inputs(output, args.index)
     if not args.index.exists():
-        manifest = build_index(VECTORS, args.index, encoder=ENCODER, threads=2, store_raw=True)
+        manifest = build_index(VECTORS, args.index, encoder=ENCODER, threads=2, store_raw=True, filter_fields=["year"])
         print(
             f"Indexed {manifest.documents} film leads in {args.index}, as impacts of BM25 and of a small model, mini.\n"
         )

@@ -116,7 +116,7 @@ def commands(lines, mark, first, source):
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages") / "sample"
-    build_index(VECTORS, folder, encoder=ENCODER, store_raw=True)
+    build_index(VECTORS, folder, encoder=ENCODER, store_raw=True, filter_fields=["year"])
     return folder
 
 
