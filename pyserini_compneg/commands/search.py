@@ -9,7 +9,7 @@ from pyserini_compneg.commands import clusters, flags, query_flags
 from pyserini_compneg.commands.running import command
 from pyserini_compneg.search.matches import Counting
 from pyserini_compneg.search.run_writer import OUTPUT_FORMATS
-from pyserini_compneg.support.options import COUNT, add_flags
+from pyserini_compneg.support.options import COUNT, NOT_BELOW_0, add_flags
 from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
 _EPILOG = f"""{query_flags.SYNTAX}
@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     flags.add_output(parser, "run file")
     parser.add_argument("--hits", type=COUNT, metavar="N", help="hits of a query (default 1000, for --query 10)")
     text = "show the hits behind the first N; for the list of --query"
-    parser.add_argument("--offset", type=COUNT, metavar="N", help=text)
+    parser.add_argument("--offset", type=NOT_BELOW_0, metavar="N", help=text)
     text = "count the values of filter fields in all matching documents, and show the N most frequent (default 10)"
     parser.add_argument("--facets", metavar="FIELD:N,...", help=text)
     flags.add_threads(parser, 1, "queries searched at once; with fewer queries, threads search parts of a large index")

@@ -35,7 +35,7 @@ _logger = logging.getLogger(__name__)
 
 def anserini_jar(download: bool = True) -> Path:
     """Anserini's jar, downloaded if there is none. Never imports Pyserini."""
-    if (folder := os.environ.get("ANSERINI_CLASSPATH")) is not None:
+    if folder := os.environ.get("ANSERINI_CLASSPATH"):
         return _jar_in(Path(folder))
     spec = importlib.util.find_spec("pyserini")
     if spec is not None and spec.origin:  # not a folder of the same name
@@ -66,9 +66,11 @@ def _download(target: Path) -> None:
     _logger.warning("Pyserini is not installed: downloading Anserini's jar, up to 170 MB, to %s", target)
     with staged_folder(target, replace=True) as folder, tempfile.TemporaryDirectory(dir=folder.parent) as unpacked:
         command = [*installer, "--quiet", "--no-deps", "--target", unpacked, f"pyserini=={PYSERINI}"]
-        settings = {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_DRY_RUN": "0", "TMPDIR": str(folder.parent)}
+        others = {f"PIP_{name}" for name in ("PREFIX", "ROOT", "PYTHON", "REQUIREMENT", "EDITABLE")}
+        settings = {name: value for name, value in os.environ.items() if name not in others}
+        settings |= {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_DRY_RUN": "0", "TMPDIR": str(folder.parent)}
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=os.environ | settings
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=settings
         )
         jars = [*Path(unpacked).glob(f"pyserini/resources/jars/{_JARS}")]
         if done.returncode or len(jars) != 1:

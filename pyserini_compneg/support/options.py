@@ -33,6 +33,7 @@ class Number:
 
 
 WHOLE = Number("a whole number", whole_number)
+NOT_BELOW_0 = Number("a whole number from 0", whole_number, lambda value: value >= 0)
 COUNT = Number("a whole number from 1", whole_number, lambda value: value >= 1)
 FINITE = Number("a finite number", finite_number, lambda value: abs(value) < float("inf"))
 POSITIVE = Number("a finite number above 0", finite_number, lambda value: 0 < value < float("inf"))

@@ -1,4 +1,4 @@
-import gzip
+import lzma
 import json
 
 import pytest
@@ -71,7 +71,7 @@ def test_the_vectors_of_the_sample_are_its_own():
     settings = json.loads((SAMPLE / "vectors" / VECTORS_FILE).read_text())["settings"]
     checkpoint = read_checkpoint(model_folder(MINI))
     assert settings["model"] == checkpoint_hash(checkpoint)
-    with gzip.open(next((SAMPLE / "vectors").glob("*.xz")), "rt", encoding="utf-8") as lines:
+    with lzma.open(next((SAMPLE / "vectors").glob("*.xz")), "rt", encoding="utf-8") as lines:
         records = [json.loads(line) for line, _ in zip(lines, range(40), strict=False)]
     options = ModelOptions(threshold=settings["threshold"])
     made = ModelDocumentEncoder(checkpoint, options).encode_batch([record["contents"] for record in records])

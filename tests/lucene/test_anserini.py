@@ -66,7 +66,7 @@ def test_the_jar_is_downloaded_once_and_alone(hidden, tmp_path, monkeypatch):
 
 
 def test_settings_for_other_installations_and_programs_in_the_folder_do_not_matter(hidden, tmp_path, monkeypatch):
-    for name in ("PIP_USER", "PIP_REQUIRE_VIRTUALENV", "PIP_DRY_RUN"):
+    for name in ("PIP_USER", "PIP_REQUIRE_VIRTUALENV", "PIP_DRY_RUN", "PIP_PREFIX", "PIP_ROOT"):
         monkeypatch.setenv(name, "1")
     (tmp_path / "pip").mkdir()
     (tmp_path / "pip" / "__main__.py").write_text("raise SystemExit('a stranger')")

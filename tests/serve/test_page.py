@@ -105,6 +105,19 @@ def test_without_a_field_of_years_the_page_says_so_and_one_film_is_excluded_soft
     assert "strict=1" in page.url and "Trainwreck_(film)" not in docids(page)
 
 
+def test_operators_in_capitals_make_an_expression(new_page):
+    page = new_page("/?index=dated&query=films")
+    for query, read in (
+        ("western films NOT! comedies", "expression"),
+        ("(war OR western) AND spies", "expression"),
+        ("western films, not comedies", "model"),
+    ):
+        page.fill("#query", query)
+        page.press("#query", "Enter")
+        settled(page)
+        assert page.locator("#read").input_value() == read
+
+
 def test_settings_have_the_jargon_and_live_in_the_link(new_page):
     page = new_page("/?index=sample&query=spy films NOT comedies&read=expression")
     shown = page.inner_text("body")

@@ -49,11 +49,19 @@ function change(values, cursor = null) {
   show();
 }
 
+/** How a query is read: with operators in capitals as an expression, without them as what was chosen before. */
+function readingOf(query) {
+  const operator = /(^|[\s()])(AND|OR|NOT)(!|[\s()]|$)/;
+  if (operator.test(query)) return state.read === "model" ? "expression" : state.read;
+  return operator.test(state.query) && state.read === "expression" ? "model" : state.read;
+}
+
 /** Another query: the first page, and nothing that belongs to the words before. */
 function ask() {
   if (matchMedia("(pointer: coarse)").matches) at("query").blur(); // its keyboard would hide the results
   const query = at("query").value;
-  change({ query, page: "1", doc: "", ...(query === state.query ? {} : { tags: "", years: "" }) });
+  const other = query === state.query ? {} : { read: readingOf(query), tags: "", years: "" };
+  change({ query, page: "1", doc: "", ...other });
   if (!query.trim()) at("error").replaceChildren(element("p", {}, "Type what you look for."));
 }
 
