@@ -41,6 +41,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=ROOT / "dist", metavar="FOLDER")
     args = parser.parse_args()
+    if args.output.exists() and not args.output.is_dir():
+        parser.error(f"--output {args.output}: is no folder")
     epoch = int(read("git", "log", "-1", "--format=%ct"))
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
         made = built(Path(first) / "a", epoch)

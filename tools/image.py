@@ -160,10 +160,20 @@ def main() -> int:
     running.add_argument("--volume", action="append", default=[], metavar="HOST:TARGET")
     running.add_argument("command", nargs=argparse.REMAINDER)
     args = parser.parse_args()
+    settings = Path(f"{args.image}.json")
     if args.verb == "build":
+        if not args.base.is_dir():
+            parser.error(f"{args.base}: is no folder")
+        if args.image.exists() and not settings.exists():  # its former content is deleted
+            parser.error(f"{args.image}: exists, and was not built by this tool; name another folder")
         build(args.base.resolve(), args.image.resolve())
         return 0
-    return run(Image(**json.loads(Path(f"{args.image}.json").read_text("utf-8"))), args.volume, args.command)
+    if not settings.is_file():
+        parser.error(f"{settings}: is missing; build the image first")
+    for volume in args.volume:
+        if not re.fullmatch(r"[^:]+:/[^:]+", volume) or ".." in volume.split("/"):
+            parser.error(f"--volume {volume}: expected HOST:/TARGET")
+    return run(Image(**json.loads(settings.read_text("utf-8"))), args.volume, args.command)
 
 
 if __name__ == "__main__":
