@@ -81,6 +81,32 @@ DATES = {
     "the early 1970s": None,
     "Blade Runner 2049": None,
     "U-1960s": None,
+    "before the 1960s": "..1959",
+    "films from before 1960": "..1959",
+    "after the 1980s": "1990..",
+    "since the 1990s": "1990..",
+    "until the 1970s": "..1979",
+    "from the 1960s to the 1980s": "1960..1989",
+    "between the 1960s and 1985": "1960..1985",
+    "comedies of the 1960s": "1960..1969",
+    "films released in 1950": "1950..1950",
+    "films about France from the 1960s": "1960..1969",
+    "pre 1960s": None,
+    "1960s or 1970s": None,
+    "from the 1960s and the seventies": None,
+    "in 1960 and 1970": None,
+    "from 1960 or 1970": None,
+    "before 1960 or after 1990": None,
+    "since 1990 until 1995": None,
+    "from 1999 to 1950": None,
+    "films from the 1960s onwards": None,
+    "a man born in 1950": None,
+    "companies founded in 1950": None,
+    "wars in the 1960s": None,
+    "a book about wars in the 1960s": None,
+    "the treaty of 1815": None,
+    "films not from the 1960s": None,
+    "comedies or 1960s films": None,
 }
 
 
@@ -94,6 +120,43 @@ def test_dates_in_words(new_page):
         list(DATES),
     )
     assert dict(zip(DATES, dates, strict=True)) == DATES
+
+
+def test_the_field_of_dates(new_page):
+    """It may have odd values; prices that look like years are a field of dates only if no name is that of one."""
+    page = new_page("/docs")
+    fields = page.evaluate(
+        """async () => {
+            const { dateField } = await import("/page/years.js");
+            const facet = (...values) => values.map((value) => ({ value, count: 1 }));
+            const years = facet("1960", "1961-05", "1962", "1963", "unknown");
+            const prices = [facet("1999"), facet("1999", "15")];
+            return [{ price: prices[0], year: years }, { price: prices[1] }, { constructor: years }, {}].map(dateField);
+        }"""
+    )
+    assert fields == ["year", None, "constructor", None]
+
+
+def test_after_an_error_what_was_chosen_can_be_taken_back(new_page):
+    page = new_page(
+        "/?index=dated&read=expression&strict=1&filter=colour=red, year=1950&query=spies NOT (film NOT war)"
+    )
+    assert page.locator("#error p").count() == 1
+    assert conditions(page) == ["colour red ×", "year 1950 ×"]
+    page.get_by_role("button", name="Remove the condition colour=red").click()
+    settled(page)
+    page.get_by_role("switch", name="Exclude strictly").uncheck()
+    settled(page)
+    assert page.inner_text("#error") == "" and docids(page) == ["d1950"]
+    page.select_option("#index", "sample")  # it has no field year
+    settled(page)
+    assert page.inner_text("#error") == "" and page.is_hidden("#conditions")
+
+
+@pytest.mark.parametrize("name", ["constructor", "__proto__"])
+def test_names_of_javascript_are_unknown_indexes(new_page, name):
+    page = new_page(f"/?query=spy&index={name}")
+    assert page.inner_text("#error").startswith(f"Unable to open index: {name}; there are")
 
 
 def test_without_a_field_of_years_the_page_says_so_and_one_film_is_excluded_softly(new_page):

@@ -14,8 +14,8 @@ const PATIENCE = 250; // ms before a skeleton is shown
 
 let state = stateOf(location.href);
 let indexes = [];
-let fields = {};
-let languages = {};
+let fields = new Map(); // by index
+let languages = new Map();
 let names = null;
 let loaded = null;
 let running = null;
@@ -26,7 +26,8 @@ let asked = null; // how the words of the state are read
 async function load() {
   const health = await get("/health");
   names = await operatorNames();
-  [indexes, fields, languages] = [Object.keys(health.indexes), health.filter_fields, health.languages];
+  indexes = Object.keys(health.indexes);
+  [fields, languages] = [health.filter_fields, health.languages].map((one) => new Map(Object.entries(one)));
   at("index").replaceChildren(...indexes.map((name) => element("option", {}, name)));
   at("index-label").hidden = indexes.length < 2;
   showState();
@@ -38,7 +39,7 @@ function index() {
 }
 
 function fieldsOfIndex() {
-  return fields[index()] ?? [];
+  return fields.get(index()) ?? [];
 }
 
 /** Changes the state. A search is a new entry of the history; its page has the cursor with which it was reached. */
@@ -73,7 +74,7 @@ function showState() {
   const [known = ""] = fieldsOfIndex();
   at("filter").placeholder = known.length > 0 && known.length < 12 ? `${known}=…` : "field=value";
   const [words] = at("read").options; // the model reads English
-  words.disabled = (languages[index()] ?? "en") !== "en";
+  words.disabled = (languages.get(index()) ?? "en") !== "en";
   if (words.disabled && state.read === words.value) state.read = at("read").value = "expression";
 }
 
@@ -109,6 +110,7 @@ async function show() {
 }
 
 async function search(signal) {
+  asked = null;
   asked = await read(state, index(), fieldsOfIndex(), signal);
   const parameters = parametersOf(state, asked);
   const path = `/v1/${encodeURIComponent(index())}/search`;
@@ -119,22 +121,27 @@ async function search(signal) {
   [shown] = answers;
   at("request").href = pathOf(path, { ...parameters, hits: state.hits });
   at("request").hidden = false;
-  showAnswer(Object.assign({}, ...answers.map((answer) => answer.facets)));
+  showAnswer(new Map(answers.flatMap((answer) => Object.entries(answer.facets ?? {}))));
 }
 
 function showAnswer(facets) {
   at("found").hidden = false;
-  at("strict-label").hidden = !asked.excludes;
-  at("strict").checked = asked.strict;
+  showChosen(asked);
   at("reading").hidden = !asked.reading;
   if (asked.reading) showReading(at("reading"), asked, shown.query.decomposition.tree, (tags) => change({ tags: tags.join(","), page: "1" }), edit);
-  showConditions(at("conditions"), asked.conditions, asked.date?.condition, (condition) =>
-    (condition === asked.date?.condition && !conditionsOf(state.filter).includes(condition) ? change({ years: "words", page: "1" }) : toggle(condition)));
   at("facets").hidden = !fieldsOfIndex().length && !state.filter;
   showFacets(at("values"), fieldsOfIndex(), facets, asked.conditions, toggle);
   at("status").textContent = counted(shown);
   showHits();
   showPages();
+}
+
+/** The strictness and the conditions of a search; also after an error, so that they can be taken back. */
+function showChosen({ excludes, strict, conditions, date }) {
+  at("strict-label").hidden = !excludes;
+  at("strict").checked = strict;
+  showConditions(at("conditions"), conditions, date?.condition, (condition) =>
+    (condition === date?.condition && !conditionsOf(state.filter).includes(condition) ? change({ years: "words", page: "1" }) : toggle(condition)));
 }
 
 function showHits() {
@@ -206,6 +213,7 @@ function wait() {
 function fail(error) {
   clear();
   at("key").hidden = error.status !== 401;
+  if (error.status !== 401 && !state.doc) showChosen(asked ?? { excludes: state.strict !== "", strict: state.strict === "1", conditions: conditionsOf(state.filter) });
   at("error").replaceChildren(
     element("p", {}, error.status === 401 ? "This server wants a key." : error.message),
     [400, 401, 404].includes(error.status) ? "" : element("button", { type: "button", onclick: show }, "Try again"));
@@ -217,6 +225,11 @@ function toggle(condition) {
   const others = conditions.filter((one) => one !== condition && (isValue(one) || fieldOf(one) !== fieldOf(condition)));
   const chosen = conditions.includes(condition) ? conditions.filter((one) => one !== condition) : [...others, condition];
   change({ filter: chosen.join(", "), page: "1" });
+}
+
+/** The conditions on ids and on fields of an index. */
+function conditionsFor(name) {
+  return conditionsOf(state.filter).filter((one) => ["id", ...fields.get(name) ?? []].includes(fieldOf(one))).join(", ");
 }
 
 function edit() {
@@ -235,7 +248,7 @@ at("query").addEventListener("keydown", (event) => {
   }
 });
 for (const name of ["read", "index", "hits"]) {
-  at(name).addEventListener("change", ({ target }) => change({ query: at("query").value, [name]: target.value, page: "1", doc: "", tags: "" }));
+  at(name).addEventListener("change", ({ target }) => change({ query: at("query").value, [name]: target.value, page: "1", doc: "", tags: "", ...(name === "index" ? { filter: conditionsFor(target.value) } : {}) }));
 }
 at("strict").addEventListener("change", ({ target }) => change({ strict: target.checked ? "1" : "0", page: "1" }));
 at("settings").addEventListener("toggle", () => shown && asked && showHits());

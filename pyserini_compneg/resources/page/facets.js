@@ -26,8 +26,8 @@ export function facetRequests(fields, conditions) {
 /** Shows the values of each field; `toggle` gets the condition that is pressed. */
 export function showFacets(section, fields, facets, conditions, toggle) {
   const focused = document.activeElement?.dataset?.condition;
-  const groups = fields.filter((field) => facets[field]).map((field) => {
-    const telling = facets[field].filter(({ value, count }) => count > 1 || conditions.includes(`${field}=${value}`));
+  const groups = fields.filter((field) => facets.has(field)).map((field) => {
+    const telling = facets.get(field).filter(({ value, count }) => count > 1 || conditions.includes(`${field}=${value}`));
     return telling.length && element("fieldset", {}, element("legend", {}, element("bdi", {}, plain(field))),
       ...telling.map(({ value, count }) => {
         const condition = `${field}=${value}`;

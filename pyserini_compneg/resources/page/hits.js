@@ -1,6 +1,6 @@
 // Hits, and documents as a whole.
 
-import { LEAST, element, marks, plain, snippet, titleAndText, wordsAt } from "./text.js";
+import { LEAST, element, marks, own, plain, snippet, titleAndText, wordsAt } from "./text.js";
 
 const TERMS = 5;
 const NAMES = 3;
@@ -17,7 +17,7 @@ export function rankingList(answer, options) {
 
 function hit(candidate, query, { fields, isDetailed, linkOf, open }) {
   const [title, text] = titleAndText(candidate);
-  const about = [...fields.map((field) => values(candidate.doc?.[field])), candidate.passage ? `passage ${candidate.passage.number}` : ""].filter(Boolean);
+  const about = [...fields.map((field) => values(own(candidate.doc, field))), candidate.passage ? `passage ${candidate.passage.number}` : ""].filter(Boolean);
   return element("li", { class: "hit", "data-docid": candidate.docid },
     element("h2", { dir: "auto" }, link(candidate, title, linkOf, open)),
     element("details", { class: "why" },

@@ -3,15 +3,13 @@
 import { get } from "./api.js";
 import { conditionsOf, fieldOf } from "./state.js";
 import { element, plain } from "./text.js";
-import { dateField, dateIn } from "./years.js";
+import { dateField, dateIn, datesFirst } from "./years.js";
 
 const ROLES = { W: "wanted", X: "excluded", S: "shared", OR: "or", AND: "and", O: "not used" };
 const ORDER = Object.keys(ROLES);
 const FIELDS = 5;
 const FIRST_PAGE = 10;
 const CLASS = 0.8;
-
-const dateFields = new Map(); // by index
 
 /**
  * What a state asks for: tags, conditions and strictness, and for plain words their reading. A date in the words becomes a
@@ -32,7 +30,7 @@ export async function read(state, index, fields, signal) {
   const isFree = known && !own.some((one) => fieldOf(one) === field); // what is chosen there goes before the words
   const strict = excluded.length > 0 && (state.strict ? state.strict === "1" : reading.understood && await areClasses(excluded, index, signal));
   return {
-    reading, date: known, undated: date && !field ? date : null, excludes: excluded.length > 0, strict,
+    reading, date: known, undated: field === null ? date : null, excludes: excluded.length > 0, strict,
     tags: known ? without(reading, date).join(",") : state.tags,
     conditions: isFree ? [...own, known.condition] : own,
   };
@@ -55,15 +53,12 @@ function without(reading, date) {
   return tags.includes("W") ? tags : reading.words.map((word) => word.tag);
 }
 
+/** The field of dates among the documents with any word of the query; undefined if there are none. */
 async function fieldOfDates(state, index, fields, signal) {
   if (!fields.length) return null;
-  if (!dateFields.has(index)) {
-    const facets = fields.slice(0, FIELDS).map((name) => `${name}:20`).join(",");
-    const counted = await get(`/v1/${encodeURIComponent(index)}/search`, { query: state.query, read: "plain", hits: 0, facets }, signal);
-    if (!counted.total.value) return null;
-    dateFields.set(index, dateField(counted.facets));
-  }
-  return dateFields.get(index) ?? null;
+  const facets = datesFirst(fields).slice(0, FIELDS).map((name) => `${name}:20`).join(",");
+  const counted = await get(`/v1/${encodeURIComponent(index)}/search`, { query: state.query, read: "plain", hits: 0, facets }, signal);
+  return counted.total.value ? dateField(counted.facets) : undefined;
 }
 
 /** Whether many documents are about each text: the tenth best has nearly the score of the best. */
@@ -112,7 +107,7 @@ function sentence(tree, isInner = false) {
   if (typeof tree === "string") return [element("b", {}, element("bdi", {}, plain(tree)))];
   const [[kind, parts]] = Object.entries(tree);
   if (kind === "filter") return [];
-  const words = kind in JOINS
+  const words = Object.hasOwn(JOINS, kind)
     ? parts.flatMap((part, i) => [i ? JOINS[kind] : "", ...sentence(part, true)])
     : [...sentence(parts[0]), ", without ", element("span", { class: "excluded" }, ...sentence(parts[1]))];
   return isInner ? ["(", ...words, ")"] : words;

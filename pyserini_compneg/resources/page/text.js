@@ -11,6 +11,11 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
+/** A value under a name that comes from data; no name of JavaScript's own has a value. */
+export function own(values, name) {
+  return values !== null && typeof values === "object" && Object.hasOwn(values, name) ? values[name] : undefined;
+}
+
 /** The text with a visible sign in place of characters that steer a terminal or turn the direction of a line. */
 export function plain(text) {
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
@@ -43,7 +48,7 @@ export const LEAST = 0.05; // of the largest amount; less tells nothing, as "is"
 export function titleAndText({ doc, docid, highlights = [], excluded = [], passage }) {
   const nothing = marked("");
   if (doc === null || doc === undefined) return [marked(docid), nothing];
-  const largest = Math.max(...highlights.map((one) => Math.abs(one.amount)));
+  const largest = highlights.reduce((most, one) => Math.max(most, Math.abs(one.amount)), 0); // there may be too many for arguments
   const every = { highlights: highlights.filter((one) => Math.abs(one.amount) >= LEAST * largest), excluded };
   if (typeof doc !== "object") return passage?.text === undefined ? firstLine(marked(String(doc), every), docid) : [marked(docid), passageOf(passage, every)];
   const name = ["contents", "text", "content", "body"].find((one) => (doc[one] ?? null) !== null);
@@ -67,7 +72,7 @@ function firstLine(text, docid) {
 
 /** The words of the stored document at some places, in lower case, each once; places behind a cut are left out. */
 export function wordsAt({ doc }, places) {
-  const text = (field) => (field === "" || typeof doc !== "object" ? doc : field.slice(1).split("/").reduce((value, key) => value?.[key.replaceAll("~1", "/").replaceAll("~0", "~")], doc));
+  const text = (field) => (field === "" || typeof doc !== "object" ? doc : field.slice(1).split("/").reduce((value, key) => own(value, key.replaceAll("~1", "/").replaceAll("~0", "~")), doc));
   const words = places.map(({ field, start, end }) => [...String(text(field) ?? "").slice(0, 2 * end)].slice(start, end).join("").toLowerCase());
   return [...new Set(words.filter(Boolean))];
 }
