@@ -91,7 +91,9 @@ DATES = {
     "comedies of the 1960s": "1960..1969",
     "films released in 1950": "1950..1950",
     "films about France from the 1960s": "1960..1969",
+    "1950s war films that are also 1950s comedies": "1950..1959",
     "pre 1960s": None,
+    "after 1960 or before 1960": None,
     "1960s or 1970s": None,
     "from the 1960s and the seventies": None,
     "in 1960 and 1970": None,
@@ -273,6 +275,10 @@ def test_a_server_that_is_gone_and_one_with_a_key(new_page, films, tmp_path):
         page = new_page("/?query=spy", url=server.url, waits=False)
         page.wait_for_selector("#key:not([hidden])")
         assert page.inner_text("#error") == "This server wants a key."
+        page.fill("#key-input", "ключ")
+        page.press("#key-input", "Enter")
+        assert page.inner_text("#error") == "This key has a character that no key can have. Type the key again."
+        assert page.is_visible("#key") and page.evaluate("sessionStorage.length") == 0
         page.fill("#key-input", "a-long-key")
         page.press("#key-input", "Enter")
         page.wait_for_selector(".hit")

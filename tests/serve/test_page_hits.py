@@ -85,6 +85,34 @@ def test_facets_and_conditions_narrow_and_live_in_the_link(new_page):
     assert len(docids(page)) == 3
 
 
+def test_only_values_that_a_condition_can_name_are_buttons(new_page):
+    page = new_page("/docs")
+    values = ["war, spy", "x..y", "a<b", "=eq", "true", "a, year=3", "1990..1999", "..", ">5", ""]
+    buttons = page.evaluate(
+        """async (values) => {
+            const { showFacets } = await import("/page/facets.js");
+            const section = document.createElement("div");
+            showFacets(section, ["f"], new Map([["f", values.map((value) => ({ value, count: 2 }))]]), [], null);
+            return [...section.querySelectorAll("button bdi")].map((one) => one.textContent);
+        }""",
+        values,
+    )
+    assert buttons == values[:5]
+
+
+def test_pages_behind_the_last(new_page):
+    page = new_page("/?query=spies&read=expression&index=dated&page=7")
+    assert page.inner_text("#results") == "The last of 30 hits is on a page before. Page 1"
+    page.locator("#results").get_by_role("link", name="Page 1").click()
+    settled(page)
+    assert page.inner_text("#status") == "1 to 10 of 30"
+    page = new_page("/?query=spies&read=expression&index=dated&page=1001")
+    assert page.inner_text("#error p") == "A link reaches the first 10,000 hits. This page is behind them."
+    page.locator("#error").get_by_role("link", name="Page 1").click()
+    settled(page)
+    assert page.inner_text("#status") == "1 to 10 of 30" and page.inner_text("#error") == ""
+
+
 def test_pages(new_page):
     page = new_page("/?query=spies&read=expression&index=dated")
     assert page.inner_text("#status") == "1 to 10 of 30"

@@ -2,8 +2,11 @@
 
 const KEY = "compneg-api-key";
 
+/** Keeps the key for requests; false if no header can hold it. */
 export function useKey(key) {
-  sessionStorage.setItem(KEY, key);
+  const isSendable = /^[\x20-\x7e\xa0-\xff]*$/.test(key);
+  if (isSendable) sessionStorage.setItem(KEY, key);
+  return isSendable;
 }
 
 export function pathOf(path, parameters) {

@@ -10,6 +10,7 @@ import { element } from "./text.js";
 
 const at = (id) => document.getElementById(id);
 const MOST_TEXT = 3000;
+const LAST_RANK = 10_000; // that a number of a page reaches; a cursor goes on behind it
 const PATIENCE = 250; // ms before a skeleton is shown
 
 let state = stateOf(location.href);
@@ -111,6 +112,9 @@ async function show() {
 
 async function search(signal) {
   asked = null;
+  if (!history.state?.cursor && state.page * state.hits > LAST_RANK) {
+    throw Object.assign(new Error(`A link reaches the first ${LAST_RANK.toLocaleString("en")} hits. This page is behind them.`), { status: 400 });
+  }
   asked = await read(state, index(), fieldsOfIndex(), signal);
   const parameters = parametersOf(state, asked);
   const path = `/v1/${encodeURIComponent(index())}/search`;
@@ -145,16 +149,21 @@ function showChosen({ excludes, strict, conditions, date }) {
 }
 
 function showHits() {
-  const none = element("p", {}, `No document matches. ${asked.conditions.length ? "Remove a condition, or use" : "Use"} other words.`);
+  const none = shown.total.value
+    ? element("p", {}, `The last of ${totalOf(shown)} hits is on a page before. `, pageLink("Page 1", 1))
+    : element("p", {}, `No document matches. ${asked.conditions.length ? "Remove a condition, or use" : "Use"} other words.`);
   const options = { fields: fieldsOfIndex(), isDetailed: at("settings").open, linkOf: (doc) => urlOf({ ...state, doc }), open: openDocument };
   at("results").replaceChildren(...(shown.notes ?? []).map((note) => element("p", { class: "quiet" }, `Note: ${note}`)),
     shown.candidates.length ? rankingList(shown, options) : none);
 }
 
 /** Which hits are shown, of how many documents that match. */
-function counted({ candidates, total }) {
-  if (!candidates.length) return "";
-  return `${candidates[0].rank} to ${candidates.at(-1).rank} of ${total.relation === "gte" ? "at least " : ""}${total.value.toLocaleString("en")}`;
+function counted(answer) {
+  return answer.candidates.length ? `${answer.candidates[0].rank} to ${answer.candidates.at(-1).rank} of ${totalOf(answer)}` : "";
+}
+
+function totalOf({ total }) {
+  return `${total.relation === "gte" ? "at least " : ""}${total.value.toLocaleString("en")}`;
 }
 
 function showPages() {
@@ -216,6 +225,7 @@ function fail(error) {
   if (error.status !== 401 && !state.doc) showChosen(asked ?? { excludes: state.strict !== "", strict: state.strict === "1", conditions: conditionsOf(state.filter) });
   at("error").replaceChildren(
     element("p", {}, error.status === 401 ? "This server wants a key." : error.message),
+    error.status === 400 && state.page !== "1" ? pageLink("Page 1", 1) : "",
     [400, 401, 404].includes(error.status) ? "" : element("button", { type: "button", onclick: show }, "Try again"));
 }
 
@@ -261,8 +271,8 @@ at("narrow").addEventListener("submit", (event) => {
 at("facets").open = matchMedia("(min-width: 60rem)").matches;
 at("key").addEventListener("submit", (event) => {
   event.preventDefault();
-  useKey(at("key-input").value);
-  show();
+  if (useKey(at("key-input").value)) show();
+  else at("error").replaceChildren(element("p", {}, "This key has a character that no key can have. Type the key again."));
 });
 addEventListener("popstate", () => {
   state = stateOf(location.href);

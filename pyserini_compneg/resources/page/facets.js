@@ -1,14 +1,22 @@
 // The conditions that are chosen, and the most frequent values of filter fields among all documents that match.
 
-import { fieldOf } from "./state.js";
+import { conditionsOf, fieldOf } from "./state.js";
 import { element, plain } from "./text.js";
 
 const FIELDS = 5; // each costs the server time
 const VALUES = 8;
+const RANGE = /^(?:-?\d.*)?\.\.(?:<?-?\d.*)?$/s;
 
 /** Whether a condition is one value of a field. */
 export function isValue(condition) {
-  return !/[<>]|\.\./.test(condition);
+  const value = condition.slice(fieldOf(condition).length);
+  return value.startsWith("=") && !RANGE.test(value.slice(1));
+}
+
+/** Whether a condition means just the value of a facet; a value such as `1990..1999` or `a, year=3` is read otherwise. */
+function isExact(condition) {
+  const [only, ...others] = conditionsOf(condition);
+  return only === condition && !others.length && isValue(condition) && !/^[^=]*=\s*(?:[<>]|$)/.test(condition);
 }
 
 /**
@@ -31,8 +39,10 @@ export function showFacets(section, fields, facets, conditions, toggle) {
     return telling.length && element("fieldset", {}, element("legend", {}, element("bdi", {}, plain(field))),
       ...telling.map(({ value, count }) => {
         const condition = `${field}=${value}`;
-        return element("button", { type: "button", "data-condition": condition, "aria-pressed": String(conditions.includes(condition)), onclick: () => toggle(condition) },
-          element("bdi", {}, plain(value)), element("small", {}, ` ${count.toLocaleString("en")}`));
+        const name = [element("bdi", {}, plain(value)), element("small", {}, ` ${count.toLocaleString("en")}`)];
+        if (!isExact(condition)) return element("span", {}, ...name);
+        const pressed = String(conditions.includes(condition));
+        return element("button", { type: "button", "data-condition": condition, "aria-pressed": pressed, onclick: () => toggle(condition) }, ...name);
       }));
   });
   section.replaceChildren(...groups.filter(Boolean));
@@ -50,7 +60,7 @@ export function showConditions(list, conditions, fromWords, remove) {
 function said(condition) {
   const field = fieldOf(condition);
   const value = condition.slice(field.length);
-  const range = value.match(/^=(.*)\.\.(.*)$/s);
+  const range = isValue(condition) ? null : value.match(/^=(.*)\.\.(.*)$/s);
   if (!range) return plain(`${field} ${value.replace(/^=/, "")}`);
   const [first, last] = range.slice(1);
   return plain(`${field} ${!first ? `until ${last}` : !last ? `since ${first}` : first === last ? first : `${first} to ${last}`}`);

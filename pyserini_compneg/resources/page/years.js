@@ -45,13 +45,16 @@ function isRead(found, before, after) {
 
 /** The date in a text: its places in code points, as in the API, and the range of years; or null. */
 export function dateIn(text) {
-  const mentions = text.match(MENTION)?.length ?? 0;
-  for (const [form, range] of mentions ? FORMS : []) {
+  const mentions = text.match(MENTION) ?? [];
+  for (const [form, range] of FORMS) {
     const found = text.match(form);
     if (!found) continue;
     const [before, after] = [text.slice(0, found.index), text.slice(found.index + found[0].length)];
     const [from, to] = range(...found.slice(1));
-    if (found[0].match(MENTION).length < mentions || (from && to && from > to) || !isRead(found[0], before, after)) return null;
+    const isAll = form === FORMS.at(-1)[0] // "1950s war films that are also 1950s comedies" are of one decade
+      ? mentions.every((one) => found[0].includes(one))
+      : mentions.length === found[0].match(MENTION).length;
+    if (!isAll || (from && to && from > to) || !isRead(found[0], before, after)) return null;
     const start = [...before].length;
     return { start, end: start + [...found[0]].length, range: `${from}..${to}` };
   }
