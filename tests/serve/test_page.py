@@ -220,6 +220,7 @@ def test_what_is_typed_before_the_server_has_answered_stays(new_page):
     page.route("**/health", lambda route: (page.wait_for_timeout(800), route.continue_()))
     page.goto(page.url.removesuffix("docs"))
     page.keyboard.type("spy films")
+    page.wait_for_selector("#index option", state="attached")
     page.keyboard.press("Enter")
     page.wait_for_selector(".hit")
     assert page.input_value("#query") == "spy films"

@@ -31,7 +31,9 @@ async function load() {
   [fields, languages] = [health.filter_fields, health.languages].map((one) => new Map(Object.entries(one)));
   at("index").replaceChildren(...indexes.map((name) => element("option", {}, name)));
   at("index-label").hidden = indexes.length < 2;
+  const typed = at("query").value; // since the page was opened
   showState();
+  at("query").value = typed;
 }
 
 /** The index that is searched; an unknown one is left to the server to refuse. */
