@@ -12,13 +12,14 @@ from pyserini_compneg.expression import format_expression
 from pyserini_compneg.lab.training import train
 from pyserini_compneg.lab.training.config import ReaderSection, ReaderTrainConfig
 from pyserini_compneg.lab.training.judged_requests import JudgedRequest, read_judged, request_score
-from pyserini_compneg.lab.training.reader_rounding import compensated, round_reader
 from pyserini_compneg.lab.training.tagged_requests import augmented, distributed, parse_request, separators
 from pyserini_compneg.reading import ModelReader, undivided
 from pyserini_compneg.reading.words import SHARED
 from pyserini_compneg.support.errors import InputError
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
+
+from pyserini_compneg.lab.training.reader_rounding import compensated, round_reader  # noqa: E402  # needs torch
 
 THINGS = ("films", "songs", "games", "books", "plays")
 OTHERS = ("war", "love", "crime", "music", "family", "the city")
