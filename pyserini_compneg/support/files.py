@@ -30,7 +30,7 @@ _BLOCK_BYTES = 1 << 20
 def cache_home() -> Path:
     """``$COMPNEG_CACHE``, or ``pyserini_compneg`` in the user's cache folder."""
     if folder := os.environ.get("COMPNEG_CACHE"):
-        return Path(folder)
+        return Path(os.path.expanduser(folder))  # unlike Path's, keeps a ~ of an unknown user
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pyserini_compneg"
 
 
