@@ -29,6 +29,14 @@ PYSERINI, LUCENE, _SHA256 = (
 """The Pyserini whose jar is downloaded, as in constraints.txt, the Lucene in the jar, and the jar's checksum."""
 
 _JARS = "anserini-*-fatjar.jar"
+_BOUND = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
+if os.getppid() == int(sys.argv[1]):
+    os.execvp(sys.argv[2], sys.argv[2:])
+"""
+"""Runs a command that Linux kills with its parent, which may get no chance to kill it."""
+
 _REMEDY = "install it (pip install --no-deps pyserini), or name the folder of another jar in ANSERINI_CLASSPATH"
 _logger = logging.getLogger(__name__)
 
@@ -66,6 +74,8 @@ def _download(target: Path) -> None:
     _logger.warning("Pyserini is not installed: downloading Anserini's jar, up to 170 MB, to %s", target)
     with staged_folder(target, replace=True) as folder, tempfile.TemporaryDirectory(dir=folder.parent) as unpacked:
         command = [*installer, "--quiet", "--no-deps", "--target", unpacked, f"pyserini=={PYSERINI}"]
+        if sys.platform == "linux":
+            command = [sys.executable, "-I", "-c", _BOUND, str(os.getpid()), *command]
         others = {f"PIP_{name}" for name in ("PREFIX", "ROOT", "PYTHON", "REQUIREMENT", "EDITABLE")}
         settings = {name: value for name, value in os.environ.items() if name not in others}
         settings |= {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_DRY_RUN": "0", "TMPDIR": str(folder.parent)}

@@ -1,7 +1,11 @@
 """Where Anserini's jar comes from."""
 
 import hashlib
+import os
 import re
+import select
+import signal
+import subprocess
 import sys
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -108,6 +112,34 @@ def test_uv_downloads_where_there_is_no_pip(hidden, tmp_path, monkeypatch):
     arguments = f"pip install --python {sys.executable} --quiet --no-deps --target .* pyserini=={anserini.PYSERINI}"
     assert re.search(f"downloaded: no such option: {arguments}; install it", said)
     assert list((tmp_path / "cache").iterdir()) == []
+
+
+WAITING = """
+from pyserini_compneg.commands.lucene import main
+from pyserini_compneg.lucene import anserini
+
+anserini.importlib.util.find_spec = lambda name: None
+raise SystemExit(main(["anserini"]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends the children of a killed process")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_the_download_ends_with_the_command(tmp_path, number, code):
+    uv, pipe = tmp_path / "uv", tmp_path / "pipe"
+    os.mkfifo(pipe)
+    uv.write_text(f"#!/bin/sh\nexec >{pipe}\necho\nexec sleep 60\n")
+    uv.chmod(0o755)
+    environment = {**os.environ, "UV": str(uv), "COMPNEG_CACHE": str(tmp_path / "cache")}
+    environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "ANSERINI_CLASSPATH": ""}
+    run = [sys.executable, "-c", WAITING]
+    with subprocess.Popen(run, env=environment, stderr=subprocess.DEVNULL) as command, pipe.open() as written:
+        assert written.readline()  # the download runs
+        command.send_signal(number)
+        assert command.wait(20) == code
+        assert select.select([written], [], [], 20)[0]  # it has ended
+    left = [path.name for path in (tmp_path / "cache").iterdir()]
+    assert left == [] or number == signal.SIGKILL, left
 
 
 def test_names_of_topics_need_pyserini_itself(hidden):
