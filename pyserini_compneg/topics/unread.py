@@ -22,7 +22,7 @@ _CONDITIONS = re.compile(rf"(?<!NOT! )(?<![^\s(]){_FIELD}[^\s=]|NOT! +[^\W\d][\w
 _LONE_CONDITION = re.compile(rf"NOT! *\(+ *{_FIELD}(?:(?!\b(?:AND|OR|NOT)\b)[^()∩∪\\])*\)")
 _CURLY = re.compile("[“”„‟«»]")
 _OTHER_WORDS = re.compile(
-    r"(?<![^\s(])(?:AND-?NOT|BUT(?=\s+NOT\b)|EXCEPT|MINUS|WITHOUT|XOR|(?:NEAR|ADJ|AROUND)(?:/?\d+)?)(?![^\s)])"
+    r"(?<![^\s(])(?:AND-?NOT|BUT(?=\s+NOT\b)|EXCEPT|EXCLUDING|MINUS|WITHOUT|XOR|(?:NEAR|ADJ|AROUND)(?:/?\d+)?)(?![^\s)])"
 )
 _FOREIGN_WORDS = re.compile(
     r"(?<![^\s(])(?:UND|ODER|NICHT|OHNE|SAUF|SANS|OPPURE|SENZA|NIET|ZONDER|SALVO|EXCEPTO)(?![^\s)])"
@@ -34,9 +34,11 @@ _SEARCHED_FIELDS = re.compile(  # excludes addresses, times and titles
 _PATTERNS = re.compile(r'[^\W\d]{2}(?:\*|~[\d.]*)(?!\S)|"~\d*(?!\S)|(?:[^\W\d]{2}|")\^\d')
 _CAPITALS = ("AND", "OR", "NOT")
 _WORDS = {"and", "or", "not", "and/or", "or/and"}
+_EXCLUDING = {"without", "except", "excluding"}  # with a capital they are usually of a title
 
 _NOTES = {
-    "case": "'and', 'or', 'not' are words: write AND, OR, NOT for operators, or put the phrase in quotes",
+    "case": "'and', 'or', 'not', 'without', 'except', 'excluding' are words: write AND, OR, NOT for operators, or put "
+    "the phrase in quotes; --read model reads plain English",
     "capitals": "AND, OR, NOT are words, because plain text is not parsed; --read expression makes them operators",
     "other": "ANDNOT, BUT, EXCEPT, WITHOUT, XOR, NEAR are words: write NOT, AND, or (a OR b) NOT (a AND b)",
     "language": "UND, ODER, NICHT, SAUF are words: the operators are AND, OR, NOT in every language",
@@ -60,7 +62,8 @@ def unread_operators(text: str, parsed: bool) -> list[str]:
     text = _QUOTED.sub('""', text) if parsed else text
     words = [word.strip("(),;:.!?") for word in text.split()]
     found = {
-        "case": parsed and any(word.lower() in _WORDS and word not in _CAPITALS for word in words),
+        "case": parsed
+        and any(word in _EXCLUDING or (word.lower() in _WORDS and word not in _CAPITALS) for word in words),
         "capitals": not parsed and any(word in _CAPITALS for word in words),
         "other": parsed and not text.isupper() and bool(_OTHER_WORDS.search(text)),
         "language": parsed and not text.isupper() and bool(_FOREIGN_WORDS.search(text)),

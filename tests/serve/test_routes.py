@@ -272,7 +272,7 @@ def test_warnings_are_notes_of_the_answer(client):
     said = {
         ("zebra", "expression"): "no result for query zebra: no document has its words",
         ("zebra NOT spy", "expression"): "zebra NOT spy: no document has its words, or NOT takes them away",
-        ("spy not comedy", "expression"): "'and', 'or', 'not' are words",
+        ("spy not comedy", "expression"): "'and', 'or', 'not', 'without', 'except', 'excluding' are words",
         ("spy NOT comedy", "plain"): "AND, OR, NOT are words, because plain text is not parsed",
         ("spy not comedy", "model"): None,
         ("spy", "expression"): None,

@@ -13,6 +13,8 @@ from pyserini_compneg.topics.unread import notes_on, unread_operators
         ("spy films not comedies", ["case"], []),
         ("(spy and comedies), Or westerns", ["case"], []),
         ("spy AND/OR comedies", ["case"], []),
+        *[(f"spy {words} comedies", ["case"], []) for words in ("without", "(except,", "excluding", "but not")],
+        ('Men Without Women NOT "men without women"', [], ["capitals"]),
         ("spy -comedies", ["minus"], ["minus"]),
         ("-comedies spy AND western", ["minus"], ["capitals", "minus"]),
         ("spy not -comedies", ["case", "minus"], ["minus"]),
@@ -59,6 +61,7 @@ from pyserini_compneg.topics.unread import notes_on, unread_operators
                 "spy (WITHOUT war)",
                 "spy XOR war",
                 "spy EXCEPT war",
+                "spy EXCLUDING war",
                 "spy NEAR/3 war",
             )
         ],
@@ -96,7 +99,10 @@ def test_what_looks_like_an_operator(text, parsed, plain):
 def test_one_note_for_all_queries():
     texts = ["spy", "spy not comedies", "spy and comedies"]
     topics = [read_text(f"q{number}", text, "expression") for number, text in enumerate(texts)]
-    said = "'and', 'or', 'not' are words: write AND, OR, NOT for operators, or put the phrase in quotes"
+    said = (
+        "'and', 'or', 'not', 'without', 'except', 'excluding' are words: write AND, OR, NOT for operators, or put the "
+        "phrase in quotes; --read model reads plain English"
+    )
     assert notes_on(topics) == [f"in 2 of 3 queries, such as q1 ('spy not comedies'), {said}"]
     assert notes_on(topics[1:2]) == [f"in 'spy not comedies', {said}"]
     said = "AND, OR, NOT are words, because plain text is not parsed; --read expression makes them operators"
