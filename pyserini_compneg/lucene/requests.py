@@ -71,8 +71,9 @@ class WorkDone(NamedTuple):
 class Filtered(NamedTuple):
     """The documents that a filter allows in an index.
 
-    If a filter asks for a range of a field without numbers, a shard does not refuse it, because another shard may have
-    numbers there. ``faults`` has the message for each of these fields; it applies if no shard has numbers.
+    If a filter asks for a range of a field without numbers, or for a text such as ``1990..x`` that no document has, a
+    shard does not refuse it, because another shard may have the numbers or the text. ``faults`` has a message for each
+    of these values. A value is refused if all shards have it there, and one of the messages is not empty.
     """
 
     allowed: int  # documents that are not deleted

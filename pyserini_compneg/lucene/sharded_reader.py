@@ -191,8 +191,9 @@ class ShardedReader(ImpactReader):
     def _filtered(self, filter: Filter) -> Filtered:
         found = self._ask(_found, filter)
         faults = [one.faults for one in found]
-        if field := min(set(faults[0]).intersection(*faults), default=None):
-            raise IndexFormatError(f"cannot be filtered: {faults[0][field]}", where=self.folder)
+        for asked in sorted(set(faults[0]).intersection(*faults)):
+            if fault := max(one[asked] for one in faults):
+                raise IndexFormatError(f"cannot be filtered: {fault}", where=self.folder)
         ids = sorted(filter.fields.get(ID, ()), key=lambda one: one.encode("utf-16-be"))  # as Java sorts them
         unknown = len(ids) - sum(len(ids) - one.unknown for one in found)
         there = zip(ids, *self._ask(_has, ids), strict=True) if unknown else ()

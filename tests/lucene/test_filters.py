@@ -210,6 +210,15 @@ def test_values_that_are_none(tmp_path, value, fault):
         ),
         ({"g": "x"}, {"g": "1999-05.."}, "the filter field 'g' has no dates, so there is no range 1999-05.."),
         ({"g": "99"}, {"g": "..1999"}, "the filter field 'g' has no numbers and no dates, so there is no range ..1999"),
+        *[
+            (
+                {"g": value},
+                {"g": [value, text]},
+                f"the filter field 'g' has no text {text}, which is no range either; "
+                "write a range as 1990..1999, 1990.. or ..1999",
+            )
+            for value, text in [(1960, "1960..x"), (1960, "x..y"), (1960, "1960...1969"), ("1960-05", "1960..x")]
+        ],
     ],
 )
 def test_fields_that_an_index_does_not_have(tmp_path, fields, asked, message):
@@ -219,3 +228,10 @@ def test_fields_that_an_index_does_not_have(tmp_path, fields, asked, message):
         assert refused == f"{index}: cannot be filtered: {message}"
         barred = Excluding(Linear({"a": 1.0}), (Filter(asked),), (0.0,))
         assert refusal(search, reader, [barred], 1, error=IndexFormatError) == f"{index}: cannot be searched: {message}"
+
+
+def test_texts_with_dots_that_are_no_ranges_are_texts(tmp_path):
+    fields = {"d": {"g": ["1960..x", 1960]}, "e": {"g": "1960-05", "h": "2001"}}
+    with ImpactReader(write_index(tmp_path / "i", {"d": {"a": 1}, "e": {"a": 1}}, fields=fields)) as reader:
+        assert [reader.filtered(Filter({"g": text})).allowed for text in ("1960..x", "1960..1969")] == [1, 2]
+        assert reader.filtered(Filter({"h": "wait..what"})).allowed == 0  # years may be titles

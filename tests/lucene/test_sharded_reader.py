@@ -108,10 +108,13 @@ def test_what_cannot_be_asked_is_said_of_the_whole(readers):
     wrong = {
         "actor": "it has no filter field 'actor', only genre, year",
         "genre": "the filter field 'genre' has no numbers and no dates, so there is no range 1990..",
+        "year": "the filter field 'year' has no text x..y, which is no range either; "
+        "write a range as 1990..1999, 1990.. or ..1999",
     }
     for reader in readers:
+        assert reader.filtered(Filter({"genre": "x..y"})).allowed == 0
         for field, message in wrong.items():
-            filter = Filter({field: "1990.."})
+            filter = Filter({field: ["1990..", "x..y"]})
             for ask in (reader.filtered, lambda asked, r=reader: r.explain('{"vector": {"a": 1}}', "none", asked)):
                 with pytest.raises(IndexFormatError) as refused:
                     ask(filter)

@@ -97,7 +97,17 @@ def test_exclusion(client, searcher, exclusion):
 
 
 OBJECTS = [{}, {"genre": None}, {"genre": {"a": 1}}, {"genre": [["a"]]}, {"genre": ""}, {"year": ">1"}, {"title": "x"}]
-LISTS = [["comedy"], [""], ["../x=1"], ["a\x1b=1"], ["year=1969..1960"], ["year=>1960"], ["title=x"], ["genre=1..2"]]
+LISTS = [
+    ["comedy"],
+    [""],
+    ["../x=1"],
+    ["a\x1b=1"],
+    ["year=1969..1960"],
+    ["year=>1960"],
+    ["title=x"],
+    ["genre=1..2"],
+    ["year=1960..x"],
+]
 
 
 @pytest.mark.parametrize("filter", [*LISTS, *OBJECTS])

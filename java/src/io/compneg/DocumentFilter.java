@@ -31,6 +31,7 @@ import org.apache.lucene.index.MultiBits;
 import org.apache.lucene.index.MultiTerms;
 import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.ReaderUtil;
+import org.apache.lucene.index.Term;
 import org.apache.lucene.index.Terms;
 import org.apache.lucene.index.TermsEnum;
 import org.apache.lucene.search.BooleanClause;
@@ -62,6 +63,9 @@ public final class DocumentFilter {
   private static final Pattern RANGE =
       Pattern.compile("(?!\\.\\.$)(?:(" + NUMBER + ")(<?))?\\.\\.(?:(<?)(" + NUMBER + "))?");
 
+  private static final Pattern ONE_END =
+      Pattern.compile(NUMBER + "\\s*<?\\.\\..*|.*\\.\\.<?\\s*" + NUMBER, Pattern.DOTALL);
+
   /** In the data of a shard's commit: the filter fields of the whole index, of which the shard may lack some. */
   static final String DECLARED = "filterFields";
 
@@ -78,7 +82,7 @@ public final class DocumentFilter {
 
   private final Map<String, Set<String>> values = new TreeMap<>();
 
-  /** Of a shard: what is wrong with a range of a field, unless another shard has numbers in that field. */
+  /** Of a shard: what is wrong with a value, unless another shard finds nothing; empty if only another one can tell. */
   private final Map<String, String> faults = new TreeMap<>();
 
   private IndexReaderContext index;
@@ -197,6 +201,7 @@ public final class DocumentFilter {
           if (ofNumbers) any.add(range(field, range), BooleanClause.Occur.SHOULD);
           if (dates != null) any.add(dates, BooleanClause.Occur.SHOULD);
         } else {
+          checkText(reader, fields, declared, field, text);
           terms.add(new BytesRef(text));
           if (ONE_NUMBER.matcher(text).matches() && fields.fieldInfo(field + POINTS) != null) {
             any.add(DoublePoint.newExactQuery(field + POINTS, number(text)), BooleanClause.Occur.SHOULD);
@@ -260,8 +265,23 @@ public final class DocumentFilter {
     String missing = !ofDates ? "numbers" : !ofNumbers ? "dates" : "numbers and no dates";
     String fault = "the filter field '" + field + "' has no " + missing + ", so there is no range " + range;
     if (!ofDates && DateRange.hasDates(reader, field)) fault += " (dates have years from 0001 to 9999)";
+    refuse(declared, field, range, fault);
+  }
+
+  /** Refuses a text with dots that no document has, where it must be meant as a range. */
+  private void checkText(IndexReader reader, FieldInfos fields, Set<String> declared, String field, String text)
+      throws IOException {
+    if (!text.contains("..") || field.equals(ExternalIds.FIELD) || reader.docFreq(new Term(field, text)) > 0) return;
+    boolean isMeant = fields.fieldInfo(field + POINTS) != null
+        || ONE_END.matcher(text).matches() && DateRange.hasDates(reader, field);
+    String fault = "the filter field '" + field + "' has no text " + text
+        + ", which is no range either; write a range as 1990..1999, 1990.. or ..1999";
+    if (isMeant || declared.contains(field)) refuse(declared, field, text, isMeant ? fault : "");
+  }
+
+  private void refuse(Set<String> declared, String field, String value, String fault) {
     if (!declared.contains(field)) throw new IllegalArgumentException(fault);
-    faults.putIfAbsent(field, fault);
+    faults.put(field + "=" + value, fault);
   }
 
   private static Query range(String field, Matcher range) {
