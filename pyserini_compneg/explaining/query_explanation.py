@@ -130,6 +130,7 @@ def to_object(explained: ExplainedQuery) -> dict[str, Any]:
         "documents": [
             {
                 **{name: getattr(document, name) for name in _DOCUMENT_FIELDS},
+                **({"lowered": [one._asdict() for one in document.lowered]} if document.lowered else {}),
                 **({} if document.passage is None else {"passage": document.passage}),
                 **({"sides": sides(document)} if explained.is_hybrid else {}),
                 "contributions": [part._asdict() for part in document.contributions],

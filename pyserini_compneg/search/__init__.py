@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from pyserini_compneg.search.explanation import Contribution, Explanation
+from pyserini_compneg.search.explanation import Contribution, Explanation, Lowering
 from pyserini_compneg.search.matches import Matches, Total
 from pyserini_compneg.search.run_writer import Hit, PassageHit, write_run
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
@@ -12,6 +12,7 @@ __all__ = [
     "Contribution",
     "Explanation",
     "Hit",
+    "Lowering",
     "Matches",
     "Method",
     "PassageHit",

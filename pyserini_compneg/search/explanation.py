@@ -29,6 +29,14 @@ class Contribution(NamedTuple):
     amount: float
 
 
+class Lowering(NamedTuple):
+    """A score before and after ``damped`` lowers it, and the r of :class:`~pyserini_compneg.compose.Damped`."""
+
+    r: float
+    before: float
+    after: float
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """A document's score, and the contributions of terms that add up to it.
@@ -49,6 +57,7 @@ class Explanation:
         passage: In an index of passages, the number of the document's best passage, which is explained.
         rank: The rank, from 1. None beyond rank 1000, and if the query does not find the document. Filled by
             ``explain_query``.
+        lowered: The scores that ``damped`` lowers. The losses are among the contributions.
     """
 
     docid: str
@@ -59,6 +68,7 @@ class Explanation:
     title: str | None = None
     rank: int | None = None
     passage: int | None = None
+    lowered: tuple[Lowering, ...] = ()
 
     def pulled_up(self, count: int = 5) -> list[Contribution]:
         """The contributions that raise the score most."""
@@ -69,15 +79,17 @@ class Explanation:
         return [part for part in reversed(self.contributions) if part.amount < 0][:count]
 
     def in_unit(self, unit: float) -> Explanation:
-        """A copy whose score and contributions are divided by a number, such as ``SignedImpactSearcher.unit``."""
+        """A copy whose scores and contributions are divided by a number, such as ``SignedImpactSearcher.unit``."""
         parts = tuple(Contribution(part.term, part.amount / unit) for part in self.contributions)
-        return replace(self, score=self.score / unit, contributions=parts)
+        lowered = tuple(Lowering(one.r, one.before / unit, one.after / unit) for one in self.lowered)
+        return replace(self, score=self.score / unit, contributions=parts, lowered=lowered)
 
 
 class _Node(NamedTuple):
     matched: bool
     parts: list[Contribution]
     filtered_out: str | None = None
+    lowered: tuple[Lowering, ...] = ()
 
     @property
     def value(self) -> float:
@@ -103,7 +115,9 @@ def explained(reader: Reader, node: ScoringNode, docid: str, filter: Filter | No
     filtered_out = ", ".join(reasons) or None
     score = _SINGLE.unpack(_SINGLE.pack(root.value))[0] if root.filtered_out and reasons else parts["score"]
     matched = parts["matched"] and not failed
-    return Explanation(docid, score, matched, tuple(ranked), filtered_out, passage=parts.get("passage"))
+    return Explanation(
+        docid, score, matched, tuple(ranked), filtered_out, passage=parts.get("passage"), lowered=root.lowered
+    )
 
 
 def _parts(reader: Reader, node: ScoringNode, docid: str, filter: Filter | None) -> dict[str, Any]:
@@ -132,8 +146,10 @@ def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:
     filtered = [] if matched else [child for child in children if child.filtered_out]
     if isinstance(node, Max):
         return max(matched or filtered, key=lambda child: child.value, default=_Node(False, []))
-    parts = [part for child in children if filtered or not child.filtered_out for part in child.parts]
-    return _Node(bool(matched), parts, filtered[0].filtered_out if filtered else None)
+    counted = [child for child in children if filtered or not child.filtered_out]
+    parts = [part for child in counted for part in child.parts]
+    lowered = tuple(one for child in counted for one in child.lowered)
+    return _Node(bool(matched), parts, filtered[0].filtered_out if filtered else None, lowered)
 
 
 def _explain_excluding(node: Excluding, child: _Node, accumulators: Iterator[Sequence[Any]]) -> _Node:
@@ -160,8 +176,10 @@ def _explain_damped(node: Damped, child: _Node, excluded: Sequence[_Node]) -> _N
     worst = excluded[ratios.index(max(ratios))]
     if child.value <= 0 or worst.value <= 0:
         return child
-    loss = (child.value - node.lowered(child.value, max(ratios))) / worst.value
-    return child._replace(parts=[*child.parts, *(part._replace(amount=-loss * part.amount) for part in worst.parts)])
+    lowering = Lowering(min(1.0, max(ratios)), child.value, node.lowered(child.value, max(ratios)))
+    loss = (lowering.before - lowering.after) / worst.value
+    parts = [*child.parts, *(part._replace(amount=-loss * part.amount) for part in worst.parts)]
+    return child._replace(parts=parts, lowered=(*child.lowered, lowering))
 
 
 def _explain_product(node: Product, factors: Sequence[Sequence[Any]]) -> _Node:

@@ -207,6 +207,21 @@ def test_json_has_it_all(explain, folder):
         assert document["contributions"] == [part._asdict() for part in explanation.contributions]
 
 
+def test_what_damped_lowers_is_shown(explain, folder):
+    """The last --difference counts."""
+    asked = ("--difference", "damped", "--query", "spy films NOT animated films", "--docid", "d2", "d1")
+    found = json.loads(explain(*asked, "--output-format", "json"))
+    one, other = found["documents"]
+    (lowered,) = one["lowered"]
+    damped = found["composed"]["score"]
+    assert lowered["after"] == lowered["before"] * (1 - damped["weight"] * lowered["r"] ** 3)
+    assert one["score"] == pytest.approx(lowered["after"], rel=2**-23)
+    assert "lowered" not in other
+    scores = [number / found["weight_scale"] for number in (lowered["before"], lowered["after"])]
+    shown = " to ".join(f"{score:.3f}" for score in scores)
+    assert f"rank 1, lowered from {shown} by r = {lowered['r']:.3f}\n" in explain(*asked)
+
+
 def test_a_rank_beyond_the_first_thousand(run, tmp_path):
     atoms = write_jsonl(tmp_path / "atoms.jsonl", {"text": "a", "vector": {"a": 0.01}, "encoder": "given"})
     documents = ({"id": str(i), "vector": {"a": i}} for i in range(1, 1002))

@@ -12,7 +12,7 @@ from random_searches import collections, trees
 from score_oracle import score
 from test_exactness import PINNED, SHAPES, few
 
-from pyserini_compneg.compose import Linear, Max, Product, Sum, to_json
+from pyserini_compneg.compose import Damped, Linear, Max, Product, Sum, to_json
 from pyserini_compneg.search import SignedImpactSearcher
 
 
@@ -75,3 +75,18 @@ def test_explanations_by_hand(tmp_path, impacts, node, contributions, score, mat
     assert (explanation.score, explanation.matched) == (score, matched)
     assert explanation.pulled_up(1) == [part for part in contributions.items() if part[1] > 0][:1]
     assert explanation.pushed_down() == [part for part in reversed(contributions.items()) if part[1] < 0]
+
+
+def test_what_damped_lowers(tmp_path):
+    """r is the ratio of the worst part, and cannot be told from contributions of terms that are also wanted."""
+    node = Damped(Linear({"a": 1.0, "b": 0.5}), (Linear({"b": 1.0}), Linear({"a": 1.0})), (8.0, 100.0), 0.5)
+    index = write_index(tmp_path / "index", {"d": {"a": 10, "b": 4}, "e": {"a": 10, "b": 9}})
+    with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
+        explained = searcher.explain(node, "d")
+        assert explained.lowered == ((0.5, 12.0, 12 * (1 - 0.5 * 0.5**3)),)
+        assert explained.score == np.float32(explained.lowered[0].after)
+        assert explained.in_unit(2.0).lowered == ((0.5, 6.0, 11.25 / 2),)
+        assert searcher.explain(node, "e").lowered == ((1.0, 14.5, 7.25),)  # no more than the best
+        twice = Sum((node, Max((Linear({"a": 0.1}), Damped(Linear({"a": 2.0}), (Linear({"b": 1.0}),), (4.0,), 0.25)))))
+        assert searcher.explain(twice, "d").lowered == (*explained.lowered, (1.0, 20.0, 15.0))
+        assert searcher.explain(Damped(Linear({"b": 1.0}), (Linear({"c": 1.0}),), (1.0,), 0.5), "d").lowered == ()
