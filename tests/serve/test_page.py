@@ -7,7 +7,7 @@ import pytest
 import served
 from page_server import ask, conditions, docids, settled, violations
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.once]
 
 WORDS = "French or Italian comedies, but not musicals"
 DATED = "spy films from the 1960s except comedies"

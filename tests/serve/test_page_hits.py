@@ -3,7 +3,7 @@
 import pytest
 from page_server import HOSTILE, conditions, docids, settled, violations
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.once]
 
 LONG = "spy films from the 1960s except comedies"
 
