@@ -289,7 +289,9 @@ def _heading(document: Explanation, is_hybrid: bool) -> str:
     else:
         rank = f"beyond rank {RANKED}" if document.rank is None else f"rank {document.rank}"
     for one in document.lowered:
-        rank += f", lowered from {_decimal(one.before)} to {_decimal(one.after)} by r = {one.r:.3f}"
+        before, after = _decimal(one.before), _decimal(one.after)
+        if before != after:
+            rank += f", lowered from {before} to {after} by r = {one.r:.3f}"
     amounts = sides(document) if is_hybrid else {}
     listed = ", ".join(f"{name} {_decimal(amount)}" for name, amount in amounts.items())
     rank += "" if document.passage is None else f", by passage {document.passage}"

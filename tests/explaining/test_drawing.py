@@ -9,7 +9,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from pyserini_compneg.explaining.display import titled
-from pyserini_compneg.explaining.drawing import _contribution_tables, draw
+from pyserini_compneg.explaining.drawing import _contribution_tables, _heading, draw
+from pyserini_compneg.search.explanation import Explanation, Lowering
 
 ROWS = [("a term of some length", [1234.5, 0.0, 1234.5]), ("film∩spy", [0.0, 20000.25, -20000.25])]
 
@@ -39,3 +40,15 @@ def test_no_text_steers_the_terminal():
     assert "heading [31m" in terminal.getvalue()
     kept = re.sub(r"\x1b\[[\d;]*m", "", terminal.getvalue())  # rich's own colours
     assert all(line.isprintable() for line in kept.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("lowering", "shown"),
+    [
+        (Lowering(0.5, 4.0, 3.75), "rank 2, lowered from 4.000 to 3.750 by r = 0.500"),
+        (Lowering(0.02, 4.0, 3.99999), "rank 2"),
+    ],
+)
+def test_a_score_that_is_shown_as_before_is_not_called_lowered(lowering, shown):
+    document = Explanation("d", lowering.after, matched=True, contributions=(), rank=2, lowered=(lowering,))
+    assert _heading(document, is_hybrid=False) == f"d: {shown}"
