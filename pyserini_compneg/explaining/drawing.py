@@ -288,13 +288,14 @@ def _heading(document: Explanation, is_hybrid: bool) -> str:
         rank = "not retrieved, because the query does not match it"
     else:
         rank = f"beyond rank {RANKED}" if document.rank is None else f"rank {document.rank}"
+    rank += "" if document.passage is None else f", by passage {document.passage}"
     for one in document.lowered:
         before, after = _decimal(one.before), _decimal(one.after)
+        part = "" if after == _decimal(document.score) else "a part "
         if before != after:
-            rank += f", lowered from {before} to {after} by r = {one.r:.3f}"
+            rank += f", {part}lowered from {before} to {after} by r = {one.r:.3f}"
     amounts = sides(document) if is_hybrid else {}
     listed = ", ".join(f"{name} {_decimal(amount)}" for name, amount in amounts.items())
-    rank += "" if document.passage is None else f", by passage {document.passage}"
     return f"{titled(document.title, document.docid)}: {rank}" + (f" ({listed})" if listed else "")
 
 

@@ -75,7 +75,7 @@ def _download(target: Path) -> None:
     with staged_folder(target, replace=True) as folder, tempfile.TemporaryDirectory(dir=folder.parent) as unpacked:
         command = [*installer, "--quiet", "--no-deps", "--target", unpacked, f"pyserini=={PYSERINI}"]
         if sys.platform == "linux":
-            command = [sys.executable, "-I", "-c", _BOUND, str(os.getpid()), *command]
+            command = [sys.executable, "-P", "-c", _BOUND, str(os.getpid()), *command]
         others = {f"PIP_{name}" for name in ("PREFIX", "ROOT", "PYTHON", "REQUIREMENT", "EDITABLE")}
         settings = {name: value for name, value in os.environ.items() if name not in others}
         settings |= {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_DRY_RUN": "0", "TMPDIR": str(folder.parent)}
@@ -109,7 +109,7 @@ def _installer() -> list[str]:
             "--no-compile",
             "--disable-pip-version-check",
         ]
-    if uv := os.environ.get("UV") or shutil.which("uv"):
+    if uv := shutil.which(os.environ.get("UV") or "uv"):
         return [uv, "pip", "install", "--python", sys.executable]
     raise JvmError(
         "Anserini's jar is not installed, and there is neither pip nor uv to download it",

@@ -192,7 +192,7 @@ class ShardedReader(ImpactReader):
         found = self._ask(_found, filter)
         faults = [one.faults for one in found]
         for asked in sorted(set(faults[0]).intersection(*faults)):
-            if fault := max(one[asked] for one in faults):
+            if fault := next((one[asked] for one in faults if one[asked]), None):
                 raise IndexFormatError(f"cannot be filtered: {fault}", where=self.folder)
         ids = sorted(filter.fields.get(ID, ()), key=lambda one: one.encode("utf-16-be"))  # as Java sorts them
         unknown = len(ids) - sum(len(ids) - one.unknown for one in found)

@@ -38,9 +38,9 @@ _EXCLUDING = {"without", "except", "excluding"}  # with a capital they are usual
 
 _NOTES = {
     "case": "'and', 'or', 'not', 'without', 'except', 'excluding' are words: write AND, OR, NOT for operators, or put "
-    "the phrase in quotes; --read model reads plain English",
+    "the phrase in quotes; --read model (read=model) parses plain English",
     "capitals": "AND, OR, NOT are words, because plain text is not parsed; --read expression makes them operators",
-    "other": "ANDNOT, BUT, EXCEPT, WITHOUT, XOR, NEAR are words: write NOT, AND, or (a OR b) NOT (a AND b)",
+    "other": "ANDNOT, BUT, EXCEPT, EXCLUDING, WITHOUT, XOR, NEAR are words: write NOT, AND, or (a OR b) NOT (a AND b)",
     "language": "UND, ODER, NICHT, SAUF are words: the operators are AND, OR, NOT in every language",
     "minus": "a '-' before a word is not an operator; NOT is an operator in expressions",
     "signs": "'+', '&', '|', '!' are not operators: write AND, OR, NOT, AND! or NOT! and a blank, or quote the phrase",

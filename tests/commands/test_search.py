@@ -180,17 +180,17 @@ sys.exit(main())
 
 @pytest.mark.kill
 @pytest.mark.parametrize(
-    ("number", "code", "old"),
-    [(signal.SIGINT, 130, None), (signal.SIGTERM, 143, "the old run"), (signal.SIGHUP, 129, None)],
+    ("name", "code", "old"),
+    [("SIGINT", 130, None), ("SIGTERM", 143, "the old run"), ("SIGHUP", 129, None)],
 )
-def test_an_interrupted_search_leaves_no_run(index, topics, tmp_path, number, code, old):
+def test_an_interrupted_search_leaves_no_run(index, topics, tmp_path, name, code, old):
     output = tmp_path / "runs" / "run.txt"
     output.parent.mkdir()
     if old:
         output.write_text(old)
     with start("--index", index, "--topics", topics, "--output", output, code=SLOW_COMMAND) as process:
         assert process.stderr.readline() == "writing\n"
-        process.send_signal(number)
+        process.send_signal(getattr(signal, name))
         out, err = process.communicate(timeout=120)
     assert process.returncode == code
     assert out == ""

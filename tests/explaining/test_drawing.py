@@ -43,12 +43,13 @@ def test_no_text_steers_the_terminal():
 
 
 @pytest.mark.parametrize(
-    ("lowering", "shown"),
+    ("lowering", "score", "shown"),
     [
-        (Lowering(0.5, 4.0, 3.75), "rank 2, lowered from 4.000 to 3.750 by r = 0.500"),
-        (Lowering(0.02, 4.0, 3.99999), "rank 2"),
+        (Lowering(0.5, 4.0, 3.75), 3.75, "rank 2, by passage 3, lowered from 4.000 to 3.750 by r = 0.500"),
+        (Lowering(0.5, 4.0, 3.75), 9.0, "rank 2, by passage 3, a part lowered from 4.000 to 3.750 by r = 0.500"),
+        (Lowering(0.02, 4.0, 3.99999), 3.99999, "rank 2, by passage 3"),
     ],
 )
-def test_a_score_that_is_shown_as_before_is_not_called_lowered(lowering, shown):
-    document = Explanation("d", lowering.after, matched=True, contributions=(), rank=2, lowered=(lowering,))
+def test_what_is_lowered(lowering, score, shown):
+    document = Explanation("d", score, matched=True, contributions=(), rank=2, passage=3, lowered=(lowering,))
     assert _heading(document, is_hybrid=False) == f"d: {shown}"

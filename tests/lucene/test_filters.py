@@ -217,7 +217,7 @@ def test_values_that_are_none(tmp_path, value, fault):
                 f"the filter field 'g' has no text {text}, which is no range either; "
                 "write a range as 1990..1999, 1990.. or ..1999",
             )
-            for value, text in [(1960, "1960..x"), (1960, "x..y"), (1960, "1960...1969"), ("1960-05", "1960..x")]
+            for value, text in [(1960, "1960..x"), (1960, "x..1960"), (1960, "1960...1969"), ("1960-05", "1960..x")]
         ],
     ],
 )
@@ -231,7 +231,8 @@ def test_fields_that_an_index_does_not_have(tmp_path, fields, asked, message):
 
 
 def test_texts_with_dots_that_are_no_ranges_are_texts(tmp_path):
-    fields = {"d": {"g": ["1960..x", 1960]}, "e": {"g": "1960-05", "h": "2001"}}
+    fields = {"d": {"g": ["1960..x", 1960], "h": 2001}, "e": {"g": "1960-05", "h": "2001"}}
     with ImpactReader(write_index(tmp_path / "i", {"d": {"a": 1}, "e": {"a": 1}}, fields=fields)) as reader:
         assert [reader.filtered(Filter({"g": text})).allowed for text in ("1960..x", "1960..1969")] == [1, 2]
-        assert reader.filtered(Filter({"h": "wait..what"})).allowed == 0  # years may be titles
+        for text in ("wait..what", "Wait... What"):  # years may be titles
+            assert reader.filtered(Filter({"h": text})).allowed == 0

@@ -15,7 +15,7 @@ from random_searches import TERMS, trees
 from pyserini_compneg import Operators, SignedImpactSearcher
 from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS, query_line
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.index import build_index, build_sharded_index
+from pyserini_compneg.index import build_index, build_sharded_index, update_index
 from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, ShardedReader, open_reader
 from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.lucene.shards import Shard
@@ -108,13 +108,13 @@ def test_what_cannot_be_asked_is_said_of_the_whole(readers):
     wrong = {
         "actor": "it has no filter field 'actor', only genre, year",
         "genre": "the filter field 'genre' has no numbers and no dates, so there is no range 1990..",
-        "year": "the filter field 'year' has no text x..y, which is no range either; "
+        "year": "the filter field 'year' has no text 1990..x, which is no range either; "
         "write a range as 1990..1999, 1990.. or ..1999",
     }
     for reader in readers:
-        assert reader.filtered(Filter({"genre": "x..y"})).allowed == 0
+        assert reader.filtered(Filter({"genre": "1990..x"})).allowed == 0
         for field, message in wrong.items():
-            filter = Filter({field: ["1990..", "x..y"]})
+            filter = Filter({field: ["1990..", "1990..x"]})
             for ask in (reader.filtered, lambda asked, r=reader: r.explain('{"vector": {"a": 1}}', "none", asked)):
                 with pytest.raises(IndexFormatError) as refused:
                     ask(filter)
@@ -123,6 +123,17 @@ def test_what_cannot_be_asked_is_said_of_the_whole(readers):
             reader.search(['{"vector": {"a": 1}}', '{"vector": {"a": "b"}}'], 1)
         assert str(refused.value).startswith(f"{reader.folder}: cannot be searched: ")
         assert refused.value.position == 1
+
+
+def test_a_shard_without_documents_hides_no_fault(tmp_path):
+    lines = [{"id": name, "vector": {"a": 1}, "year": 1990, "genre": "war"} for name in "ab"]
+    build_sharded_index(write_jsonl(tmp_path / "d", *lines), tmp_path / "i", 2, encoder="vectors", filter_fields=FIELDS)
+    update_index(tmp_path / "i", delete=["b"])
+    with open_reader(tmp_path / "i") as reader:
+        for asked in ({"year": "1990..x"}, {"genre": "1990.."}):
+            with pytest.raises(IndexFormatError):
+                reader.filtered(Filter(asked))
+        assert reader.filtered(Filter({"year": "1990.."})).allowed == 1
 
 
 @pytest.mark.parametrize("name, given", [("filters", [None]), ("thresholds", [0.5, 0.5, 0.5])])

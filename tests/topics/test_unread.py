@@ -101,7 +101,7 @@ def test_one_note_for_all_queries():
     topics = [read_text(f"q{number}", text, "expression") for number, text in enumerate(texts)]
     said = (
         "'and', 'or', 'not', 'without', 'except', 'excluding' are words: write AND, OR, NOT for operators, or put the "
-        "phrase in quotes; --read model reads plain English"
+        "phrase in quotes; --read model (read=model) parses plain English"
     )
     assert notes_on(topics) == [f"in 2 of 3 queries, such as q1 ('spy not comedies'), {said}"]
     assert notes_on(topics[1:2]) == [f"in 'spy not comedies', {said}"]

@@ -29,8 +29,9 @@ def test_where_the_cache_is(monkeypatch, tmp_path):
     assert cache_home() == tmp_path
     monkeypatch.setenv("COMPNEG_CACHE", "~/x")  # as environment files have it, which no shell reads
     assert cache_home() == Path.home() / "x"
-    monkeypatch.setenv("COMPNEG_CACHE", "~no_such_user/x")
-    assert cache_home() == Path("~no_such_user/x")
+    if os.name == "posix":
+        monkeypatch.setenv("COMPNEG_CACHE", "~no_such_user/x")
+        assert cache_home() == Path("~no_such_user/x")
     monkeypatch.setenv("COMPNEG_CACHE", "")
     assert cache_home() == tmp_path / "xdg" / "pyserini_compneg"
     monkeypatch.delenv("XDG_CACHE_HOME")

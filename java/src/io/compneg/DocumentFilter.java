@@ -82,7 +82,7 @@ public final class DocumentFilter {
 
   private final Map<String, Set<String>> values = new TreeMap<>();
 
-  /** Of a shard: what is wrong with a value, unless another shard finds nothing; empty if only another one can tell. */
+  /** Of a shard: what is wrong with a value, if it is wrong in every shard; empty if only other shards can tell. */
   private final Map<String, String> faults = new TreeMap<>();
 
   private IndexReaderContext index;
@@ -260,7 +260,11 @@ public final class DocumentFilter {
 
   private void checkRange(IndexReader reader, FieldInfos fields, Set<String> declared, String field, String range,
       boolean ofNumbers, boolean ofDates) throws IOException {
-    if (fields.size() == 0 || ofNumbers && fields.fieldInfo(field + POINTS) != null) return;
+    if (fields.size() == 0) {
+      if (declared.contains(field)) refuse(declared, field, range, "");
+      return;
+    }
+    if (ofNumbers && fields.fieldInfo(field + POINTS) != null) return;
     if (ofDates && DateRange.hasDates(reader, field)) return;
     String missing = !ofDates ? "numbers" : !ofNumbers ? "dates" : "numbers and no dates";
     String fault = "the filter field '" + field + "' has no " + missing + ", so there is no range " + range;
@@ -272,8 +276,8 @@ public final class DocumentFilter {
   private void checkText(IndexReader reader, FieldInfos fields, Set<String> declared, String field, String text)
       throws IOException {
     if (!text.contains("..") || field.equals(ExternalIds.FIELD) || reader.docFreq(new Term(field, text)) > 0) return;
-    boolean isMeant = fields.fieldInfo(field + POINTS) != null
-        || ONE_END.matcher(text).matches() && DateRange.hasDates(reader, field);
+    boolean isMeant = ONE_END.matcher(text).matches()
+        && (fields.fieldInfo(field + POINTS) != null || DateRange.hasDates(reader, field));
     String fault = "the filter field '" + field + "' has no text " + text
         + ", which is no range either; write a range as 1990..1999, 1990.. or ..1999";
     if (isMeant || declared.contains(field)) refuse(declared, field, text, isMeant ? fault : "");
@@ -300,6 +304,7 @@ public final class DocumentFilter {
    */
   byte[] describe(IndexReader reader) throws IOException {
     long allowed = 0;
+    if (reader.leaves().isEmpty()) open(reader.getContext());
     for (LeafReaderContext leaf : reader.leaves()) {
       FixedBitSet found = in(leaf).clone();
       Bits live = leaf.reader().getLiveDocs();
