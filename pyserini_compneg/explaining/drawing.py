@@ -168,7 +168,7 @@ class _ComposedForm(NamedTuple):
         yield from _indented(self.lines(node.child))
         for excluded in node.excluded:
             linear = self._heaviest(excluded) if isinstance(excluded, Linear) else []
-            yield "by what is about", linear
+            yield "excluded", linear
             if not linear:
                 yield from _indented(self.lines(excluded))
 
