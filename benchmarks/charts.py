@@ -51,7 +51,6 @@ BASELINES = ("#c3c9cf", "#7d8790")
 PER_STOCK = "time / time of stock Lucene"
 
 CHARTS = {
-    "million": Chart("median time of a query, ms"),
     "engines": Chart("documents", "median time of a query, ms"),
     "growth": Chart("b: the time of a query grows as n^b for n documents", reference="as the collection"),
     "worst-case": Chart("documents", "time of a query, ms"),
