@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -30,6 +31,10 @@ from mcp.types import (
     CallToolResult,
     ErrorData,
     JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
     ListToolsResult,
     TextContent,
     Tool,
@@ -147,9 +152,25 @@ async def _run(backend: Backend, name: str, arguments: Mapping[str, Any]) -> Map
     model, work = _TOOLS[name]
 
     def answer() -> Mapping[str, Any]:
-        return work(backend, model.model_validate(arguments, strict=True))
+        return work(backend, model.model_validate(_meant(arguments, model)))
 
     return await backend.pool.run(partial(backend.with_notes, answer), asyncio.Event().wait)
+
+
+def _meant(arguments: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
+    """The arguments without those that are null for their default, and with whole floats as whole numbers.
+
+    Some clients send null for what they leave out, and some have no kind of numbers but floats.
+    """
+    optional = {name for name, field in model.model_fields.items() if not field.is_required()}
+    given = {name: value for name, value in arguments.items() if value is not None or name not in optional}
+    meant: dict[str, Any] = json.loads(json.dumps(given), parse_float=_number)
+    return meant
+
+
+def _number(text: str) -> int | float:
+    number = float(text)
+    return int(number) if number.is_integer() else number
 
 
 def _text_only(answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,21 +203,61 @@ def run_on_standard_input(indexes: Mapping[str, ServedIndex], options: ServeOpti
 
 
 async def _serve_standard_input(server: Server[Any]) -> None:
-    """Serves until the input ends. Also answers lines that are not messages, which the library would drop."""
-    async with stdio_server() as (lines, replies):
-        passed, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    """Serves until the input has ended and its requests are answered, or until the client reads no answers any more.
 
-        async def pass_on() -> None:
-            async with passed:
-                async for message in lines:
-                    if isinstance(message, Exception):
-                        await replies.send(SessionMessage(_not_understood(message)))
+    When the input ends, the library would end the requests that run. It would also drop lines that are not messages.
+    """
+    pending = Counter[str]()  # by id, which a client may use again
+    ended = anyio.Event()
+    passed, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    answers, answered = anyio.create_memory_object_stream[SessionMessage]()
+
+    def end_if_answered() -> None:
+        if ended.is_set() and not pending.total():
+            passed.close()
+
+    try:
+        async with stdio_server() as (lines, replies):
+
+            async def pass_on() -> None:
+                async for line in lines:
+                    if isinstance(line, Exception):
+                        await replies.send(SessionMessage(_not_understood(line)))
                     else:
-                        await passed.send(message)
+                        _count(line.message, pending)
+                        await passed.send(line)
+                ended.set()
+                end_if_answered()
 
-        async with anyio.create_task_group() as group:
-            group.start_soon(pass_on)
-            await server.run(messages, replies, server.create_initialization_options())
+            async def reply() -> None:
+                async with replies, answered:
+                    async for answer in answered:
+                        await replies.send(answer)
+                        _count(answer.message, pending)
+                        end_if_answered()
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(pass_on)
+                group.start_soon(reply)
+                await server.run(messages, answers, server.create_initialization_options())
+    except* (BrokenPipeError, anyio.BrokenResourceError):
+        _logger.info("the client reads no answers any more")
+
+
+def _count(message: JSONRPCMessage, pending: Counter[str]) -> None:
+    """Counts a request as pending, until it is answered or cancelled. Then it gets no answer."""
+    match message:
+        case JSONRPCRequest(id=number):
+            pending[str(number)] += 1
+            return
+        case JSONRPCResponse(id=number) | JSONRPCError(id=number):
+            pass
+        case JSONRPCNotification(method="notifications/cancelled", params={"requestId": number}):
+            pass
+        case _:
+            return
+    if pending[str(number)] > 0:
+        pending[str(number)] -= 1
 
 
 class _Understood:

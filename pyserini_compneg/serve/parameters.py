@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticKnownError
 
 from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS
@@ -53,24 +53,34 @@ Tags = Annotated[
 ]
 
 
-def _spelled(form: str, fault: Any) -> BeforeValidator:
-    """Refuses texts of another form. Pydantic itself would accept ``1_0``, digits of all scripts, and ``on``."""
+def _spelled(form: str, fault: Any, *kinds: type) -> BeforeValidator:
+    """Refuses texts of another form, and values of other kinds.
+
+    Pydantic itself would accept ``1_0``, digits of all scripts, ``on``, true for 1 and 1 for true.
+    """
 
     def checked(value: Any) -> Any:
-        if isinstance(value, str) and not re.fullmatch(form, value):
+        if not re.fullmatch(form, value) if isinstance(value, str) else type(value) not in kinds:
             raise PydanticKnownError(fault)
         return value
 
     return BeforeValidator(checked)
 
 
-Whole = Annotated[int, _spelled("-?[0-9]{1,18}", "int_parsing")]
-Real = Annotated[float, _spelled(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", "float_parsing")]
-Truth = Annotated[bool, _spelled("true|false|True|False", "bool_parsing")]  # clients in Python write True
+_WHOLE = _spelled(r"-?[0-9]{1,18}(\.0+)?", "int_parsing", int, float)
+
+Whole = Annotated[int, _WHOLE]
+Real = Annotated[float, _spelled(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", "float_parsing", int, float)]
+Truth = Annotated[bool, _spelled("true|false|True|False", "bool_parsing", bool)]  # clients in Python write True
 
 
-def _one_of(names: tuple[str, ...]) -> Any:
-    return Field(default=None, json_schema_extra={"enum": list(names)})
+def _number(**limit: int) -> WithJsonSchema:
+    """The schema of an optional number. A limit behind the spelling of one has pydantic's name there, such as ge."""
+    return WithJsonSchema({"type": "number", **limit})
+
+
+def _one_of(names: tuple[str, ...]) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "enum": list(names)})
 
 
 class Parameters(BaseModel):
@@ -94,14 +104,18 @@ class Parameters(BaseModel):
 class OperatorParameters(Parameters):
     """The operators of a query. A missing operator has its default."""
 
-    union: str | None = _one_of(UNIONS)
-    intersection: str | None = _one_of(INTERSECTIONS)
-    difference: str | None = _one_of(DIFFERENCES)
-    difference_weight: Real | None = Field(default=None, ge=0, description="strength of NOT")
-    cpt_terms: Whole | None = Field(
-        default=None, ge=1, le=1000, description="terms of an operand that AND combines, one of which AND! requires"
+    union: Annotated[str, _one_of(UNIONS)] | None = None
+    intersection: Annotated[str, _one_of(INTERSECTIONS)] | None = None
+    difference: Annotated[str, _one_of(DIFFERENCES)] | None = None
+    difference_weight: Annotated[Real, Field(ge=0), _number(minimum=0)] | None = Field(
+        default=None, description="strength of NOT"
     )
-    cpt_weight: Real | None = Field(default=None, gt=0, description="weight of joint occurrence in AND")
+    cpt_terms: Annotated[int, Field(ge=1, le=1000), _WHOLE] | None = Field(
+        default=None, description="terms of an operand that AND combines, one of which AND! requires"
+    )
+    cpt_weight: Annotated[Real, Field(gt=0), _number(exclusiveMinimum=0)] | None = Field(
+        default=None, description="weight of joint occurrence in AND"
+    )
     exclusion: Real | str | None = Field(
         default=None,
         union_mode="left_to_right",
@@ -140,7 +154,10 @@ def _facets(value: Any) -> Any:
 class FilterParameters(Parameters):
     """The documents that may be found."""
 
-    filter: Annotated[list[str] | dict[str, Any] | None, BeforeValidator(_conditions)] = Field(
+    filter: Annotated[
+        list[str] | dict[str, Any] | None,
+        BeforeValidator(_conditions, json_schema_input_type=str | list[str] | dict[str, Any] | None),
+    ] = Field(
         default=None,
         description="find only documents with this value, FIELD=VALUE, or a number or a date of ISO 8601 in this "
         "range, FIELD=1990..1999, FIELD>=1999-05-01 or FIELD<2003. "
@@ -187,7 +204,9 @@ class DocumentParameters(Parameters):
     """The form of documents."""
 
     parse: Truth = Field(default=True, description="give the fields of the document, not its JSON as a text")
-    max_doc_length: Whole | None = Field(default=None, ge=1, description="characters of the document's text")
+    max_doc_length: Annotated[int, Field(ge=1), _WHOLE] | None = Field(
+        default=None, description="characters of the document's text"
+    )
 
     @model_validator(mode="after")
     def _only_parsed_texts_are_cut(self) -> Self:
@@ -211,7 +230,9 @@ class _HitParameters(DocumentParameters, FilterParameters):
         default=TOTALS[0],
         description="how many documents match: at least how many, if counting takes long (bound), or exactly (exact)",
     )
-    facets: Annotated[dict[str, int] | None, BeforeValidator(_facets)] = Field(
+    facets: Annotated[
+        dict[str, int] | None, BeforeValidator(_facets, json_schema_input_type=str | dict[str, int] | None)
+    ] = Field(
         default=None,
         description="count the values of filter fields in all documents that match: FIELD or FIELD:N, with commas "
         f"between them, for the N most frequent values (default {FACET_VALUES}). In a body also {{FIELD: N}}",

@@ -82,7 +82,12 @@ class SearchPool:
 
         self._taken.add(cancellation)
         done = asyncio.get_running_loop().run_in_executor(self._executor, copy_context().run, in_thread)
-        done.add_done_callback(lambda _: self._taken.discard(cancellation))
+
+        def end(ended: asyncio.Future[T]) -> None:
+            self._taken.discard(cancellation)
+            ended.cancelled() or ended.exception()  # else it is logged if the task that waits for it is cancelled
+
+        done.add_done_callback(end)
         watcher = asyncio.ensure_future(abandoned())
         watcher.add_done_callback(lambda _: cancellation.cancel())  # the watcher also ends with the work
         try:

@@ -24,10 +24,15 @@ def build(folder, **options):
     return folder / "index"
 
 
+def environment(**more):
+    """The variables of a process that imports what this one does."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **more}
+
+
 def start(*arguments, code=None, module="pyserini_compneg.search", **options):
     """``python -m pyserini_compneg.search``, or another program with its arguments; ``env`` adds variables."""
     program = ["-c", code] if code else ["-m", module]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **options.pop("env", {})}
+    variables = environment(**options.pop("env", {}))
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     command = [sys.executable, *program, *map(str, arguments)]
-    return subprocess.Popen(command, text=True, env=environment, **{**pipes, **options})
+    return subprocess.Popen(command, text=True, env=variables, **{**pipes, **options})

@@ -1,5 +1,6 @@
 import json
 import signal
+import sys
 from importlib import metadata
 
 import anyio
@@ -7,7 +8,9 @@ import film_index
 import httpx2
 import pytest
 import served
+from jsonschema import Draft202012Validator
 from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from pyserini_compneg.lucene import ImpactReader
@@ -30,11 +33,24 @@ def server(films):
 
 
 def call(server, name, **arguments):
+    return call_all(server, (name, arguments))[0]
+
+
+def call_all(server, *calls, meta=None):
+    """What one client gets for calls of tools, one after another."""
 
     async def main():
         async with Client(server) as client:
-            result = await client.call_tool(name, arguments)
-            return result.content[0].text if result.is_error else result.structured_content
+            results = [await client.call_tool(name, arguments, meta=meta) for name, arguments in calls]
+            return [result.content[0].text if result.is_error else result.structured_content for result in results]
+
+    return anyio.run(main)
+
+
+def listed(server):
+    async def main():
+        async with Client(server) as client:
+            return {tool.name: tool for tool in (await client.list_tools()).tools}, client.server_info
 
     return anyio.run(main)
 
@@ -84,11 +100,7 @@ def test_errors_are_told_in_a_sentence(server, tool, arguments, error):
 
 
 def test_every_argument_is_described(server):
-    async def listed():
-        async with Client(server) as client:
-            return {tool.name: tool for tool in (await client.list_tools()).tools}, client.server_info
-
-    found, about = anyio.run(listed)
+    found, about = listed(server)
     assert about.version == metadata.version("pyserini_compneg")
     assert list(found) == ["search", "get_document", "list_indexes", "explain", "decompose"]
     for tool in found.values():
@@ -96,6 +108,79 @@ def test_every_argument_is_described(server):
         assert tool.input_schema["additionalProperties"] is False
     assert {"query", "index", "hits", "filter", "exclusion"} <= found["search"].input_schema["properties"].keys()
     assert found["search"].input_schema["required"] == ["query"]
+
+
+def test_schemas_are_true_of_their_defaults_and_examples(server):
+    known = {*Draft202012Validator.META_SCHEMA["$vocabulary"], "title", "description", "default", "examples"}
+    found, _ = listed(server)
+    for tool in found.values():
+        Draft202012Validator.check_schema(tool.input_schema)
+        for name, schema in tool.input_schema["properties"].items():
+            values = [*([schema["default"]] if "default" in schema else []), *schema.get("examples", [])]
+            assert all(Draft202012Validator(schema).is_valid(value) for value in values), (tool.name, name, schema)
+            for part in (schema, *schema.get("anyOf", [])):  # such as minimum, for which pydantic may write ge
+                assert part.keys() <= {*KEYWORDS, *known}, (tool.name, name, part)
+    values = found["search"].input_schema["properties"]
+    for name, value in (("filter", "id=d1"), ("filter", ["id=d1"]), ("facets", "genre"), ("facets", {"genre": 2})):
+        assert Draft202012Validator(values[name]).is_valid(value)
+
+
+KEYWORDS = (
+    *("type", "enum", "anyOf", "items", "additionalProperties", "pattern", "minLength", "maxLength"),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+)
+
+ASKED = {"search": {"query": "spy NOT comedy"}, "explain": {"query": "spy NOT comedy", "docid": "d1"}}
+ASKED |= {"get_document": {"docid": "d1"}, "decompose": {"query": "spy films"}, "list_indexes": {}}
+
+
+@pytest.mark.parametrize("tool", ASKED)
+def test_nothing_is_the_default_of_each_optional_argument(server, tool):
+    schema = listed(server)[0][tool].input_schema
+    optional = schema["properties"].keys() - set(schema.get("required", []))
+    nothing = [{name: None} for name in sorted(optional)]
+    given = [(tool, ASKED[tool] | more) for more in ({}, *nothing, dict.fromkeys(optional))]
+    plain, *others = call_all(server, *given)
+    assert isinstance(plain, dict) and others == [plain] * len(others)
+    for name in schema.get("required", []):
+        assert call(server, tool, **{**ASKED[tool], name: None}) == f"{name}: expected a text, got nothing"
+
+
+@pytest.mark.parametrize(
+    ("given", "same"),
+    [
+        ({"hits": "1"}, {"hits": 1}),
+        ({"hits": 1.0}, {"hits": 1}),
+        ({"hits": "1.0"}, {"hits": 1}),
+        ({"hits": "1", "offset": "2"}, {"hits": 1, "offset": 2}),
+        ({"max_doc_length": 3.0}, {"max_doc_length": 3}),
+        ({"cpt_terms": "3"}, {"cpt_terms": 3}),
+        ({"difference_weight": "0.5"}, {"difference_weight": 0.5}),
+        ({"difference_weight": "1"}, {"difference_weight": 1.0}),
+        ({"exclusion": "0.5", "strict": "true"}, {"exclusion": 0.5, "strict": True}),
+        ({"parse": "false"}, {"parse": False}),
+        ({"explain": "True"}, {"explain": True}),
+        ({"facets": {"title": 2.0}}, {"facets": {"title": 2}}),
+        ({"filter": '["id=d1"]'}, {"filter": ["id=d1"]}),
+        ({"filter": "id=d1"}, {"filter": {"id": "d1"}}),
+        ({"hits": 1.5}, "hits: expected a whole number, got 1.5"),
+        ({"hits": "1.5"}, "hits: expected a whole number, got '1.5'"),
+        ({"hits": "one"}, "hits: expected a whole number, got 'one'"),
+        ({"hits": True}, "hits: expected a whole number, got True"),
+        ({"hits": "-1"}, "hits: expected a number from 0, got '-1'"),
+        ({"hits": "9" * 18}, "hits: expected a number up to 1000, got "),
+        ({"cpt_weight": True}, "cpt_weight: expected a number, got True"),
+        ({"strict": 1}, "strict: expected true or false, got 1"),
+        ({"strict": 0.0}, "strict: expected true or false, got 0"),
+        ({"strict": "yes"}, "strict: expected true or false, got 'yes'"),
+        ({"read": 1}, "read: expected 'expression', 'plain' or 'model', got 1"),
+        ({"top_k": None}, "unknown key 'top_k'; "),
+    ],
+)
+def test_numbers_and_truths_may_be_texts(server, given, same):
+    asked = [("search", ASKED["search"] | more) for more in (given, same) if isinstance(more, dict)]
+    found, *expected = call_all(server, *asked)
+    assert [found] == expected if expected else found.startswith(same)
 
 
 def test_values_have_their_types_and_texts_are_whole(server, monkeypatch):
@@ -140,8 +225,7 @@ def test_a_signal_ends_it_while_the_input_is_open(films, number, code, while_bus
     arguments = ("--index", f"films={films}", "--mcp", "stdio")
     process = film_index.start(*arguments, **{"module": "pyserini_compneg.serve", **program})
     try:
-        about = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-        ask(process, "initialize", about, id=1)
+        ask(process, "initialize", ABOUT, id=1)
         assert "result" in process.stdout.readline()
         if while_busy:
             ask(process, "notifications/initialized")
@@ -151,6 +235,9 @@ def test_a_signal_ends_it_while_the_input_is_open(films, number, code, while_bus
         assert process.wait(60) == code
     finally:
         process.kill()
+
+
+ABOUT = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
 
 def ask(process, method, params=None, **ids):
@@ -185,6 +272,60 @@ def test_every_line_of_standard_input_is_answered(films):
         process.kill()
 
 
+SLOW = """
+import sys, time
+from pyserini_compneg.commands import serve
+from pyserini_compneg.serve import answers
+search = answers.search_answer
+def slow(*arguments):
+    time.sleep(0.2)
+    return search(*arguments)
+answers.search_answer = slow
+sys.exit(serve.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.once
+@pytest.mark.slow
+@pytest.mark.parametrize("reads", [True, False], ids=["waits", "is gone"])
+def test_searches_that_run_when_the_input_ends_are_answered(films, reads):
+    process = film_index.start("--index", f"films={films}", "--mcp", "stdio", "--threads", "2", code=SLOW)
+    try:
+        ask(process, "initialize", ABOUT, id="0")
+        assert json.loads(process.stdout.readline())["id"] == "0"
+        ask(process, "notifications/initialized")
+        for number in (*range(1, 6), 5):  # a client may use an id again
+            ask(process, "tools/call", {"name": "search", "arguments": {"query": "spy"}}, id=number)
+        ask(process, "notifications/cancelled", {"requestId": 4})
+        process.stdin.write("{")  # the last line need not end
+        if not reads:
+            process.stdout.close()
+        process.stdin.close()
+        answers = [json.loads(line) for line in process.stdout] if reads else []
+        assert process.wait(60) == 0
+        gone = "" if reads else "info: the client reads no answers any more\n"
+        assert process.stderr.read() == f"info: index films: 6 documents\n{gone}"
+    finally:
+        process.kill()
+    if reads:
+        assert sorted(answer["id"] for answer in answers if answer.get("result")) == [1, 2, 3, 5, 5]
+        assert [answer["id"] for answer in answers if "error" in answer] == [None]
+
+
+@pytest.mark.once
+@pytest.mark.slow
+def test_the_client_of_the_protocol_on_standard_input(films):
+    program = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "pyserini_compneg.serve", "--index", f"films={films}", "--mcp", "stdio"],
+        env=film_index.environment(),
+    )
+    given = [("search", ASKED["search"] | {"hits": "1", "filter": None}), ("list_indexes", None), ("search", {})]
+    found, names, said = call_all(stdio_client(program), *given, meta={"progressToken": 7, "of.test/key": 1})
+    assert [len(found["candidates"]), names["result"]] == [1, ["films"]]
+    assert said == "the key 'query' is missing"
+
+
 def test_every_message_of_http_is_answered_and_no_stream_is_opened(new_client):
     with new_client(mcp="http") as client:
         for line, number, said in NO_MESSAGES:
@@ -209,3 +350,4 @@ def test_http_with_a_key(films, tmp_path):
 
         assert asked("list_indexes")["result"] == ["films"]
         assert asked("search", query="spy", top_k=1).startswith("unknown key 'top_k'; known are filter, ")
+        assert len(asked("search", query="spy", hits="1", filter=None)["candidates"]) == 1
