@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any, cast
 
-from starlette.exceptions import HTTPException
+from fastapi import HTTPException
 
 from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_text
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
@@ -21,7 +21,7 @@ from pyserini_compneg.explaining.highlights import (
     words_of_terms,
 )
 from pyserini_compneg.explaining.query_explanation import explain_query, to_object
-from pyserini_compneg.expression import Atom, format_expression, parse, to_json
+from pyserini_compneg.expression import Atom, Filter, format_expression, parse, to_json
 from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.reading.decomposition import to_object as decomposition_object
@@ -59,7 +59,7 @@ from pyserini_compneg.serve.search_pool import stage
 from pyserini_compneg.serve.served_index import ServedIndex, generation
 from pyserini_compneg.support.vectors import PAIR_SIGN
 from pyserini_compneg.topics.topics import Topic
-from pyserini_compneg.topics.unread import notes_on
+from pyserini_compneg.topics.unread import notes_on, warn_of_doubts
 
 _MOST_CONTRIBUTIONS = 100
 """The number of largest contributions of a hit. ``explain`` of one document gives all."""
@@ -74,8 +74,7 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
     index = backend.index(name)
     with index.searcher() as searcher:
         with stage("read"):
-            query, operators, allowed = read_query(asked, backend.limits, searcher.language)
-            _note_unread_operators(query, asked)
+            query, operators, allowed = _read(asked, backend, searcher.language)
         with stage("compose"):
             (node,) = searcher.compose([query], operators)
         ranking = Ranking.of(searcher, node, allowed)
@@ -125,15 +124,23 @@ def _named(index: ServedIndex, searcher: SignedImpactSearcher) -> dict[str, Any]
     return {"api": API, "index": index.name, "generation": generation(searcher)}
 
 
-def _note_unread_operators(query: Query, asked: SearchParameters | SearchBody) -> None:
-    """Warns of words in a text that look like operators, like the commands."""
-    if asked.query is None:
-        return
+def _read(
+    asked: SearchParameters | ExplainParameters | SearchBody, backend: Backend, language: str
+) -> tuple[Query, Operators, Filter | None]:
+    """The query as in ``read_query``. Like the commands, warns of texts that may be misread, or refuses them."""
+    query, operators, allowed = read_query(asked, backend.limits, language)
     decomposition = query if isinstance(query, Decomposition) else None
-    parsed = asked.read == "expression"
-    topic = Topic("query", asked.query, Atom(asked.query), plain=not parsed, parsed=parsed, decomposition=decomposition)
-    for note in notes_on([topic]):
-        _logger.warning("%s", note)
+    if decomposition and asked.unsure == "refuse" and not decomposition.understood:
+        said = f"query: may be misread: {'; '.join(decomposition.doubts)}; write an expression, or give tags"
+        raise HTTPException(422, {"error": said, "decomposition": _reading(decomposition)})
+    text = asked.query or (asked.expression if isinstance(asked, SearchBody) else None)
+    if isinstance(text, str):
+        parsed = asked.read == "expression"
+        topic = Topic("query", text, Atom(text), plain=not parsed, parsed=parsed, decomposition=decomposition)
+        warn_of_doubts([topic], "decompose")
+        for note in notes_on([topic]):
+            _logger.warning("%s", note)
+    return query, operators, allowed
 
 
 def document_answer(backend: Backend, name: str | None, docid: str, asked: DocumentParameters) -> DocumentReply:
@@ -155,7 +162,7 @@ def explain_answer(
         if docid is not None:
             _require(searcher, docid)
         with stage("read"):
-            query, operators, allowed = read_query(asked, backend.limits, searcher.language)
+            query, operators, allowed = _read(asked, backend, searcher.language)
         with stage("explain"):
             docids = [] if docid is None else [docid]
             explained = to_object(explain_query(searcher, query, docids, asked.query, allowed, operators))

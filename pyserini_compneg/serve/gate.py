@@ -38,8 +38,9 @@ _NO_KEY = "Unauthorized: send an API key as X-API-Key, or as Authorization: Bear
 
 
 def error_answer(error: HTTPException) -> Response:
-    """The answer to an error, ``{"error": sentence}``."""
-    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+    """The answer to an error, ``{"error": sentence}``, or the object that the error has as its detail."""
+    content = error.detail if isinstance(error.detail, dict) else {"error": error.detail}
+    return JSONResponse(content, error.status_code, error.headers)
 
 
 class Gate:

@@ -131,7 +131,9 @@ def tools(backend: Backend) -> Server[Any]:
             refusal = backend.refusal(error)
             if refusal.status_code == 500 and not isinstance(error, CompNegError):
                 _logger.exception("the tool %s failed", call.name)
-            return CallToolResult(content=[TextContent(text=refusal.detail)], is_error=True)
+            told: dict[str, Any] | None = refusal.detail if isinstance(refusal.detail, dict) else None
+            said = told["error"] if told else refusal.detail
+            return CallToolResult(content=[TextContent(text=said)], structured_content=told, is_error=True)
         return CallToolResult(
             content=[TextContent(text=json.dumps(answer, ensure_ascii=False))], structured_content=answer
         )

@@ -79,8 +79,15 @@ def _number(**limit: int) -> WithJsonSchema:
     return WithJsonSchema({"type": "number", **limit})
 
 
-def _one_of(names: tuple[str, ...]) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", "enum": list(names)})
+def _one_of(names: tuple[str, ...]) -> Any:
+    """An optional name. Its schema is that of a name, as clients expect, without a null beside the names."""
+
+    def describe(schema: dict[str, Any]) -> None:
+        del schema["anyOf"]
+        schema.pop("default", None)  # FastAPI leaves it out
+        schema |= {"type": "string", "enum": list(names)}
+
+    return Field(default=None, json_schema_extra=describe)
 
 
 class Parameters(BaseModel):
@@ -104,9 +111,9 @@ class Parameters(BaseModel):
 class OperatorParameters(Parameters):
     """The operators of a query. A missing operator has its default."""
 
-    union: Annotated[str, _one_of(UNIONS)] | None = None
-    intersection: Annotated[str, _one_of(INTERSECTIONS)] | None = None
-    difference: Annotated[str, _one_of(DIFFERENCES)] | None = None
+    union: str | None = _one_of(UNIONS)
+    intersection: str | None = _one_of(INTERSECTIONS)
+    difference: str | None = _one_of(DIFFERENCES)
     difference_weight: Annotated[Real, Field(ge=0), _number(minimum=0)] | None = Field(
         default=None, description="strength of NOT"
     )
@@ -172,25 +179,38 @@ class ReadingParameters(Parameters):
     tags: Tags = None
 
 
-def _check_tags(tags: str | None, read: str) -> None:
-    if tags is not None and read != "model":
-        raise ValueError("tags need read=model")
+Read = Annotated[
+    Literal["expression", "plain", "model"],
+    Field(
+        description="how the query is read: as an expression with AND, OR, NOT; as one plain text; or as plain words "
+        "that the small model parses"
+    ),
+]
+Unsure = Annotated[
+    Literal["note", "refuse"],
+    Field(
+        description="with read=model, what to do if the model doubts how it parses the words: search, and say so in a "
+        "note; or refuse, with status 422 and what it has read"
+    ),
+]
+
+
+def _check_only_of_model(tags: str | None, unsure: str, read: str) -> None:
+    if read != "model" and (tags is not None or unsure != "note"):
+        raise ValueError("tags need read=model" if tags is not None else "unsure=refuse needs read=model")
 
 
 class QueryParameters(OperatorParameters):
     """A query as text."""
 
     query: QueryText
-    read: Literal["expression", "plain", "model"] = Field(
-        default="expression",
-        description="how the query is read: as an expression with AND, OR, NOT; as one plain text; or as plain words "
-        "that the small model parses",
-    )
+    read: Read = "expression"
     tags: Tags = None
+    unsure: Unsure = "note"
 
     @model_validator(mode="after")
-    def _only_read_words_have_tags(self) -> Self:
-        _check_tags(self.tags, self.read)
+    def _only_read_words_have_tags_and_doubts(self) -> Self:
+        _check_only_of_model(self.tags, self.unsure, self.read)
         return self
 
 
@@ -280,8 +300,9 @@ class SearchBody(OperatorParameters, _HitParameters):
     """
 
     query: QueryText | None = None
-    read: Literal["expression", "plain", "model"] = "expression"
+    read: Read = "expression"
     tags: Tags = None
+    unsure: Unsure = "note"
     expression: Any = Field(
         default=None, description="an expression, as text or as a tree of union, intersection and difference"
     )
@@ -299,8 +320,8 @@ class SearchBody(OperatorParameters, _HitParameters):
         given = [name for name in forms if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(f"give one of {', '.join(forms)}, got {' and '.join(given) or 'none'}")
-        _check_tags(self.tags, self.read)
-        idle = set() if self.query is not None else {"read", "tags"}
+        _check_only_of_model(self.tags, self.unsure, self.read)
+        idle = set() if self.query is not None else {"read", "tags", "unsure"}
         if given[0] not in ("query", "expression"):
             idle |= OperatorParameters.model_fields.keys()
         if useless := sorted(name for name in self.model_fields_set & idle if getattr(self, name) is not None):

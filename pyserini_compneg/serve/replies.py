@@ -103,6 +103,12 @@ class Reading(TypedDict):
     doubts: Annotated[list[str], Field(description="reasons why the reading may be wrong; none if it is understood")]
 
 
+class UnsureReply(ErrorReply):
+    """A refusal of plain words that may be misread."""
+
+    decomposition: Reading
+
+
 class ReadingReply(Reading):
     """The decomposition of a plain text, word by word."""
 
@@ -183,4 +189,4 @@ class ExplainReply(TypedDict):
     atoms: dict[str, dict[str, float]]
     documents: list[dict[str, Any]]
     decomposition: NotRequired[Reading]
-    notes: NotRequired[list[str]]
+    notes: NotRequired[Annotated[list[str], Field(description="what may be wrong with the query")]]

@@ -32,6 +32,7 @@ from pyserini_compneg.serve.replies import (
     ReadingReply,
     SearchReply,
     SwitchReply,
+    UnsureReply,
 )
 from pyserini_compneg.serve.search_pool import stage
 from pyserini_compneg.support.errors import ArgumentError
@@ -51,12 +52,14 @@ _DESCRIPTIONS: dict[int | str, str] = {
     409: "Another request is switching the index",
     413: "A body that is too large",
     415: "A body that is not called JSON",
+    422: "Plain words that may be misread, with unsure=refuse",
     429: "Too many searches are waiting",
     500: "The server failed",
     504: "The search took too long",
 }
 _ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorReply, "description": description} for status, description in _DESCRIPTIONS.items()
+    status: {"model": UnsureReply if status == 422 else ErrorReply, "description": description}
+    for status, description in _DESCRIPTIONS.items()
 }
 
 
@@ -162,7 +165,11 @@ async def explain(request: Request, index: str, docid: str, asked: Annotated[Exp
     return await _answer(request, answers.explain_answer, index, asked, docid)
 
 
-@router.get("/{index}/explain", response_model=ExplainReply, summary="Explain a score, with the id as a parameter")
+@router.get(
+    "/{index}/explain",
+    response_model=ExplainReply,
+    summary="Explain a score, with the id as a parameter",
+)
 async def explain_of_id(request: Request, index: str, asked: Annotated[ExplainOfIdParameters, Query()]) -> Response:
     """The contribution of each term to the score of a document with any id."""
     return await _answer(request, answers.explain_answer, index, asked, asked.docid)

@@ -1,4 +1,4 @@
-"""Finds words such as "not" or "-word" that look like operators but are searched as text.
+"""Finds words such as "not" or "-word" that look like operators but are searched as text, and doubted readings.
 
 The user may mean the opposite of the search.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from pyserini_compneg.support.progress import warn_of
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.topics.topics import Topic
 
@@ -92,6 +93,17 @@ def notes_on(topics: Sequence[Topic]) -> list[str]:
             for kind in dict.fromkeys(kind for text in atoms for kind in unread_operators(text, topic.parsed)):
                 found.setdefault(kind, []).append(topic)
     return [f"in {_where(having, len(topics))}, {_NOTES[kind]}" for kind, having in found.items()]
+
+
+def warn_of_doubts(topics: Sequence[Topic], shown_by: str) -> None:
+    """Warns once of the plain texts whose decomposition may be wrong. ``shown_by`` is what shows decompositions."""
+    doubted = {
+        topic.qid: f"{shown(topic.text)} ({'; '.join(topic.decomposition.doubts)})"
+        for topic in topics
+        if topic.decomposition is not None and topic.decomposition.doubts
+    }
+    said = f"may be misread; {shown_by} shows how texts are read"
+    warn_of("text", "texts", said, doubted, [topic.qid for topic in topics])
 
 
 def _where(having: Sequence[Topic], total: int) -> str:

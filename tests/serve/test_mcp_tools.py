@@ -38,11 +38,14 @@ def call(server, name, **arguments):
 
 def call_all(server, *calls, meta=None):
     """What one client gets for calls of tools, one after another."""
+    results = results_of(server, *calls, meta=meta)
+    return [result.content[0].text if result.is_error else result.structured_content for result in results]
 
+
+def results_of(server, *calls, meta=None):
     async def main():
         async with Client(server) as client:
-            results = [await client.call_tool(name, arguments, meta=meta) for name, arguments in calls]
-            return [result.content[0].text if result.is_error else result.structured_content for result in results]
+            return [await client.call_tool(name, arguments, meta=meta) for name, arguments in calls]
 
     return anyio.run(main)
 
@@ -73,6 +76,14 @@ def test_tools_answer_as_routes_do(server, new_client):
             ("decompose", "decompose", {"query": "spy films other than comedies"}),
         ):
             assert call(server, tool, **parameters) == client.get(f"/v1/{path}", params=parameters).json()
+        misread = {"query": "no comedies, no westerns", "read": "model"}
+        for tool, path, more in (("search", "search", {}), ("explain", "explain", {"docid": "d1"})):
+            noted = call(server, tool, **misread, **more)
+            assert noted["notes"][0].startswith("text 'no comedies, no westerns' (it only excludes): may be misread; ")
+            (refused,) = results_of(server, (tool, {**misread, **more, "unsure": "refuse"}))
+            told = client.get(f"/v1/films/{path}", params={**misread, **more, "unsure": "refuse"}).json()
+            assert (refused.is_error, refused.content[0].text) == (True, told["error"])
+            assert refused.structured_content == told
     assert call(server, "list_indexes")["result"] == ["films"]
     assert call(server, "get_document", docid="d2", index="films")["doc"]["title"] == "Spy Drama"
 

@@ -170,6 +170,21 @@ def test_without_a_field_of_years_the_page_says_so_and_one_film_is_excluded_soft
     assert "strict=1" in page.url and "Trainwreck_(film)" not in docids(page)
 
 
+@pytest.mark.parametrize(
+    ("words", "read", "doubt", "note"),
+    [
+        ("why do spies never sing", "model", "This may be misread: 'never' is searched as a word", None),
+        ("spy never zebraquux", "model", "This may be misread: ", "no result for query spy never zebraquux: "),
+        ("spy films -musicals", "plain", None, "a '-' before a word is not an operator"),
+    ],
+)
+def test_what_may_be_misread_is_said_once(new_page, words, read, doubt, note):
+    page = new_page(f"/?{urlencode({'query': words, 'read': read, 'index': 'dated'})}")
+    doubts, notes = page.locator(".doubt"), page.locator("#results > p.quiet")
+    assert doubts.count() == (doubt is not None) and (not doubt or doubts.inner_text().startswith(doubt))
+    assert notes.count() == (note is not None) and (not note or note in notes.inner_text())
+
+
 def test_operators_in_capitals_make_an_expression(new_page):
     page = new_page("/?index=dated&query=films")
     for query, read in (

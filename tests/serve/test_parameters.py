@@ -7,7 +7,7 @@ from pyserini_compneg.serve.settings import Limits
 
 DEEP = 100_000
 KNOWN = "filter, parse, max_doc_length, hits, offset, cursor, total, facets, explain, highlight, union, intersection, "
-KNOWN += "difference, difference_weight, cpt_terms, cpt_weight, exclusion, strict, query, read, tags"
+KNOWN += "difference, difference_weight, cpt_terms, cpt_weight, exclusion, strict, query, read, tags, unsure"
 NO_CURSOR = "this is no cursor of an answer; send the field cursor of the last answer as it is"
 WHOLE = ("hits", "offset", "max_doc_length", "cpt_terms")
 REAL = ("difference_weight", "cpt_weight")
@@ -62,6 +62,8 @@ TRUTH = ("parse", "explain", "highlight", "strict")
         ),
         ({"query": "a", "hits": ["1", "2"]}, "'hits' is given twice"),
         ({"query": "a", "tags": "W"}, "tags need read=model"),
+        ({"query": "a", "unsure": "refuse"}, "unsure=refuse needs read=model"),
+        ({"query": "a", "read": "model", "unsure": "ask"}, "unsure: expected 'note' or 'refuse', got 'ask'"),
     ],
 )
 def test_search(client, parameters, error):
@@ -161,6 +163,8 @@ ONE_OF = "give one of query, expression, vector, score, query_tokens"
         ({"score": {"max": []}}, "score: $.max: expected a list of one or more scores, got []"),
         ({"query": "a", "tags": "W"}, "body: tags need read=model"),
         ({"vector": {"a": 1}, "read": "model"}, "body: read has no use beside vector; leave it out"),
+        ({"vector": {"a": 1}, "unsure": "note"}, "body: unsure has no use beside vector; leave it out"),
+        ({"query": "a", "unsure": "refuse"}, "body: unsure=refuse needs read=model"),
         ({"query_tokens": {"a": 1}, "union": "dismax"}, "body: union has no use beside query_tokens; leave it out"),
         ({"expression": {"union": ["a", "b"]}, "tags": "W", "read": "model"}, None),
         ([], "body: expected a JSON object, got a list"),

@@ -128,7 +128,7 @@ def test_the_root_and_the_description(client):
     assert parameters["query"]["required"]
     assert "/v1/{index}/doc/{docid}" in description["paths"]
     assert description["components"]["schemas"]["ErrorReply"]["required"] == ["error"]
-    assert "422" not in json.dumps(description)
+    assert "HTTPValidationError" not in json.dumps(description)  # FastAPI's own answer, which this server never gives
 
 
 CHOSEN = {"difference": "nrf", "difference_weight": 0.9}, {"intersection": "cpt", "cpt_terms": 1}, {"cpt_weight": 0.25}
@@ -268,19 +268,62 @@ def test_no_hits_are_the_total_alone(client):
     assert nothing["total"] == {"value": 0, "relation": "eq"}
 
 
-def test_warnings_are_notes_of_the_answer(client):
-    said = {
-        ("zebra", "expression"): "no result for query zebra: no document has its words",
-        ("zebra NOT spy", "expression"): "zebra NOT spy: no document has its words, or NOT takes them away",
-        ("spy not comedy", "expression"): "'and', 'or', 'not', 'without', 'except', 'excluding' are words",
-        ("spy NOT comedy", "plain"): "AND, OR, NOT are words, because plain text is not parsed",
-        ("spy not comedy", "model"): None,
-        ("spy", "expression"): None,
-    }
-    for (query, read), note in said.items():
-        asked = {"query": query, "read": read}
-        for answer in (client.get("/v1/films/search", params=asked), client.post("/v1/films/search", json=asked)):
+NOT_FOUND = "no result for query zebra: no document has its words"
+WORDS = "'and', 'or', 'not', 'without', 'except', 'excluding' are words"
+MISREAD = "text 'no comedies, no westerns' (it only excludes): may be misread; decompose shows how "
+
+
+@pytest.mark.parametrize(
+    ("query", "read", "note"),
+    [
+        ("zebra", "expression", NOT_FOUND),
+        ("zebra NOT spy", "expression", "zebra NOT spy: no document has its words, or NOT takes them away"),
+        ("spy not comedy", "expression", WORDS),
+        ("spy -comedy", "plain", "a '-' before a word is not an operator"),
+        ("spy NOT comedy", "plain", "AND, OR, NOT are words, because plain text is not parsed"),
+        ("spy not comedy", "model", None),
+        ("no comedies, no westerns", "model", MISREAD),
+        ("why did the spy never join", "model", "('never' is searched as a word): may be misread"),
+        ("spy", "expression", None),
+    ],
+)
+def test_warnings_are_notes_of_the_answer(client, query, read, note):
+    asked = {"query": query, "read": read}
+    answers = [client.get(f"/v1/films/{path}", params=asked) for path in ("search", "compose", "explain/d1")]
+    answers.append(client.post("/v1/films/search", json=asked))
+    if read == "expression":
+        answers.append(client.post("/v1/films/search", json={"expression": query}))
+    for answer in answers:
+        if not (answer.url.path != "/v1/films/search" and "zebra" in query):  # nothing is searched
             assert note in answer.json()["notes"][0] if note else "notes" not in answer.json()
+
+
+@pytest.mark.parametrize(
+    ("asked", "doubt"),
+    [
+        ({"query": "no comedies, no westerns"}, "it only excludes"),
+        ({"query": "why did the spy never join"}, "'never' is searched as a word"),
+        ({"query": "signs your cat is not drinking", "strict": True}, "'not' is searched as a word"),
+        ({"query": "spy films without comedies"}, None),
+        ({"query": "spy films without comedies", "tags": "W,W,O,X"}, None),
+    ],
+)
+def test_a_doubted_reading_is_refused_if_the_client_asks_for_it(client, asked, doubt):
+    asked = {**asked, "read": "model", "unsure": "refuse"}
+    inside = {key: str(value).lower() if value is True else value for key, value in asked.items()}
+    answers = [client.get(f"/v1/films/{path}", params=inside) for path in ("search", "compose", "explain/d1")]
+    answers.append(client.post("/v1/films/search", json=asked))
+    for answer in answers:
+        if doubt is None:
+            assert answer.is_success and "notes" not in answer.json()
+            continue
+        said = f"query: may be misread: {doubt}; write an expression, or give tags"
+        assert (answer.status_code, answer.json()["error"]) == (422, said)
+        reading = answer.json()["decomposition"]
+        assert not reading["understood"] and reading["doubts"] == [doubt] and 0 < reading["confidence"] < 1
+    if doubt and "strict" not in asked:
+        shown = client.get("/v1/films/search", params={**inside, "unsure": "note"}).json()["query"]["decomposition"]
+        assert shown == reading
 
 
 def test_health_and_metrics(client, monkeypatch):

@@ -155,8 +155,14 @@ function showHits() {
     ? element("p", {}, `The last of ${totalOf(shown)} hits is on a page before. `, pageLink("Page 1", 1))
     : element("p", {}, `No document matches. ${asked.conditions.length ? "Remove a condition, or use" : "Use"} other words.`);
   const options = { fields: fieldsOfIndex(), isDetailed: at("settings").open, linkOf: (doc) => urlOf({ ...state, doc }), open: openDocument };
-  at("results").replaceChildren(...(shown.notes ?? []).map((note) => element("p", { class: "quiet" }, `Note: ${note}`)),
+  at("results").replaceChildren(...notesOf(shown).map((note) => element("p", { class: "quiet" }, `Note: ${note}`)),
     shown.candidates.length ? rankingList(shown, options) : none);
+}
+
+/** The notes of an answer, without the doubts of its reading, which stand beside the reading. */
+function notesOf({ notes = [], query }) {
+  const doubts = query.decomposition?.doubts.join("; ");
+  return doubts ? notes.filter((note) => !note.includes(`(${doubts})`)) : notes;
 }
 
 /** Which hits are shown, of how many documents that match. */
