@@ -19,11 +19,12 @@ _Number = TypeVar("_Number", int, float)
 
 def checked_relevance(value: object, where: str) -> int:
     """The relevance as an ``int``. A float must be whole."""
-    if not isinstance(value, Real) or not (isinstance(value, Integral) or float(value).is_integer()):
+    number: float = int(value) if isinstance(value, Integral) else float(value) if isinstance(value, Real) else math.nan
+    if isinstance(number, float) and not number.is_integer():
         raise InputError(f"the relevance must be a whole number, got {shown(value)}", where=where)
-    if abs(value) > _LARGEST_RELEVANCE:
+    if abs(number) > _LARGEST_RELEVANCE:
         raise InputError(f"the relevance must be at most {_LARGEST_RELEVANCE}, got {shown(value)}", where=where)
-    return int(value)
+    return int(number)
 
 
 def checked_score(value: object, where: str) -> float:
