@@ -85,7 +85,7 @@ class SignedImpactSearcher:
         **settings: Any,
     ) -> None:
         self.settings = SearchSettings(chosen_operators(operators), **settings)
-        self._given_encoder = encoder
+        self._given_index, self._given_encoder = index_dir, encoder
         self._encoder: QueryEncoder | None = None
         self._last_batch: LastBatch | None = None
         self.reader = by_document(open_reader(index_dir) if isinstance(index_dir, (str, Path)) else index_dir)
@@ -112,6 +112,9 @@ class SignedImpactSearcher:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __reduce__(self) -> tuple[Any, tuple[()]]:
+        return self.settings.opener(type(self), self._given_index, self.reader, self._given_encoder), ()
 
     def close(self) -> None:
         """Closes the index."""
