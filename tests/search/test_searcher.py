@@ -303,3 +303,13 @@ def test_what_cannot_be_pickled(index):
             said = refusal(pickle.dumps, searcher, error=ArgumentError)
             assert "cannot be pickled" in said
             assert said.endswith(f"; {remedy}, or open a searcher in each process")
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 99])
+def test_a_query_does_not_find_the_document_with_its_id(form, k):
+    queries = {"d1": "spy", "d4": "spy", "no document": "spy NOT comedy", "d3": "western OR comedy"}
+    with SignedImpactSearcher(form) as searcher:
+        found = searcher.batch_search(list(queries.values()), list(queries), 100)
+        rest = searcher.batch_search(list(queries.values()), list(queries), k, remove_query=True)
+    assert rest == {qid: [hit for hit in hits if hit.docid != qid][:k] for qid, hits in found.items()}
+    assert "d1" in docids(found["d1"]) and len(rest["d1"]) == min(k, 2)
