@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -91,7 +92,7 @@ class SearchSettings:
             given = query_encoder(name, reader, self.model_options, self.ablation, self.model_weight, self.language)
         return given if self.min_idf is None else RareTerms(given, reader, self.min_idf)
 
-    def opener(self, kind: type[Any], index: object, reader: Reader, given: object) -> partial[Any]:
+    def opener(self, kind: Callable[..., Any], index: object, reader: Reader, given: object) -> partial[Any]:
         """Opens the index of a searcher again, in the process to which a pickle takes it."""
         if not isinstance(index, (str, Path)):
             what = f"a searcher of {shown(index)} cannot be pickled"

@@ -153,3 +153,15 @@ def test_whole_numbers_may_be_ids(measure):
     as_text = {"2": {"7": 1, "8": 0}, "1": {"7": 0, "8": 1}}
     assert list(values.values()) == list(evaluate(as_text, run, measure).values())
     assert any(value[measure] for value in values.values())
+
+
+def test_what_a_relevance_below_0_means():
+    """0 for most measures, no judgement for Bpref, and pooled without a judgement for infAP."""
+    names = ["nDCG@10", "AP", "P@3", "RR", "R@3", "Rprec", "Bpref", "infAP"]
+    run = {"1": {"x": 3.0, "a": 2.0, "b": 1.0}}
+    negative, zero, none = (
+        evaluate({"1": {"a": 2, "b": 1, "c": 0, **judged}}, run, names)["1"] for judged in ({"x": -1}, {"x": 0}, {})
+    )
+    assert {name for name in names if negative[name] != zero[name]} == {"Bpref", "infAP"}
+    assert negative["Bpref"] == none["Bpref"] == 1.0
+    assert negative["infAP"] > none["infAP"] == zero["infAP"]
