@@ -44,7 +44,14 @@ class ComposingMethod:
     def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
         """The hits of the composed queries; see :meth:`Method.answer`."""
         nodes = self.compose(searcher, request.queries)
-        return searcher.batch_search(nodes, request.qids, request.k, request.threads, filter=request.filters)
+        return searcher.batch_search(
+            nodes,
+            request.qids,
+            request.k,
+            request.threads,
+            filter=request.filters,
+            remove_query=request.remove_query,
+        )
 
 
 @dataclass(frozen=True, slots=True)

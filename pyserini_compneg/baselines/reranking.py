@@ -71,7 +71,13 @@ class Reranked:
         )  # excluded documents are not among the hits
         wordings = [_wording(query, one) for query, one in zip(request.queries, expressions, strict=True)]
         first = searcher.batch_search(
-            request.queries, request.qids, self.hits, request.threads, filter=request.filters, method=self.first
+            request.queries,
+            request.qids,
+            self.hits,
+            request.threads,
+            filter=request.filters,
+            method=self.first,
+            remove_query=request.remove_query,
         )
         documents = _texts(searcher, [hit.docid for hits in first.values() for hit in hits])
         read = {qid: self._read(wording, one) for qid, wording, one in zip(first, wordings, expressions, strict=True)}

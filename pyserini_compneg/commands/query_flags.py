@@ -178,6 +178,7 @@ def run_tag(args: argparse.Namespace, searcher: SignedImpactSearcher) -> str:
     for name, value in chosen.items():
         if value not in (None, _DEFAULTS.get(name)):
             parts.append(f"{name.replace('_', '-')}={value}")
+    parts += ["remove-query"] * args.remove_query
     return re.sub(r"[^\w.,+=-]+", "_", "-".join(parts))
 
 

@@ -30,6 +30,8 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("--output takes a run: name its --output-format, or let the list of --query go to standard output")
     if args.offset is not None and not as_list:
         parser.error("--offset has no place in a run: it is for the list of --query")
+    if args.remove_query and as_list:
+        parser.error("--remove-query is for runs; the list of --query has no topics")
     if args.allow_partial and args.output_format == "msmarco":
         parser.error("--allow-partial needs --output-format trec or json; msmarco cannot say that a ranking is partial")
     if as_list and sys.argv[-len(args.arguments) :] == args.arguments:  # after this command the process ends
@@ -69,6 +71,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
                 skip=args.on_error == "skip",
                 method=method,
                 counting=counting,
+                remove_query=args.remove_query,
             )
 
 
@@ -90,6 +93,8 @@ def _parser() -> argparse.ArgumentParser:
     text = "count the values of filter fields in all matching documents, and show the N most frequent (default 10)"
     parser.add_argument("--facets", metavar="FIELD:N,...", help=text)
     flags.add_threads(parser, 1, "queries searched at once; with fewer queries, threads search parts of a large index")
+    text = "leave out of each topic's hits the document that has the topic's id, as in ArguAna and Quora"
+    parser.add_argument("--remove-query", action="store_true", help=text)
     clusters.add_ray_search(parser, "search an index of index --shards")
     group = flags.advanced(parser)
     group.add_argument(

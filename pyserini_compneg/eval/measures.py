@@ -11,7 +11,8 @@ from difflib import get_close_matches
 from typing import Any
 
 from pyserini_compneg.eval.contrast import CONTRASTS, PAIRED, Contrast, contrast_values, parse_contrast, partners
-from pyserini_compneg.support.errors import ArgumentError, InputError
+from pyserini_compneg.eval.tables import checked_qrels, checked_run
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.terminal import shown, suggestion
 
 DEFAULT_MEASURES = ("ndcg_cut.10", "recall.100")
@@ -85,31 +86,34 @@ def evaluate(
     Documents are ranked by score, ties by docid in descending order, whatever the order of the run.
 
     Args:
-        qrels: ``{qid: {docid: relevance}}``.
-        run: ``{qid: {docid: score}}``.
+        qrels: ``{qid: {docid: relevance}}``. A relevance is a whole number, of any type: ``numpy.int64(1)`` and 1.0
+            are 1.
+        run: ``{qid: {docid: score}}``. A score is a finite number. In both, whole numbers may be ids: 7 is ``"7"``.
         measures: The measures, or names as :func:`parse_measures` takes them.
 
     Returns:
-        ``{qid: {measure name: value}}``, in the order of ``qrels`` and ``measures``.
+        ``{qid: {measure name: value}}``, with the ids of ``qrels``, in the order of ``qrels`` and ``measures``.
 
     Raises:
         ArgumentError: ``qrels`` or ``run`` is not a mapping.
-        InputError: A name is unknown, or a measure of contrast cannot use the judgements.
+        InputError: An id, a relevance or a score is wrong; a name is unknown, or a measure of contrast cannot use the
+            judgements.
 
     >>> evaluate({"1": {"a": 1}, "2": {"b": 1}}, {"1": {"c": 2.0, "a": 1.0}}, ["recip_rank"])
     {'1': {'recip_rank': 0.5}, '2': {'recip_rank': 0.0}}
     """
-    for name, table in (("qrels", qrels), ("run", run)):
-        if not isinstance(table, Mapping):
-            raise ArgumentError(f"{name} must be a mapping of queries, as read_{name} reads a file, got {shown(table)}")
-    given = [measures] if isinstance(measures, str) else measures
-    chosen = [one for each in given for one in (parse_measures(each) if isinstance(each, str) else [each])]
-    values = _trec_values(qrels, run, [measure for measure in chosen if not isinstance(measure.definition, Contrast)])
+    judged, ranked = checked_qrels(qrels), checked_run(run)
+    names = [measures] if isinstance(measures, str) else measures
+    chosen = [one for each in names for one in (parse_measures(each) if isinstance(each, str) else [each])]
+    values = _trec_values(
+        judged, ranked, [measure for measure in chosen if not isinstance(measure.definition, Contrast)]
+    )
     for measure in chosen:
         if isinstance(measure.definition, Contrast):
-            values[measure.definition] = contrast_values(measure.definition, qrels, run)
+            values[measure.definition] = contrast_values(measure.definition, judged, ranked)
     return {
-        qid: {measure.name: measure.adjusted(values[measure.definition][qid]) for measure in chosen} for qid in qrels
+        given: {measure.name: measure.adjusted(values[measure.definition][qid]) for measure in chosen}
+        for given, qid in zip(qrels, judged, strict=True)
     }
 
 
@@ -153,7 +157,7 @@ def _trec_values(
     from ir_measures import pytrec_eval
 
     values: dict[Any, dict[str, float]] = {}
-    judged = {qid: dict(run[qid]) for qid in qrels if qid in run}
+    judged = {qid: run[qid] for qid in qrels if qid in run}
     safe = {
         qid: {_NO_DOCUMENT: 0, **relevances} if all(value < 0 for value in relevances.values()) else relevances
         for qid, relevances in qrels.items()

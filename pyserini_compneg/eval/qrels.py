@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pyserini_compneg.eval.tables import checked_relevance
 from pyserini_compneg.support.arguments import whole_number
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_lines, source_name
@@ -16,7 +17,6 @@ Qrels = dict[str, dict[str, int]]
 RUN_AS_QRELS = "this looks like a run: are --qrels and --run exchanged?"
 QRELS_AS_RUN = "these look like judgements: are --qrels and --run exchanged?"
 
-_LARGEST_RELEVANCE = 1_000_000  # trec_eval counts documents for every relevance up to the largest
 _BEIR_HEADER = ["query-id", "corpus-id", "score"]
 _Judgement = tuple[str, str, int]
 
@@ -111,8 +111,4 @@ def _quest_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
 
 def _relevance(text: str, source: str) -> int:
     relevance = whole_number(text)
-    if relevance is None:
-        raise InputError(f"the relevance must be a whole number, got {text!r:.60}", where=source)
-    if abs(relevance) > _LARGEST_RELEVANCE:
-        raise InputError(f"the relevance must be at most {_LARGEST_RELEVANCE}, got {text:.60}", where=source)
-    return relevance
+    return checked_relevance(text if relevance is None else relevance, source)

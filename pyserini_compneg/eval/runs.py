@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.eval.qrels import QRELS_AS_RUN
+from pyserini_compneg.eval.tables import checked_score
 from pyserini_compneg.support.arguments import finite_number, whole_number
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_lines, source_name
 from pyserini_compneg.support.json_objects import parse_json_object
 from pyserini_compneg.support.terminal import shown
-from pyserini_compneg.support.vectors import is_number
 
 Run = dict[str, dict[str, float]]
 
@@ -91,8 +91,9 @@ def _trec_line(line: str, source: str) -> Iterator[_Scored]:
     if len(columns) != 6:
         raise InputError(f"expected the 6 columns `qid Q0 docid rank score tag`, found {len(columns)}", where=source)
     rank = finite_number(columns[3])
-    score = _score(finite_number(columns[4]), columns[4], source)
-    yield columns[0], columns[2], score, math.nan if rank is None else rank
+    score = finite_number(columns[4])
+    checked = checked_score(columns[4] if score is None else score, source)
+    yield columns[0], columns[2], checked, math.nan if rank is None else rank
 
 
 def _msmarco_line(line: str, source: str) -> Iterator[_Scored]:
@@ -115,10 +116,4 @@ def _json_line(line: str, source: str) -> Iterator[_Scored]:
     for hit in hits:
         if not isinstance(hit, dict) or not isinstance(hit.get("docid"), str):
             raise InputError(f'a hit must be {{"docid": text, "score": number}}, got {hit!r:.60}', where=source)
-        yield qid, hit["docid"], _score(hit.get("score"), hit.get("score"), source), None
-
-
-def _score(value: object, given: object, source: str) -> float:
-    if not is_number(value) or not abs(value) <= sys.float_info.max:
-        raise InputError(f"the score must be a finite number, got {shown(given)}", where=source)
-    return float(value)
+        yield qid, hit["docid"], checked_score(hit.get("score"), source), None

@@ -25,7 +25,10 @@ from pydantic import ConfigDict  # noqa: E402
 
 
 class CompNegRetriever(BaseRetriever):
-    """Finds ``k`` documents of an open index with stored sources. ``metadata`` has scores, titles and all other fields.
+    """Finds ``k`` documents of an open index with stored sources.
+
+    ``metadata`` has the fields of the source but its text, and the score as ``relevance_score``; as ``score``, too, if
+    the source has no field of this name. A document without a text has its title as ``page_content``.
 
     ``filter`` works as in :meth:`SignedImpactSearcher.search`; ``invoke(text, filter=...)`` adds a filter. ``read``
     turns a text into a query: by default the text is an expression, and ``decompose`` reads plain texts.
@@ -60,6 +63,8 @@ class CompNegRetriever(BaseRetriever):
         if source is None:
             folder = self.searcher.reader.folder
             raise ValueError(f"{folder} stores no texts; build it with store_raw=True, or index --store-raw")
-        fields = {**source, "score": score}
-        text = fields.pop("contents", None) or fields.pop("text", "")
-        return Document(page_content=text, id=docid, metadata=fields)
+        texts = [source.get(name) for name in ("contents", "text", "title")]
+        text = next((one for one in texts if isinstance(one, str) and one), "")
+        shown = "contents" if source.get("contents") else "text"
+        fields = {name: value for name, value in source.items() if name != shown}
+        return Document(page_content=text, id=docid, metadata={"relevance_score": score, "score": score, **fields})

@@ -16,7 +16,10 @@ from pyserini_compneg.integrations.hosts import index_records, require
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.search.run_writer import printed_scores
 from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.errors import CompNegError, InputError
 from pyserini_compneg.support.files import slug
+from pyserini_compneg.support.progress import warn_of
+from pyserini_compneg.support.terminal import shown
 
 require("mteb", "2.10")
 
@@ -72,21 +75,41 @@ class CompNegSearch:
     ) -> dict[str, dict[str, float]]:
         """The scores of the best documents of each query, or of the given documents that match it.
 
+        A query is its ``text``, with its ``instruction`` behind it if it has one. A blank query finds nothing.
         Equal scores of a ranking are separated by a millionth, as in run files.
         """
         if self._searcher is None:
             raise RuntimeError("no documents to search; call index first")
-        qids, texts = (checked_list(name, queries[name]) for name in ("id", "text"))
-        asked = list(map(self.read, texts))
+        found: dict[str, dict[str, float]] = {qid: {} for qid in checked_list("id", queries["id"])}
+        qids, asked = self._asked(queries)
         if top_ranked is None:
-            found = self._searcher.batch_search(asked, qids, top_k)
-            return {
-                qid: dict(zip([hit.docid for hit in hits], printed_scores(hits), strict=True))
-                for qid, hits in found.items()
-            }
+            for qid, hits in self._searcher.batch_search(asked, qids, top_k).items():
+                found[qid] = dict(zip([hit.docid for hit in hits], printed_scores(hits), strict=True))
+            return found
+        if lacking := [qid for qid in found if qid not in top_ranked]:
+            raise InputError("there are no documents to rank again", where=f"query {lacking[0]}: top_ranked")
         given = [top_ranked[qid] for qid in qids]
-        scores = [zip(*pair, strict=True) for pair in zip(given, self._searcher.batch_score(asked, given), strict=True)]
-        return {
-            qid: {docid: score for docid, score in scored if score is not None}
-            for qid, scored in zip(qids, scores, strict=True)
-        }
+        for qid, docids, scores in zip(qids, given, self._searcher.batch_score(asked, given), strict=True):
+            found[qid] = {docid: score for docid, score in zip(docids, scores, strict=True) if score is not None}
+        return found
+
+    def _asked(self, queries: Mapping[str, Sequence[Any]]) -> tuple[list[str], list[Query]]:
+        """The ids and queries whose texts are not blank. An instruction follows its text, as in MTEB's own BM25."""
+        qids, texts = (checked_list(name, queries[name]) for name in ("id", "text"))
+        instructions = [None] * len(texts)
+        if "instruction" in getattr(queries, "column_names", queries):
+            instructions = checked_list("instruction", queries["instruction"])
+        asked, blank = [], {}
+        for qid, text, instruction in zip(qids, texts, instructions, strict=True):
+            if not isinstance(text, str):
+                raise InputError(f"expected a text, got {shown(text)}", where=f"query {qid}")
+            whole = f"{text} {instruction}" if instruction else text
+            if not whole.strip():
+                blank[qid] = qid
+                continue
+            try:
+                asked.append((qid, self.read(whole)))
+            except CompNegError as error:
+                raise error.at(f"query {qid}") from None
+        warn_of("query", "queries", "the text is blank, so no document is found", blank, qids)
+        return [qid for qid, _ in asked], [query for _, query in asked]

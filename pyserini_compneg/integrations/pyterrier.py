@@ -23,6 +23,7 @@ from pyserini_compneg.reading import decompose
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.search.ranked_hits import FilterLike
 from pyserini_compneg.search.run_writer import printed_scores
+from pyserini_compneg.search.settings import check_pickled
 from pyserini_compneg.support.errors import CompNegError, JvmError
 from pyserini_compneg.support.staging import atomic_writer
 
@@ -55,6 +56,11 @@ class CompNegIndex(pt.Artifact, pt.Indexer):
         super().__init__(path)
         self.encoder, self.language = encoder, language
         self._searcher: SignedImpactSearcher | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy in another process opens the index by itself."""
+        check_pickled(self.encoder)
+        return {**self.__dict__, "path": self.path.absolute(), "_searcher": None}
 
     @property
     def searcher(self) -> SignedImpactSearcher:

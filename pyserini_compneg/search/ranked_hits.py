@@ -34,13 +34,17 @@ _MOST_COMPARED = 10
 
 
 class SearchRequest(NamedTuple):
-    """Queries that are answered together, each with an id and a filter or None."""
+    """Queries that are answered together, each with an id and a filter or None.
+
+    With ``remove_query``, a document whose id is the query's is no hit; :func:`cut` leaves it out.
+    """
 
     queries: Sequence[Query]
     qids: Sequence[str]
     k: int
     threads: int
     filters: Sequence[Filter | None]
+    remove_query: bool = False
 
 
 def ranked_hits(
@@ -164,6 +168,17 @@ def ranked(hits: Iterable[Hit], k: int) -> list[Hit]:
     [Hit(docid='c', score=2.0), Hit(docid='a', score=1.0)]
     """
     return sorted(hits, key=lambda hit: (-hit.score, hit.docid))[:k]
+
+
+def cut(found: dict[str, list[Hit]], k: int, remove_query: bool) -> dict[str, list[Hit]]:
+    """The hits of each query; with ``remove_query`` the first k of them without the document that has the query's id.
+
+    >>> cut({"a": [Hit("b", 3.0), Hit("a", 2.0), Hit("c", 1.0)]}, 2, remove_query=True)
+    {'a': [Hit(docid='b', score=3.0), Hit(docid='c', score=1.0)]}
+    """
+    if not remove_query:
+        return found
+    return {qid: [hit for hit in hits if hit.docid != str(qid)][:k] for qid, hits in found.items()}
 
 
 def warn_of_no_result(

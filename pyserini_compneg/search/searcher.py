@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -26,6 +25,7 @@ from pyserini_compneg.search.ranked_hits import (
     check_pairs,
     checked_docids,
     checked_filters,
+    cut,
     query_name,
     ranked_hits,
     scored,
@@ -36,6 +36,7 @@ from pyserini_compneg.search.run_writer import Hit, PassageHit
 from pyserini_compneg.search.settings import SearchSettings
 from pyserini_compneg.support.arguments import checked_count, checked_list
 from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.json_objects import stored_object
 from pyserini_compneg.support.progress import gathered_warnings
 from pyserini_compneg.support.terminal import shown
 
@@ -85,7 +86,7 @@ class SignedImpactSearcher:
         **settings: Any,
     ) -> None:
         self.settings = SearchSettings(chosen_operators(operators), **settings)
-        self._given_encoder = encoder
+        self._given_index, self._given_encoder = index_dir, encoder
         self._encoder: QueryEncoder | None = None
         self._last_batch: LastBatch | None = None
         self.reader = by_document(open_reader(index_dir) if isinstance(index_dir, (str, Path)) else index_dir)
@@ -112,6 +113,9 @@ class SignedImpactSearcher:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __reduce__(self) -> tuple[Any, tuple[()]]:
+        return self.settings.opener(type(self), self._given_index, self.reader, self._given_encoder), ()
 
     def close(self) -> None:
         """Closes the index."""
@@ -194,6 +198,7 @@ class SignedImpactSearcher:
         filter: FilterLike | Sequence[FilterLike] = None,
         method: Method | None = None,
         after: Sequence[Hit | None] = (),
+        remove_query: bool = False,
     ) -> dict[str, list[Hit]]:
         """Works like :meth:`search` for many queries, whose atoms are encoded together. Hits are in their order.
 
@@ -207,6 +212,7 @@ class SignedImpactSearcher:
             filter: See :meth:`search`; one filter for all queries, or a sequence with one filter for each.
             method: See :meth:`search`.
             after: See :meth:`search`; a hit or None for each query.
+            remove_query: Whether to leave out the document that has the id of the query. There are still k hits.
 
         Raises:
             ArgumentError: See :meth:`search`; also, the ids do not fit the queries, or threads is below 1.
@@ -214,7 +220,8 @@ class SignedImpactSearcher:
         queries, qids = checked_queries(queries), checked_list("qids", qids)
         if len(qids) != len(queries) or len(set(qids)) != len(qids):
             raise ArgumentError(f"{len(queries)} queries need as many distinct qids, got {len(set(qids))}")
-        filters = checked_filters(filter, len(queries))
+        filters, k = checked_filters(filter, len(queries)), checked_count("k", k)
+        deeper = k + bool(remove_query)
         if method is not None:
             if not isinstance(method, Method):
                 raise ArgumentError(f"method must be an object such as ScoreFusion(), got {shown(method)}")
@@ -222,14 +229,14 @@ class SignedImpactSearcher:
                 raise ArgumentError("a method brings its own operators; leave out operators, or method")
             if any(after):
                 raise ArgumentError("a method has no pages; leave out after, or method")
-            counts = checked_count("k", k), checked_count("threads", threads)
-            return method.answer(self, SearchRequest(queries, qids, *counts, filters))
+            request = SearchRequest(queries, qids, deeper, checked_count("threads", threads), filters, remove_query)
+            return cut(method.answer(self, request), k, remove_query)
         composed = self.compose(queries, operators)
         with gathered_warnings():
-            rankings = ranked_hits(self.reader, composed, qids, k, threads, filters, after)
+            rankings = ranked_hits(self.reader, composed, qids, deeper, threads, filters, after)
         if not any(after):
             warn_of_no_result(self.reader, qids, rankings, queries, composed, filters)
-        return dict(zip(qids, rankings, strict=True))
+        return cut(dict(zip(qids, rankings, strict=True)), k, remove_query)
 
     def matches(
         self,
@@ -374,11 +381,7 @@ class SignedImpactSearcher:
 
     def doc(self, docid: str) -> Mapping[str, object] | None:
         """The stored source of a document; None if it was not stored or is not a JSON object."""
-        try:
-            source = json.loads(self.reader.raw(docid) or "null")
-        except (ValueError, RecursionError):  # an index of stock Anserini may hold any text
-            return None
-        return source if isinstance(source, dict) else None
+        return stored_object(self.reader.raw(docid))
 
     def passage(self, hit: Hit, source: object = None) -> Passage | None:
         """The passage by which a document was found: its number, and its place and text in the stored source.

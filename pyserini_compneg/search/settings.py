@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pyserini_compneg.compose import CPT_FORMS, WEIGHT_SCALE, Operators, QueryEncoder
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, chosen_operators
@@ -12,7 +17,9 @@ from pyserini_compneg.encode.hybrid import MODEL_WEIGHT
 from pyserini_compneg.encode.models import ABLATIONS, ModelOptions
 from pyserini_compneg.encode.registry import RareTerms
 from pyserini_compneg.lucene import LANGUAGES, Reader
+from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.options import FINITE, NOT_NEGATIVE, POSITIVE, check_options, option
+from pyserini_compneg.support.terminal import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +91,21 @@ class SearchSettings:
             name = None if given is None else str(given)
             given = query_encoder(name, reader, self.model_options, self.ablation, self.model_weight, self.language)
         return given if self.min_idf is None else RareTerms(given, reader, self.min_idf)
+
+    def opener(self, kind: Callable[..., Any], index: object, reader: Reader, given: object) -> partial[Any]:
+        """Opens the index of a searcher again, in the process to which a pickle takes it."""
+        if not isinstance(index, (str, Path)):
+            what = f"a searcher of {shown(index)} cannot be pickled"
+            raise ArgumentError(what, remedy="give it the folder of an index, or open a searcher in each process")
+        check_pickled(given)
+        options = {field.name: getattr(self, field.name) for field in fields(self)}
+        return partial(kind, os.path.abspath(reader.folder), given, **options)
+
+
+def check_pickled(encoder: object) -> None:
+    """Refuses an encoder that cannot be pickled, before the searcher that has it is pickled."""
+    try:
+        pickle.dumps(encoder)
+    except Exception as cause:  # of any type: from the encoder's own code
+        remedy = "name an encoder, or open a searcher in each process"
+        raise ArgumentError(f"the encoder {shown(encoder)} cannot be pickled: {cause}", remedy=remedy) from None

@@ -103,6 +103,15 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
+def stored_object(text: str | None) -> dict[str, Any] | None:
+    """The object in a stored source; None if there is none. An index of stock Anserini may hold any text."""
+    try:
+        value = json.loads(text or "null")
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def query_id(record: Mapping[str, Any], line: int, source: str, error: type[CompNegError]) -> str:
     """The query id of a JSON Lines record.
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+from pyserini_compneg.compose.scoring import Excluding
+from pyserini_compneg.expression.filters import ID, Filter
 from pyserini_compneg.reading.decomposition import to_object
 from pyserini_compneg.search.matches import Counting, Matches, Total, count_matches
 from pyserini_compneg.search.run_writer import Hit, write_run
@@ -27,24 +29,26 @@ def search_topics(
     skip: bool = False,
     method: Method | None = None,
     counting: Counting | None = None,
+    remove_query: bool = False,
 ) -> None:
     """Searches all topics and writes their run, atomically.
 
     If a shard is gone, rankings without its documents have ``-partial`` after the tag, and ``"partial": true`` in the
     ``json`` format, which also has the total of each query and what ``counting`` asks for. ``skip`` leaves out queries
-    that cannot be encoded or composed, and lists them in a final warning.
+    that cannot be encoded or composed, and lists them in a final warning. ``remove_query`` leaves out, of each topic,
+    the document with the id of the topic.
     """
     notes = {t.qid: {"decomposition": to_object(t.decomposition)} for t in topics if t.decomposition}
     keep_inputs(output, searcher.reader.folder)
 
     def search(batch: Sequence[Topic]) -> dict[str, list[Hit]]:
-        return search_batch(searcher, batch, hits, threads, method)
+        return search_batch(searcher, batch, hits, threads, method, remove_query)
 
     def write(handle: TextIO, batch: Sequence[Topic], found: Mapping[str, Sequence[Hit]]) -> None:
         is_marked = output_format == "json" and method is None
         lacking = _lacking(searcher, batch, found, threads) if is_marked else {}
         name, more = (f"{tag}-partial", {"partial": True}) if searcher.reader.is_partial else (tag, {})
-        counted = _counted(searcher, batch, found, hits, counting, threads) if is_marked else {}
+        counted = _counted(searcher, batch, found, hits, counting, threads, remove_query) if is_marked else {}
         for qid, ranked in found.items():
             extra = {**notes.get(qid, {}), **more, **counted.get(qid, {})}
             write_run(handle, qid, ranked, output_format, name, extra, lacking.get(qid, ()))
@@ -69,6 +73,7 @@ def _counted(
     hits: int,
     counting: Counting | None,
     threads: int,
+    remove_query: bool,
 ) -> dict[str, dict[str, Any]]:
     """How many documents match each query, as fields of the JSON format: by its hits alone, if no more is asked."""
     totals = {qid: Total(len(one), "eq" if len(one) < hits else "gte") for qid, one in found.items()}
@@ -76,6 +81,9 @@ def _counted(
         return {qid: Matches(total, {}).to_object() for qid, total in totals.items()}
     topics = [topic for topic in topics if topic.qid in found]
     nodes = searcher.compose([topic_query(topic) for topic in topics])
+    if remove_query:
+        own = [Filter({ID: topic.qid}) for topic in topics]
+        nodes = [Excluding(node, (one,), (0.0,)) for node, one in zip(nodes, own, strict=True)]
     return {
         topic.qid: count_matches(
             searcher.reader, node, topic.filter, counting, threads, len(found[topic.qid]), hits
@@ -85,9 +93,14 @@ def _counted(
 
 
 def search_batch(
-    searcher: SignedImpactSearcher, topics: Sequence[Topic], hits: int, threads: int, method: Method | None = None
+    searcher: SignedImpactSearcher,
+    topics: Sequence[Topic],
+    hits: int,
+    threads: int,
+    method: Method | None = None,
+    remove_query: bool = False,
 ) -> dict[str, list[Hit]]:
     """The hits of some topics, by their ids. Each topic has its own filter."""
     queries, filters = [topic_query(topic) for topic in topics], [topic.filter for topic in topics]
     qids = [topic.qid for topic in topics]
-    return searcher.batch_search(queries, qids, hits, threads, filter=filters, method=method)
+    return searcher.batch_search(queries, qids, hits, threads, filter=filters, method=method, remove_query=remove_query)

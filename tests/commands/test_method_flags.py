@@ -72,6 +72,7 @@ def test_operators_are_a_method(search):
     [
         ("", "compneg-bm25"),
         ("--difference damped --read expression", "compneg-bm25"),
+        ("--remove-query --difference nrf", "compneg-bm25-difference=nrf-remove-query"),
         ("--difference nrf --difference-weight 0.5", "compneg-bm25-difference=nrf-difference-weight=0.5"),
         ("--read model --difference disentangled", "compneg-bm25-difference=disentangled-read=model"),
         ("--method score-fusion depth=9", "compneg-bm25-score-fusion-depth=9"),
@@ -139,3 +140,41 @@ def test_an_unknown_model(run, topics):
     pytest.importorskip("sentence_transformers", reason="rerankers are models of it")
     said = "no model of sentence-transformers 'no such'; expected a folder, or owner/name on the Hugging Face hub"
     assert run(f"search --index {{films}} --topics {topics} --rerank 'no such'", code=2).err == f"error: {said}\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "deep", "first"),
+    [
+        ("", "", ""),
+        ("--method operators --difference nrf", "", ""),
+        ("--method score-fusion", "", ""),
+        ("--method score-fusion depth=9", "", ""),
+        ("--method filtering", "", ""),
+        ("--method rocchio judged=JUDGED", "", ""),
+        ("--method two-step depth=2", "--method two-step depth=9", "--intersection maxpool"),
+        ("--rerank a/model hits=2", "--rerank a/model hits=9", ""),
+        (
+            "--rerank a/model hits=2 --method score-fusion",
+            "--rerank a/model hits=9 --method score-fusion",
+            "--method score-fusion",
+        ),
+    ],
+)
+def test_runs_without_the_documents_that_topics_are(search, flags, deep, first, tmp_path):
+    """If only the first documents of a step count, the topic's is not among them. In full: 2 hits, if there are 2."""
+    write_jsonl(tmp_path / "topics.jsonl", *({"id": f"d{qid}", "expression": q} for qid, q in QUERIES.items()))
+    (tmp_path / "judged.txt").write_text("d1 0 d1 1\nd1 0 d4 0\n")
+
+    def ranked(more):
+        found = {f"d{qid}": [] for qid in QUERIES}
+        for row in search(f"--topics TOPICS {more.replace('JUDGED', str(tmp_path / 'judged.txt'))}").lines:
+            found[row.split()[0]].append(row.split()[2])
+        return found
+
+    whole, pool = ranked(deep or flags), ranked(first)
+    assert any(qid in docids for qid, docids in whole.items())
+    if deep:
+        pool = {qid: [docid for docid in docids if docid != qid][:2] for qid, docids in pool.items()}
+        whole = {qid: [docid for docid in docids if docid in pool[qid]] for qid, docids in whole.items()}
+    expected = {qid: [docid for docid in docids if docid != qid][:2] for qid, docids in whole.items()}
+    assert ranked(f"{flags} --hits 2 --remove-query") == expected

@@ -196,3 +196,15 @@ def test_an_interrupted_search_leaves_no_run(index, topics, tmp_path, name, code
     assert out == ""
     assert "Traceback" not in err
     assert [path.read_text() for path in output.parent.iterdir()] == ([old] if old else [])
+
+
+@pytest.mark.parametrize("more", ["--hits 9", "--hits 1 --total exact"])
+def test_totals_without_the_documents_that_topics_are(search, tmp_path, more):
+    topics = write_jsonl(tmp_path / "topics.jsonl", *({"id": qid, "expression": "spy"} for qid in ("d1", "9")))
+    lines = search("--topics", topics, "--output-format", "json", "--remove-query", *more.split()).lines
+    assert [json.loads(line)["total"] for line in lines] == [{"value": n, "relation": "eq"} for n in (2, 3)]
+
+
+def test_a_list_has_no_topics_to_remove(run):
+    said = run("search --index {films} --query spy --remove-query", code=2).err
+    assert "error: --remove-query is for runs; the list of --query has no topics\n" in said

@@ -1,3 +1,6 @@
+from fractions import Fraction
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -93,3 +96,72 @@ def test_reciprocal_rank_with_a_cutoff(rank, cutoff):
 def test_files_are_read_first(qrels, run, name):
     with pytest.raises(ArgumentError, match=f"{name} must be a mapping of queries, as read_{name} reads a file"):
         evaluate(qrels, run, "nDCG@10")
+
+
+NAN = float("nan")
+SCORE = "run: query '1', document 'a': the score must be a finite number, got "
+RELEVANCE = "qrels: query '1', document 'a': the relevance must be "
+NOT_IN_C = "has a NUL character or half of a surrogate pair"
+TWICE = "the document id 7 is given twice, as a number and as a text"
+IN_MEMORY = {
+    "NaN": ({"1": {"a": 1}}, {"1": {"b": 5.0, "a": NAN}}, SCORE + "nan"),
+    "NaN of a query without judgements": ({}, {"1": {"a": NAN}}, SCORE + "nan"),
+    "infinity": ({"1": {"a": 1}}, {"1": {"a": float("inf")}}, SCORE + "inf"),
+    "too large": ({"1": {"a": 1}}, {"1": {"a": 10**400}}, f"{SCORE}{'1' + '0' * 56}..."),
+    "None": ({"1": {"a": 1}}, {"1": {"a": None}}, SCORE + "None"),
+    "text": ({"1": {"a": 1}}, {"1": {"a": "2"}}, SCORE + "'2'"),
+    "hits": (
+        {"1": {"a": 1}},
+        {"1": ["a"]},
+        "run: query '1': expected a mapping of documents, got ['a']; give dict(hits)",
+    ),
+    "a part": ({"1": {"a": 0.5}}, {}, RELEVANCE + "a whole number, got 0.5"),
+    "NaN as relevance": ({"1": {"a": np.float32("nan")}}, {}, RELEVANCE + "a whole number, got np.float32(nan)"),
+    "text as relevance": ({"1": {"a": "1"}}, {}, RELEVANCE + "a whole number, got '1'"),
+    "large": ({"1": {"a": 10**30}}, {}, RELEVANCE + f"at most 1000000, got 1{'0' * 30}"),
+    "query id": ({1.5: {"a": 1}}, {}, "qrels: the query id must be a text or a whole number, got 1.5"),
+    "document id": (
+        {},
+        {"1": {None: 1.0}},
+        "run: query '1': the document id must be a text or a whole number, got None",
+    ),
+    "same ids": ({1: {7: 1, "7": 0}}, {}, "qrels: query '1': " + TWICE),
+    "NUL": ({"1\0a": {"a": 1}, "1\0b": {"a": 1}}, {}, rf"qrels: the query id '1\x00a' {NOT_IN_C}"),
+    "surrogate": ({"1": {"\ud800": 1}}, {}, rf"qrels: query '1': the document id '\ud800' {NOT_IN_C}"),
+}
+
+
+@pytest.mark.parametrize("measure", ["nDCG@10", "right_rank"])
+@pytest.mark.parametrize(("qrels", "run", "said"), IN_MEMORY.values(), ids=IN_MEMORY)
+def test_dictionaries_are_checked_as_files_are(qrels, run, said, measure):
+    assert refusal(evaluate, qrels, run, measure, error=InputError).startswith(said)
+
+
+@pytest.mark.parametrize("number", [np.int64, np.int8, np.float32, float, Fraction])
+def test_numbers_of_every_type_count(number):
+    qrels, run = {"1": {"a": number(2), "b": number(1)}}, {"1": {"b": number(2), "a": number(1)}}
+    plain = evaluate({"1": {"a": 2, "b": 1}}, {"1": {"b": 2.0, "a": 1.0}}, ["nDCG@10", "RR"])
+    assert evaluate(qrels, run, ["nDCG@10", "RR"]) == plain
+    assert refusal(evaluate, {"1": {"a": number(5)}}, {"1": {"a": NAN}}, "RR", error=InputError) == SCORE + "nan"
+
+
+@pytest.mark.parametrize("measure", ["RR", "right_rank", "paired_first"])
+def test_whole_numbers_may_be_ids(measure):
+    qrels, run = {2: {7: 1, 8: 0}, 1: {7: 0, 8: 1}}, {1: {"7": 2.0, "8": 1.0}, np.int64(2): {"7": 2.0, "8": 1.0}}
+    values = evaluate(qrels, run, measure)
+    assert list(values) == [2, 1]
+    as_text = {"2": {"7": 1, "8": 0}, "1": {"7": 0, "8": 1}}
+    assert list(values.values()) == list(evaluate(as_text, run, measure).values())
+    assert any(value[measure] for value in values.values())
+
+
+def test_what_a_relevance_below_0_means():
+    """0 for most measures, no judgement for Bpref, and pooled without a judgement for infAP."""
+    names = ["nDCG@10", "AP", "P@3", "RR", "R@3", "Rprec", "Bpref", "infAP"]
+    run = {"1": {"x": 3.0, "a": 2.0, "b": 1.0}}
+    negative, zero, none = (
+        evaluate({"1": {"a": 2, "b": 1, "c": 0, **judged}}, run, names)["1"] for judged in ({"x": -1}, {"x": 0}, {})
+    )
+    assert {name for name in names if negative[name] != zero[name]} == {"Bpref", "infAP"}
+    assert negative["Bpref"] == none["Bpref"] == 1.0
+    assert negative["infAP"] > 1.4 * none["infAP"] == pytest.approx(1.4 * zero["infAP"], abs=1e-4)

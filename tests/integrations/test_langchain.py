@@ -5,7 +5,7 @@ from film_index import FILMS, build
 from hosts import adapter
 from refusals import refusal
 
-from pyserini_compneg import SignedImpactSearcher, decompose
+from pyserini_compneg import SignedImpactSearcher, build_index, decompose
 from pyserini_compneg.support.errors import ArgumentError, QueryError
 
 host = adapter("langchain")
@@ -39,3 +39,21 @@ def test_retriever(searcher):
     plain = host.CompNegRetriever(searcher=searcher, k=2, read=decompose)
     assert plain.invoke("spy dramas other than comedies (and so on")[0].id == "d2"
     assert "expected" in refusal(retriever.invoke, "spy (", error=QueryError)
+
+
+SOURCES = {
+    "text": ({"text": "A western."}, "A western.", {}),
+    "contents": ({"contents": "A western.", "year": 1999}, "A western.", {"year": 1999}),
+    "no text but a title": ({"title": "Western", "text": None}, "Western", {"title": "Western"}),
+    "a score": ({"text": "A western.", "score": 0.5}, "A western.", {"score": 0.5}),
+}
+
+
+@pytest.mark.parametrize(("source", "text", "fields"), SOURCES.values(), ids=SOURCES)
+def test_sources(tmp_path, source, text, fields):
+    build_index([{"id": "d1", **source}], tmp_path / "index", store_raw=True)
+    with SignedImpactSearcher(tmp_path / "index") as searcher:
+        (found,) = host.CompNegRetriever(searcher=searcher).invoke("western")
+        (hit,) = searcher.search("western")
+    assert found.page_content == text
+    assert found.metadata == {"id": "d1", "relevance_score": hit.score, "score": hit.score, **fields}

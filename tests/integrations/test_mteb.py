@@ -2,7 +2,8 @@ import pytest
 from hosts import adapter
 from refusals import refusal
 
-from pyserini_compneg import decompose
+from pyserini_compneg import decompose, parse
+from pyserini_compneg.support.errors import InputError, QueryError
 from pyserini_compneg.support.files import iter_jsonl
 
 pytestmark = pytest.mark.slow
@@ -21,23 +22,37 @@ def host():
     return adapter("mteb", "torch", "transformers")
 
 
-def nevir(path):
-    """MTEB's task with pairs of ours, as it would be after a download."""
+def filled(name, queries, corpus, relevant, top_ranked=None):
+    """A task of MTEB as it would be after a download."""
     import mteb
     from datasets import Dataset
 
-    task = mteb.get_task("NevIR")
-    parts = {"corpus": [], "queries": [], "relevant_docs": {}, "top_ranked": {}}
+    task = mteb.get_task(name)
+    (split,) = task.metadata.eval_splits
+    parts = {"corpus": Dataset.from_list(corpus), "queries": Dataset.from_list(queries)}
+    parts |= {"relevant_docs": relevant, "top_ranked": top_ranked}
+    task.dataset, task.data_loaded = {"default": {split: parts}}, True
+    return task
+
+
+def figures(model, task):
+    import mteb
+
+    (scores,) = mteb.evaluate(model, task, cache=None).task_results[0].scores.values()
+    return scores[0]
+
+
+def nevir(path):
+    """MTEB's task with pairs of ours."""
+    corpus, queries, relevant, given = [], [], {}, {}
     for _, pair in iter_jsonl(path):
         docids = [f"{pair['id']}_doc{number}" for number in (1, 2)]
         for number, docid in enumerate(docids, 1):
             qid = f"{pair['id']}_q{number}"
-            parts["corpus"].append({"id": docid, "title": "", "text": pair[f"doc{number}"]})
-            parts["queries"].append({"id": qid, "text": pair[f"q{number}"]})
-            parts["relevant_docs"][qid], parts["top_ranked"][qid] = {docid: 1}, docids
-    lists = {name: Dataset.from_list(parts[name]) for name in ("corpus", "queries")}
-    task.dataset, task.data_loaded = {"default": {"test": {**parts, **lists}}}, True
-    return task
+            corpus.append({"id": docid, "title": "", "text": pair[f"doc{number}"]})
+            queries.append({"id": qid, "text": pair[f"q{number}"]})
+            relevant[qid], given[qid] = {docid: 1}, docids
+    return filled("NevIR", queries, corpus, relevant, given)
 
 
 @pytest.fixture
@@ -69,9 +84,76 @@ def test_refusals(search, host):
     assert refusal(host.CompNegSearch().search, QUERIES, top_k=1, error=RuntimeError) == said
 
 
+BLANK = "the text is blank, so no document is found"
+
+
+@pytest.mark.parametrize("given", [None, {"q1": ["d2"], "q2": ["d3"], "q3": ["d1"]}])
+def test_a_blank_query_finds_nothing_and_the_others_are_searched(search, given, caplog):
+    queries = {"id": ["q1", "q2", "q3"], "text": ["drama", " ", ""], "instruction": [None, "", "western"]}
+    found = search.search(queries, top_k=1, top_ranked=given)
+    assert {qid: list(scores) for qid, scores in found.items()} == {
+        "q1": ["d2"],
+        "q2": [],
+        "q3": ["d3"] if given is None else [],
+    }
+    assert caplog.messages == [f"query q2: {BLANK}"]
+    assert search.search({"id": ["q2"], "text": ["\n"]}, top_k=1, top_ranked=given) == {"q2": {}}
+
+
+def test_messages_name_the_query(search, host):
+    said = "query q2: top_ranked: there are no documents to rank again"
+    assert refusal(search.search, QUERIES, top_k=1, top_ranked={"q1": ["d1"]}) == said
+    model = host.CompNegSearch(read=parse)
+    model.index(CORPUS)
+    for text in ("spy (", ["a turn", "of a talk"]):
+        said = refusal(model.search, {"id": ["q7"], "text": [text]}, top_k=1, error=(InputError, QueryError))
+        assert said.startswith("query q7: ")
+
+
 def test_nevir(shared_data, host):
     """Pairs whose documents tie, or are not found, are wrong for MTEB as for us, so the figures are the same."""
-    import mteb
+    task = nevir(shared_data / "nevir" / "dev.jsonl")
+    assert round(100 * figures(host.CompNegSearch(), task)["paired_accuracy"], 2) == 2.2
 
-    found = mteb.evaluate(host.CompNegSearch(), nevir(shared_data / "nevir" / "dev.jsonl"), cache=None)
-    assert round(100 * found.task_results[0].scores["test"][0]["paired_accuracy"], 2) == 2.2
+
+BIRDS = [
+    {"id": "diver", "title": "", "text": "A kingfisher is a bird of the river that dives for fish"},
+    {"id": "wader", "title": "", "text": "A heron is a bird of the river that waits for fish"},
+]
+INSTRUCTED = {"dives": "diver", "waits": "wader"}
+
+
+def instructed(name, *marks, **more):
+    """A task whose queries have one text, and an instruction each, which decides what is relevant."""
+    queries = [
+        {"id": mark.format("1"), "text": "bird of the river", "instruction": f"Relevant is a bird that {verb}"}
+        for mark, verb in zip(marks, INSTRUCTED, strict=False)
+    ]
+    relevant = {query["id"]: {docid: 1} for query, docid in zip(queries, INSTRUCTED.values(), strict=False)}
+    return filled(name, queries, BIRDS, relevant, **more)
+
+
+def test_instructir(host):
+    assert figures(host.CompNegSearch(), instructed("InstructIR", "{}_a", "{}_b"))["robustness_at_10"] == 1.0
+
+
+def test_followir(host, monkeypatch):
+    """The instruction moves a document from rank 1 to rank 2, so p-MRR is 1 - (1/2) / (1/1)."""
+    import datasets
+    from mteb.tasks.instruction_reranking.eng import core17_instruction_retrieval as module
+
+    changed = datasets.Dataset.from_list([{"query-id": "1", "corpus-ids": ["diver"]}])
+    monkeypatch.setattr(module, "load_dataset", lambda *_, **__: changed)
+    given = {qid: ["wader", "diver"] for qid in ("1-og", "1-changed")}
+    task = instructed("Core17InstructionRetrieval", "{}-og", "{}-changed", top_ranked=given)
+    assert figures(host.CompNegSearch(), task)["p-MRR"] == 0.5
+
+
+def test_ifir(host):
+    """The ids of the queries say how complex the instructions are."""
+    queries = [
+        {"id": f"1-v{level}", "text": "bird of the river", "instruction": f"{'Relevant ' * level} is a bird that waits"}
+        for level in (1, 2, 3)
+    ]
+    task = filled("IFIRScifact", queries, BIRDS, {query["id"]: {"wader": 1} for query in queries})
+    assert figures(host.CompNegSearch(), task)["ndcg_at_1"] == 1.0

@@ -1,8 +1,10 @@
 import json
 import math
 import os
+import pickle
 import subprocess
 import sys
+import threading
 
 import pytest
 from film_index import FILMS, build
@@ -215,3 +217,17 @@ print(pt.java.started(), CompNegIndex({str(folder)!r}).retriever().search("spy N
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
     assert ended.stdout == "True d2\n", ended.stderr
     assert ended.stderr.endswith("Java started and loaded: compneg\n")
+
+
+def test_pickling(folder, monkeypatch):
+    """A copy opens the index by itself, also one of a retriever that was used."""
+    monkeypatch.chdir(folder.parent)
+    index = host.CompNegIndex(folder.name)
+    pipeline = host.Decompose() >> index.retriever(operators=Operators(difference="nrf")) % 3 >> host.Explain(index)
+    before, hits = pickle.dumps(pipeline), pipeline.transform(TOPICS)
+    after = pickle.dumps(pipeline)
+    monkeypatch.chdir("/")
+    for packed in (before, after):
+        pd.testing.assert_frame_equal(pickle.loads(packed).transform(TOPICS), hits)
+    locked = host.CompNegIndex(folder, encoder=threading.Lock())
+    assert "cannot be pickled" in refusal(pickle.dumps, locked.retriever(), error=ArgumentError)

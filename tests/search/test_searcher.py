@@ -1,10 +1,14 @@
 import logging
 import math
 import os
+import pickle
 import shlex
 import shutil
 import subprocess
 import sys
+import threading
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import pytest
 from film_index import build
@@ -16,8 +20,8 @@ from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.explaining import explain_query
 from pyserini_compneg.explaining.display import heading
 from pyserini_compneg.expression import Atom, parse
-from pyserini_compneg.index import build_index
-from pyserini_compneg.lucene import MANIFEST_NAME
+from pyserini_compneg.index import build_index, build_sharded_index
+from pyserini_compneg.lucene import MANIFEST_NAME, open_reader
 from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, IndexFormatError
@@ -256,3 +260,56 @@ def test_an_index_on_a_read_only_mount(index, tmp_path):
             pytest.skip("nothing may be mounted here")
         assert ended.returncode == 0, ended.stderr
     assert not any(path.name.endswith(".lock") for path in index.iterdir() if path.name != "write.lock")
+
+
+@pytest.fixture(scope="module", params=["whole", "passages", "shards"])
+def form(request, tmp_path_factory):
+    if request.param != "shards":
+        options = {"passages": {"words": 3, "overlap": 0}} if request.param == "passages" else {}
+        return build(tmp_path_factory.mktemp(request.param), **options)
+    source = tmp_path_factory.mktemp("shards")
+    build(source)
+    build_sharded_index(source / "films.jsonl", source / "sharded", 2)
+    return source / "sharded"
+
+
+SETTINGS = {"operators": Operators(difference="nrf"), "weight_scale": 50.0, "min_idf": 0.0}
+
+
+@pytest.mark.parametrize("encoder", [None, "bm25", LookupEncoder({"spy": {"spy": 1.0}, "comedy": {"comedi": 1.0}})])
+def test_a_pickled_searcher_opens_its_index_again(form, encoder, monkeypatch):
+    monkeypatch.chdir(form.parent)
+    with SignedImpactSearcher(form.name, encoder, **SETTINGS) as searcher:
+        before, hits = pickle.dumps(searcher), searcher.search("spy NOT comedy")
+        after = pickle.dumps(searcher)
+    monkeypatch.chdir("/")
+    for packed in (before, after):
+        with pickle.loads(packed) as copy:
+            assert copy.search("spy NOT comedy") == hits != []
+            assert copy.settings == searcher.settings
+
+
+def test_a_searcher_is_passed_to_another_process(searcher):
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        assert pool.submit(searcher.search, "spy NOT comedy").result() == searcher.search("spy NOT comedy")
+
+
+def test_what_cannot_be_pickled(index):
+    encoder = LookupEncoder({"spy": {"spy": 1.0}})
+    encoder.lock = threading.Lock()
+    remedies = "name an encoder", "give it the folder of an index"
+    for opened, given, remedy in zip((index, open_reader(index)), (encoder, None), remedies, strict=True):
+        with SignedImpactSearcher(opened, given) as searcher:
+            said = refusal(pickle.dumps, searcher, error=ArgumentError)
+            assert "cannot be pickled" in said
+            assert said.endswith(f"; {remedy}, or open a searcher in each process")
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 99])
+def test_a_query_does_not_find_the_document_with_its_id(form, k):
+    queries = {"d1": "spy", "d4": "spy", "no document": "spy NOT comedy", "d3": "western OR comedy"}
+    with SignedImpactSearcher(form) as searcher:
+        found = searcher.batch_search(list(queries.values()), list(queries), 100)
+        rest = searcher.batch_search(list(queries.values()), list(queries), k, remove_query=True)
+    assert rest == {qid: [hit for hit in hits if hit.docid != qid][:k] for qid, hits in found.items()}
+    assert "d1" in docids(found["d1"]) and len(rest["d1"]) == min(k, 2)
