@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
@@ -19,7 +18,7 @@ from pyserini_compneg.documents.vector_files import SHARD_NAME, VECTORS_FILE
 from pyserini_compneg.lucene import is_index
 from pyserini_compneg.support.errors import ArgumentError, ClusterError, InputError
 from pyserini_compneg.support.files import decoded_line, reason_of
-from pyserini_compneg.support.json_objects import parse_json_object, titles_are_ids
+from pyserini_compneg.support.json_objects import json_line, parse_json_object, titles_are_ids
 from pyserini_compneg.support.progress import DOCUMENTS, progress
 from pyserini_compneg.support.staging import atomic_writer
 from pyserini_compneg.support.terminal import shown
@@ -157,10 +156,7 @@ def opened_collection(
 def _document_line(document: object, place: str) -> str:
     if not isinstance(document, Mapping):
         raise InputError(f"a document must be a dictionary, got {shown(document)}", where=place)
-    try:
-        return f"{json.dumps(dict(document))}\n"
-    except (TypeError, ValueError, RecursionError) as cause:
-        raise InputError(f"the document cannot be written as JSON: {cause}", where=place) from None
+    return f"{json_line(document, place)}\n"
 
 
 def say_formats(files: Sequence[CollectionFile]) -> None:

@@ -79,7 +79,9 @@ def build_index(
         collection: A file of JSON Lines, of a JSON list, of CSV or of TSV, plain, gzip or xz, or a folder of such
             files, read in the order of their names. Or documents as dictionaries, with the fields of a line of JSON
             Lines, such as ``{"id": "d1", "contents": "birds fly"}``; they are in a temporary file meanwhile, and a
-            killed build of them starts again.
+            killed build of them starts again. In these, numbers and arrays may be numpy's; dates and times become texts
+            of ISO 8601, UUIDs texts, decimals numbers, and durations seconds; an empty cell of pandas (NaN, NaT, NA)
+            counts as a field that the document does not have.
         index: The folder to create.
         encoder: The encoder of the documents' texts: ``bm25``, a model (a folder, or a name of the Hugging Face hub),
             or both, ``bm25+MODEL``. If documents contain vectors, this is the name of the model that made them, for the

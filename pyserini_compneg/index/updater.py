@@ -40,6 +40,7 @@ from pyserini_compneg.lucene.writer import Found
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, InputError, OutputError
 from pyserini_compneg.support.files import reason_of
+from pyserini_compneg.support.json_objects import id_text
 from pyserini_compneg.support.staging import DISK_FULL, locked, output_errors
 from pyserini_compneg.support.terminal import shown
 
@@ -294,14 +295,18 @@ class ImpactUpdater(VectorLines):
                     shard.writer.add_lines(b"\n".join(ours), file, first_line, lines if sources is None else sources)
                 )
 
-    def delete(self, ids: Iterable[str]) -> None:
+    def delete(self, ids: Iterable[object]) -> None:
         """Deletes documents. Ids that the index does not have are counted.
 
+        Args:
+            ids: Texts, or whole numbers and UUIDs, which are texts in the index.
+
         Raises:
+            ArgumentError: An id has another type.
             InputError: An id was given before.
         """
         self._flush()
-        given = list(dict.fromkeys(checked_list("ids", ids)))
+        given = list(dict.fromkeys(_id(docid) for docid in checked_list("ids", ids)))
         known = [docid for docid in given if docid and "\n" not in docid]
         self.counts.not_found += len(given) - len(known)
         if not known:
@@ -397,3 +402,9 @@ class ImpactUpdater(VectorLines):
             return shard.entry
         checksum = shard_checksum(shard.folder, commits(shard.folder)[0])
         return ShardEntry(shard.entry.path, shard.writer.counts[0], checksum)
+
+
+def _id(docid: object) -> str:
+    if (text := id_text(docid)) is None:
+        raise ArgumentError(f"an id must be a text or a whole number, got {shown(docid)}")
+    return text
