@@ -1,14 +1,17 @@
 import json
 import os
+from functools import partial
 
 import pytest
+from checkpoints import SAMPLE
 from index_folders import hidden, postings
 from json_lines import write_jsonl
 from refusals import refusal
 
+from pyserini_compneg.commands.index import main
 from pyserini_compneg.documents.collection import collection_files
 from pyserini_compneg.documents.source_documents import source_document
-from pyserini_compneg.index import build_index
+from pyserini_compneg.index import build_index, build_sharded_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.lucene import ImpactWriter
 from pyserini_compneg.support.errors import InputError
@@ -120,6 +123,34 @@ def read(collection):
     ]
 
 
+@pytest.mark.parametrize("field", [{"vector": {"bird": 1}}, {"vectors": [{"bird": 1}]}])
+@pytest.mark.parametrize("build", [build_index, partial(build_sharded_index, shards=1), "index", "index --shards 1"])
+def test_vectors_are_not_lost_where_no_encoder_is_named(tmp_path, capsys, build, field):
+    path = write_jsonl(tmp_path / "dump.jsonl", {"id": "d1", "contents": "owls"} | field)
+    said = f"{path}: documents have vectors, and nothing says whether to index these or the texts beside them; give "
+    said += "--encoder MODEL (encoder=), which made the vectors, or --encoder bm25 for the texts"
+    if isinstance(build, str):
+        command = [*build.split()[1:], "--collection", str(path), "--index", str(tmp_path / "index")]
+        assert main(command) == 2
+        assert capsys.readouterr().err == f"error: {said}\n"
+        assert main([*command, "--encoder", "bm25"]) == 0
+    else:
+        assert refusal(build, path, tmp_path / "index") == said
+        build(path, tmp_path / "index", encoder="bm25")
+    shard = next((tmp_path / "index").glob("shard-*"), tmp_path / "index")
+    assert list(postings(shard, "owl")) == ["d1"]
+
+
+def test_the_model_of_vectors_is_named_where_it_is_known(tmp_path):
+    folder = SAMPLE / "vectors"
+    said = refusal(build_index, folder, tmp_path / "index")
+    assert said.endswith(
+        "; give --encoder bm25+mini (encoder=), which made the vectors, or --encoder bm25 for the texts"
+    )
+    said = refusal(build_index, [{"id": "d1", "vector": {"bird": 1}}], tmp_path / "index")
+    assert said.startswith("documents: documents have vectors")
+
+
 def test_files_of_a_folder_are_read_by_name(tmp_path):
     folder = tmp_path / "collection"
     (folder / "part").mkdir(parents=True)
@@ -192,7 +223,7 @@ def test_a_file_with_an_odd_name(tmp_path):
     log = (tmp_path / "index" / SKIPPED_LOG).read_text().splitlines()
     assert log[1] == f"{folder}/\ufffd.jsonl:3: document id 'x' was given at {folder}/\ufffd.jsonl:2 already"
     with pytest.raises(InputError, match=f"^{folder}/\ufffd.jsonl:2: only a `vector`"):
-        build_index(folder, tmp_path / "other")
+        build_index(folder, tmp_path / "other", "bm25")
 
 
 def test_whatever_a_line_holds_it_is_said_in_one_printable_line(tmp_path):
@@ -215,15 +246,15 @@ def test_what_is_no_file_in_a_folder_is_left_out(tmp_path):
     (folder / "zero.jsonl").symlink_to("/dev/zero")
     for name in ("l", "m", "n"):
         (folder / name).symlink_to(".")
-    assert build_index(folder, folder / "index").documents == 1
-    assert build_index(folder, folder / "index", existing="overwrite").documents == 1
+    assert build_index(folder, folder / "index", "bm25").documents == 1
+    assert build_index(folder, folder / "index", "bm25", existing="overwrite").documents == 1
 
 
 def test_an_index_never_replaces_its_collection(tmp_path):
     index = tmp_path / "index"
-    build_index(write_jsonl(tmp_path / "c.jsonl", GOOD), index)
+    build_index(write_jsonl(tmp_path / "c.jsonl", GOOD), index, "bm25")
     inside = write_jsonl(index / "c.jsonl", GOOD)
-    message = refusal(build_index, inside, index, existing="overwrite")
+    message = refusal(build_index, inside, index, "bm25", existing="overwrite")
     assert message == f"{inside}: is in the folder of the index, {index}; give another folder"
     assert inside.exists()
 
