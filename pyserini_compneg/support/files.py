@@ -27,7 +27,7 @@ _COMPRESSED = re.compile(
     rb"(?P<gzip>\x1f\x8b)|(?P<zip>PK\x03\x04)|(?P<zstd>\x28\xb5\x2f\xfd)|(?P<bzip2>BZh[1-9]1AY&SY)|(?P<xz>\xfd7zXZ\0)"
 )
 _BINARY = re.compile(
-    rb"(?P<parquet>PAR1[\0-\x1f])|(?P<arrow>ARROW1\0|\xff{4}.{3}\0)|(?P<tar>.{257}ustar(?:  )?\0)", re.DOTALL
+    rb"(?P<parquet>PAR1[\0-\x08\x0e-\x1f])|(?P<arrow>ARROW1\0|\xff{4}.{3}\0)|(?P<tar>.{257}ustar(?:  )?\0)", re.DOTALL
 )
 """A stream of Arrow, as ``save_to_disk`` writes it, begins with four bytes of ones and a length."""
 _REMEDIES = {

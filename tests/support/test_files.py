@@ -135,9 +135,7 @@ def test_other_binary_files_are_named(tmp_path, kind, pack):
 
 
 @pytest.mark.parametrize("read", ["documents", "topics", "run", "judgements"])
-@pytest.mark.parametrize(
-    ("ending", "kind", "whole"), [("gz", "gzip", gzipped(b"a")), ("xz", "xz", lzma.compress(b"a"))]
-)
+@pytest.mark.parametrize(("ending", "kind", "pack"), [("gz", "gzip", gzipped), ("xz", "xz", lzma.compress)])
 def test_a_packed_file_that_is_cut_at_its_start(tmp_path, read, ending, kind, pack):
     """A download that stops at once leaves a file of no bytes, which is no packed file of no lines."""
     path, whole = tmp_path / f"a.jsonl.{ending}", pack(b"a")
