@@ -12,8 +12,9 @@ from pyserini_compneg.support.options import COUNT, FINITE, add_flags, given_opt
 
 _EPILOG = """\
 A collection is JSON Lines, a JSON list, CSV or TSV with a header line, or TSV of an id and a text, plain, gzip or xz,
-or a folder of such files. A document has an id in `id`, `_id` or `docid`. It has its text in `contents`, or in `title`
-and `text`; or it has a `vector` {term: weight}, which a model made of its text.
+or parquet, or a folder of such files. Of a folder with queries and judgements only the corpus is read. A document has
+an id in `id`, `_id` or `docid`. It has its text in `contents`, or in `title` and `text`; or it has a `vector`
+{term: weight}, which a model made of its text.
 
 examples:
   python -m pyserini_compneg.index --collection pyserini_compneg/resources/sample/documents.jsonl.gz \\

@@ -17,7 +17,7 @@ _MAGIC = b"PAR1\x15"
 _ROWS = 256
 """Rows that are in memory as Python's objects at a time."""
 _BUFFER_BYTES = 1 << 20
-"""Without a buffer, the reader loads a column of a row group at once, and files of one row group are common."""
+"""Without a buffer, or with ``pre_buffer``, the reader loads a row group at once, and files of one group are common."""
 
 
 def is_parquet(path: Path) -> bool:
@@ -58,7 +58,7 @@ def _opened(path: Path) -> Iterator[Any]:
     except ImportError:
         raise InputError("parquet is read by pyarrow", where=path, remedy=install_hint("parquet")) from None
     try:
-        with parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES) as file:
+        with parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file:
             if twice := [name for name, count in Counter(file.schema_arrow.names).items() if count > 1]:
                 raise InputError(f"the column {twice[0]!r} is there twice", where=path, remedy="rename one")
             yield file

@@ -73,18 +73,19 @@ def build_index(
     """Builds an impact index of a collection. The complete index appears atomically under its name.
 
     Args:
-        collection: A file of JSON Lines, of a JSON list, of CSV or of TSV, plain, gzip or xz, or a folder of such
-            files, read in the order of their names. Or documents as dictionaries, with the fields of a line of JSON
-            Lines, such as ``{"id": "d1", "contents": "birds fly"}``; they are in a temporary file meanwhile, and a
-            killed build of them starts again. In these, numbers and arrays may be numpy's; dates and times become texts
-            of ISO 8601, UUIDs texts, decimals numbers, and durations seconds; an empty cell of pandas (NaN, NaT, NA)
-            counts as a field that the document does not have.
+        collection: A file of JSON Lines, of a JSON list, of CSV or of TSV, plain, gzip or xz, or of parquet; or a
+            folder of such files, read in the order of their names, without those that have queries or judgements by
+            their names. Or documents as dictionaries, with the fields of a line of JSON Lines, such as
+            ``{"id": "d1", "contents": "birds fly"}``; they are in a temporary file meanwhile, and a killed build of
+            them starts again. In these, numbers and arrays may be numpy's; dates and times become texts of ISO 8601,
+            UUIDs texts, decimals numbers, and durations seconds; an empty cell of pandas (NaN, NaT, NA) counts as a
+            field that the document does not have.
         index: The folder to create.
         encoder: The encoder of the documents' texts: ``bm25`` (the default), a model (a folder, or a name of the
             Hugging Face hub), or both, ``bm25+MODEL``. Documents that contain vectors need it: it is the name of the
             model that made the vectors, for the manifest only, or ``bm25`` to index the texts beside them.
-        collection_format: The format of the files, ``jsonl``, ``json``, ``csv`` or ``tsv``; None to detect the format
-            from their names and first bytes.
+        collection_format: The format of the files, ``jsonl``, ``json``, ``csv``, ``tsv`` or ``parquet``; None to detect
+            the format from their names and first bytes.
         model_options: The options for running a model; None for the defaults.
         bm25: BM25's ``k1`` and ``b``, if they are not 0.9 and 0.4, and the ``language`` of the texts, if it is not
             ``en``: one of :data:`~pyserini_compneg.lucene.LANGUAGES`.

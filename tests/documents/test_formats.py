@@ -167,7 +167,7 @@ FAULTS = [
 @pytest.mark.parametrize(("name", "text", "said"), FAULTS)
 def test_what_is_wrong(tmp_path, name, text, said):
     path = write(tmp_path / name, text)
-    assert refusal(build_index, path, tmp_path / "index") == f"{path}{said}"
+    assert refusal(build_index, path, tmp_path / "index", "bm25") == f"{path}{said}"
     assert not (tmp_path / "index").exists()
 
 
