@@ -311,8 +311,8 @@ class ImpactUpdater(VectorLines):
         self.counts.not_found += len(given) - len(known)
         if not known:
             return
-        ids = [passage_id(docid, 0) for docid in known] if self.manifest.passages else known
-        found = [shard.writer.remove(ids) for shard in self._shards]
+        stored = [passage_id(docid, 0) for docid in known] if self.manifest.passages else known
+        found = [shard.writer.remove(stored) for shard in self._shards]
         dropped: dict[int, list[str]] = defaultdict(list)
         for docid, *states in zip(known, *found, strict=True):
             if Found.GIVEN in states:
