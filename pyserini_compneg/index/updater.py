@@ -296,17 +296,14 @@ class ImpactUpdater(VectorLines):
                 )
 
     def delete(self, ids: Iterable[object]) -> None:
-        """Deletes documents. Ids that the index does not have are counted.
-
-        Args:
-            ids: Texts, or whole numbers and UUIDs, which are texts in the index.
+        """Deletes documents, by texts, whole numbers or UUIDs. Ids that the index does not have are counted.
 
         Raises:
             ArgumentError: An id has another type.
             InputError: An id was given before.
         """
         self._flush()
-        given = list(dict.fromkeys(_id(docid) for docid in checked_list("ids", ids)))
+        given = list(dict.fromkeys(map(id_text, checked_list("ids", ids))))
         known = [docid for docid in given if docid and "\n" not in docid]
         self.counts.not_found += len(given) - len(known)
         if not known:
@@ -402,9 +399,3 @@ class ImpactUpdater(VectorLines):
             return shard.entry
         checksum = shard_checksum(shard.folder, commits(shard.folder)[0])
         return ShardEntry(shard.entry.path, shard.writer.counts[0], checksum)
-
-
-def _id(docid: object) -> str:
-    if (text := id_text(docid)) is None:
-        raise ArgumentError(f"an id must be a text or a whole number, got {shown(docid)}")
-    return text

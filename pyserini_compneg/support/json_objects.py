@@ -17,7 +17,7 @@ from numbers import Integral, Real
 from typing import Any
 from uuid import UUID
 
-from pyserini_compneg.support.errors import CompNegError, InputError
+from pyserini_compneg.support.errors import ArgumentError, CompNegError, InputError
 
 ID_FIELDS = ("id", "qid", "_id")
 DOCUMENT_ID_FIELDS = ("id", "_id", "docid")
@@ -215,15 +215,17 @@ def _converted(value: Any) -> Any:
     raise TypeError(f"a value of the type {type(value).__name__}")
 
 
-def id_text(value: object) -> str | None:
-    """The text of a document's id in a program: a text, a whole number, numpy's too, or a UUID; None for other values.
+def id_text(value: object) -> str:
+    """The text of a document's id in a program: a text, a whole number, numpy's too, or a UUID.
 
-    >>> id_text("d1"), id_text(7), id_text(7.0)
-    ('d1', '7', None)
+    >>> id_text("d1"), id_text(7)
+    ('d1', '7')
     """
     if isinstance(value, (str, UUID)):
         return str(value)
-    return str(int(value)) if isinstance(value, Integral) and not isinstance(value, bool) else None
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return str(int(value))
+    raise ArgumentError(f"an id must be a text or a whole number, got {reprlib.repr(value)}")
 
 
 def query_id(record: Mapping[str, Any], line: int, source: str, error: type[CompNegError]) -> str:
