@@ -309,9 +309,8 @@ class ImpactUpdater(VectorLines):
         if not known:
             return
         stored = [passage_id(docid, 0) for docid in known] if self.manifest.passages else known
-        found = [shard.writer.remove(stored) for shard in self._shards]
         dropped: dict[int, list[str]] = defaultdict(list)
-        for docid, *states in zip(known, *found, strict=True):
+        for docid, *states in zip(known, *(shard.writer.remove(stored) for shard in self._shards), strict=True):
             if Found.GIVEN in states:
                 raise InputError(f"document id {docid!r} was given before in this update", where=self._place)
             if Found.CHANGED not in states:
