@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from pyserini_compneg.commands.versions import ShowVersions
+from pyserini_compneg.documents.formats import SUFFIXES
 from pyserini_compneg.encode.models import Head, ModelOptions
 from pyserini_compneg.lucene.manifest import fit_passages
 from pyserini_compneg.reading.decomposition import READINGS
@@ -178,10 +179,10 @@ def add_index(flags: Flags, required: bool = True) -> None:
 
 
 def add_collection(flags: Flags, required: bool = True) -> None:
-    text = "file of JSON Lines, of a JSON list, or of CSV or TSV; or folder of such files"
+    text = "file of JSON Lines, of a JSON list, of CSV, TSV or parquet; or folder of such files"
     flags.add_argument("--collection", required=required, metavar="PATH", help=text)
-    text = "its format: jsonl, json, csv or tsv (default: detected from its name and first bytes)"
-    flags.add_argument("--format", choices=("jsonl", "json", "csv", "tsv"), dest="collection_format", help=text)
+    text = f"its format: {', '.join(SUFFIXES)} (default: detected from its name and first bytes)"
+    flags.add_argument("--format", choices=[*SUFFIXES], dest="collection_format", help=text)
 
 
 def add_passages(flags: Flags) -> None:

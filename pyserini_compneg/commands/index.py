@@ -12,8 +12,9 @@ from pyserini_compneg.support.options import COUNT, FINITE, add_flags, given_opt
 
 _EPILOG = """\
 A collection is JSON Lines, a JSON list, CSV or TSV with a header line, or TSV of an id and a text, plain, gzip or xz,
-or a folder of such files. A document has an id in `id`, `_id` or `docid`. It has its text in `contents`, or in `title`
-and `text`; or it has a `vector` {term: weight}, which a model made of its text.
+or parquet, or a folder of such files. Of a folder with queries and judgements only the corpus is read. A document has
+an id in `id`, `_id` or `docid`. It has its text in `contents`, or in `title` and `text`; or it has a `vector`
+{term: weight}, which a model made of its text.
 
 examples:
   python -m pyserini_compneg.index --collection pyserini_compneg/resources/sample/documents.jsonl.gz \\
@@ -58,7 +59,11 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
         queries = list(map(topic_query, read_topics(args.pairs_from)))
         options["pairs"] = asked_pairs(
-            queries, args.collection, args.encoder, model_options=options["model_options"], source=args.pairs_from
+            queries,
+            args.collection,
+            args.encoder or "bm25",
+            model_options=options["model_options"],
+            source=args.pairs_from,
         )
     if args.shards is None:
         manifest = build_index(args.collection, args.index, args.encoder, **options)
@@ -92,10 +97,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--verify", metavar="DIR", help="check a finished index completely, and build nothing")
     parser.add_argument(
         "--encoder",
-        default="bm25",
         metavar="NAME",
         help=f"encodes the texts: bm25 (default), a model ({flags.MODEL}), or bm25+MODEL; for documents with "
-        "vectors, the name of the model that made the vectors",
+        "vectors, the name of the model that made the vectors, or bm25 for the texts beside them",
     )
     parser.add_argument(
         "--language",

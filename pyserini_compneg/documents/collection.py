@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
@@ -14,12 +13,11 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from pyserini_compneg.documents.formats import PACKED, SUFFIXES, CollectionFile, Format, guessed_format
-from pyserini_compneg.documents.vector_files import SHARD_NAME, VECTORS_FILE
-from pyserini_compneg.lucene import is_index
+from pyserini_compneg.documents.folders import document_files
+from pyserini_compneg.documents.formats import SUFFIXES, CollectionFile, Format, guessed_format
 from pyserini_compneg.support.errors import ArgumentError, ClusterError, InputError
 from pyserini_compneg.support.files import decoded_line, reason_of
-from pyserini_compneg.support.json_objects import parse_json_object, titles_are_ids
+from pyserini_compneg.support.json_objects import json_line, parse_json_object, titles_are_ids
 from pyserini_compneg.support.progress import DOCUMENTS, progress
 from pyserini_compneg.support.staging import atomic_writer
 from pyserini_compneg.support.terminal import shown
@@ -28,10 +26,6 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 _logger = logging.getLogger(__name__)
-_WITHOUT_FORMAT: tuple[tuple[Format, ...], ...] = (("jsonl",), ("csv", "tsv"))
-"""The default formats of files in a folder. Tables are read only if there is no JSON, since they may be judgements."""
-
-
 VECTOR, VECTORS = "vector", "vectors"
 """The fields of a document's vector, and of those of its passages."""
 
@@ -157,10 +151,7 @@ def opened_collection(
 def _document_line(document: object, place: str) -> str:
     if not isinstance(document, Mapping):
         raise InputError(f"a document must be a dictionary, got {shown(document)}", where=place)
-    try:
-        return f"{json.dumps(dict(document))}\n"
-    except (TypeError, ValueError, RecursionError) as cause:
-        raise InputError(f"the document cannot be written as JSON: {cause}", where=place) from None
+    return f"{json_line(document, place)}\n"
 
 
 def say_formats(files: Sequence[CollectionFile]) -> None:
@@ -187,21 +178,7 @@ def _paths(path: str | Path, collection_format: Format | None) -> list[Path]:
         raise InputError("no such file", where=path) from FileNotFoundError()
     if not root.is_dir():
         return [root]
-    names = [name for name in _below(root) if not name.name.startswith(".")]
-    for formats in _WITHOUT_FORMAT if collection_format is None else ((collection_format,),):
-        suffixes = tuple(one for format in formats for one in SUFFIXES[format])
-        endings = tuple(f"{one}{packed}" for one in suffixes for packed in ("", *PACKED))
-        if files := sorted(name for name in names if name.name.lower().endswith(endings) and name.is_file()):
-            break
-    else:
-        kinds = SUFFIXES.values() if collection_format is None else [SUFFIXES[collection_format]]
-        expected = ", ".join(dict.fromkeys(one for kind in kinds for one in kind))
-        raise InputError(f"the folder holds no {expected} file, plain, .gz or .xz", where=path)
-    _check_shards(path, files)
-    names = [name for name in names if name.name != VECTORS_FILE]
-    if len(files) < len(names):
-        _logger.warning("%s: %d files of other kinds are left out", path, len(names) - len(files))
-    return files
+    return document_files(root, collection_format)
 
 
 def parts(files: Sequence[CollectionFile], count: int) -> list[Part]:
@@ -217,38 +194,6 @@ def parts(files: Sequence[CollectionFile], count: int) -> list[Part]:
     for file in sorted(files, key=lambda one: -sizes[one]):
         min(groups, key=lambda group: sum(sizes[one] for one in group)).append(file)
     return [Part([file for file in files if file in group]) for group in map(set, groups)]
-
-
-def _check_shards(path: str | Path, files: Sequence[Path]) -> None:
-    """Refuses a collection that was encoded in N shards if a shard is missing."""
-    shards = [match for file in files if (match := SHARD_NAME.fullmatch(file.name))]
-    counts = {int(match[2]) for match in shards}
-    if len(counts) > 1:
-        raise InputError(
-            f"has shards of {' and of '.join(map(str, sorted(counts)))}",
-            where=path,
-            remedy="keep the shards of one encoding",
-        )
-    missing = sorted(set(range(max(counts, default=0))) - {int(match[1]) for match in shards})
-    if missing:
-        raise InputError(f"shard {missing[0]} of {max(counts)} is missing", where=path, remedy="encode it first")
-
-
-def _below(root: Path) -> Iterator[Path]:
-    """All files in a folder and its subfolders. A folder that is linked twice counts once. Indexes are skipped."""
-    seen = set()
-    for folder, folders, names in os.walk(root, onerror=_refuse, followlinks=True):
-        seen.add(os.path.realpath(folder))
-        folders[:] = [name for name in folders if _is_new(Path(folder, name), seen)]
-        yield from (Path(folder, name) for name in names)
-
-
-def _is_new(folder: Path, seen: set[str]) -> bool:
-    return os.path.realpath(folder) not in seen and not (is_index(folder) or folder.name.endswith(".building"))
-
-
-def _refuse(cause: OSError) -> None:
-    raise InputError(f"cannot be read: {reason_of(cause)}", where=cause.filename)
 
 
 def has_vectors(files: Sequence[CollectionFile]) -> bool | None:

@@ -14,16 +14,18 @@ from json.decoder import JSONDecodeError, JSONDecoder
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from pyserini_compneg.documents.parquet import is_parquet, parquet_fields, parquet_rows
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_blocks, iter_chunks
 from pyserini_compneg.support.json_objects import DOCUMENT_ID_FIELDS, titles_are_ids
 
-Format = Literal["jsonl", "json", "csv", "tsv"]
+Format = Literal["jsonl", "json", "csv", "tsv", "parquet"]
 SUFFIXES: Mapping[Format, tuple[str, ...]] = {
     "jsonl": (".jsonl", ".json"),
     "json": (".json",),
     "csv": (".csv",),
     "tsv": (".tsv",),
+    "parquet": (".parquet",),
 }
 """The suffixes of files in a folder, for each format; also with those of ``PACKED``."""
 PACKED = (".gz", ".xz")
@@ -77,12 +79,16 @@ class CollectionFile(NamedTuple):
             return ((first, lines, {}) for first, lines in iter_blocks(self.path))
         if self.format == "json":
             return _in_blocks((1, text, None) for text in _objects(self.path))
+        if self.format == "parquet":
+            return _in_blocks(parquet_rows(self.path))
         return _in_blocks(_bare_rows(self) if self.is_bare else _rows(self))
 
     def fields(self) -> list[str]:
         """The names of the fields, from a header or from the first document."""
         if self.is_bare:
             return list(_BARE)
+        if self.format == "parquet":
+            return parquet_fields(self.path)
         if self.format in ("csv", "tsv"):
             return _header(self, csv.reader(_decoded(self.path), **_dialect(self.format)))
         for _, lines, _ in self.iter_lines():
@@ -95,9 +101,11 @@ class CollectionFile(NamedTuple):
 def guessed_format(path: Path) -> Format:
     """The format of a file, from its name or, if the name does not tell, from its first bytes."""
     name = path.name.lower().removesuffix(".gz").removesuffix(".xz")
-    by_name: tuple[Format, ...] = ("csv", "tsv", "jsonl")
+    by_name: tuple[Format, ...] = ("csv", "tsv", "jsonl", "parquet")
     if found := next((format for format in by_name if name.endswith(f".{format}")), None):
         return found
+    if is_parquet(path):
+        return "parquet"
     try:
         start = next(iter_chunks(path), b"").decode("utf-8", "replace").lstrip()
     except InputError:  # reported when the file is read

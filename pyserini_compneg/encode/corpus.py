@@ -77,8 +77,8 @@ class EncodeSettings:
             work. ``update`` replaces the file, and takes the vectors of documents whose texts have not changed from
             it; unfinished work is continued unless something has changed since.
         fields: The fields that make up a document's text; None for ``contents``, or ``title`` and ``text``.
-        collection_format: ``jsonl``, ``json``, ``csv`` or ``tsv``; None to detect the format from the names and first
-            bytes of the files.
+        collection_format: ``jsonl``, ``json``, ``csv``, ``tsv`` or ``parquet``; None to detect the format from the
+            names and first bytes of the files.
         model_options: How the model is run; None for the defaults.
         language: The language in which ``bm25+MODEL`` analyses the texts; None for English.
         passages: ``{"words": 200, "overlap": 50}`` encodes each text as passages of so many words, of which so many are

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,8 +37,6 @@ from pyserini_compneg.lucene.passage_reader import document_of
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 from pyserini_compneg.support.progress import progress
 
-_logger = logging.getLogger(__name__)
-
 CHECKPOINT_SECONDS = 30.0
 """A killed build loses at most this much work, in seconds. A checkpoint takes well below a second."""
 
@@ -66,7 +63,7 @@ class Build:
 def build_index(
     collection: Documents,
     index: str | Path,
-    encoder: str = BM25,
+    encoder: str | None = None,
     *,
     collection_format: Format | None = None,
     model_options: ModelOptions | None = None,
@@ -76,16 +73,19 @@ def build_index(
     """Builds an impact index of a collection. The complete index appears atomically under its name.
 
     Args:
-        collection: A file of JSON Lines, of a JSON list, of CSV or of TSV, plain, gzip or xz, or a folder of such
-            files, read in the order of their names. Or documents as dictionaries, with the fields of a line of JSON
-            Lines, such as ``{"id": "d1", "contents": "birds fly"}``; they are in a temporary file meanwhile, and a
-            killed build of them starts again.
+        collection: A file of JSON Lines, of a JSON list, of CSV or of TSV, plain, gzip or xz, or of parquet; or a
+            folder of such files, read in the order of their names, without those that have queries or judgements by
+            their names. Or documents as dictionaries, with the fields of a line of JSON Lines, such as
+            ``{"id": "d1", "contents": "birds fly"}``; they are in a temporary file meanwhile, and a killed build of
+            them starts again. In these, numbers and arrays may be numpy's; dates and times become texts of ISO 8601,
+            UUIDs texts, decimals numbers, and durations seconds; an empty cell of pandas (NaN, NaT, NA) counts as a
+            field that the document does not have.
         index: The folder to create.
-        encoder: The encoder of the documents' texts: ``bm25``, a model (a folder, or a name of the Hugging Face hub),
-            or both, ``bm25+MODEL``. If documents contain vectors, this is the name of the model that made them, for the
-            manifest only.
-        collection_format: The format of the files, ``jsonl``, ``json``, ``csv`` or ``tsv``; None to detect the format
-            from their names and first bytes.
+        encoder: The encoder of the documents' texts: ``bm25`` (the default), a model (a folder, or a name of the
+            Hugging Face hub), or both, ``bm25+MODEL``. Documents that contain vectors need it: it is the name of the
+            model that made the vectors, for the manifest only, or ``bm25`` to index the texts beside them.
+        collection_format: The format of the files, ``jsonl``, ``json``, ``csv``, ``tsv`` or ``parquet``; None to detect
+            the format from their names and first bytes.
         model_options: The options for running a model; None for the defaults.
         bm25: BM25's ``k1`` and ``b``, if they are not 0.9 and 0.4, and the ``language`` of the texts, if it is not
             ``en``: one of :data:`~pyserini_compneg.lucene.LANGUAGES`.
@@ -97,17 +97,29 @@ def build_index(
     Raises:
         ArgumentError: A parameter of BM25 is given outside of ``bm25``, the language is unknown, or a setting is out of
             range.
-        InputError: A document is bad, an id is given twice, or no document has a term.
+        InputError: A document is bad, an id is given twice, no document has a term, or documents contain vectors and no
+            encoder is given.
         EncodingError: A model cannot be used, or an option does not apply to the encoder.
         DownloadError: A model cannot be downloaded from the hub.
         OutputError: The folder exists and must not be replaced, or cannot be written.
     """
-    build = checked_build(encoder, model_options, bm25, settings)
+    build = checked_build(encoder or BM25, model_options, bm25, settings)
     if of_program(collection):
         check_place(index, (), build.settings)  # before the program makes its documents
     with opened_collection(collection, collection_format, build.settings.filter_fields) as files:
         say_formats(files)
+        if encoder is None:
+            check_no_vectors(files)
         return build_part(files[0].label or str(collection), Part(files), index, with_passages(build, files))
+
+
+def check_no_vectors(files: Sequence[CollectionFile]) -> None:
+    """Refuses documents with vectors where no encoder is named, since BM25 would read only the texts beside them."""
+    if has_vectors(files):
+        model = read_about(files[0].path.parent / VECTORS_FILE).get("encoder", "MODEL")
+        what = "documents have vectors, and nothing says whether to index these or the texts beside them"
+        remedy = f"give --encoder {model} (encoder=), which made the vectors, or --encoder bm25 for the texts"
+        raise InputError(what, where=files[0].label or files[0].path, remedy=remedy)
 
 
 def checked_build(
@@ -239,9 +251,6 @@ def _source(
         said = "no model is run, so options of one, such as --precision, have no use"
         raise EncodingError(said, where=encoder)
     if encoder == BM25:
-        if about := read_about(files[0].path.parent / VECTORS_FILE):
-            said = "%s: has vectors of %s, and bm25 reads the texts beside them; give --encoder %s to index the vectors"
-            _logger.warning(said, files[0].path.parent, about["encoder"], about["encoder"])
         return TextSource(make_bm25(), settings)
     return VectorSource(files, encoder, settings)
 

@@ -15,6 +15,7 @@ from typing import Any, Self
 from pyserini_compneg.index.index_folder import SKIPPED_LOG, keep_unfinished, new_index_folder
 from pyserini_compneg.lucene import ENGLISH, LEAST_REORDERED, ImpactWriter, IndexSettings, Manifest, java_class
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
+from pyserini_compneg.support.json_objects import json_line
 from pyserini_compneg.support.terminal import shown
 
 _PROCESSORS = os.cpu_count() or 1
@@ -41,12 +42,20 @@ class VectorLines:
         self._added_before = 0
 
     def _collect(self, docid: str, vector: Mapping[str, float], raw: Mapping[str, Any] | None) -> None:
-        line = json.dumps({"id": docid, "vector": vector}, ensure_ascii=False, default=_number)
-        self._added.append((line, line if raw is None else json.dumps(raw, ensure_ascii=False)))
+        place = f"{self._place}: document:{self._added_before + len(self._added) + 1}"
+        try:
+            line = json_line({"id": docid, "vector": vector}, place)
+            self._added.append((line, line if raw is None else json_line(raw, place)))
+        except InputError as error:
+            self._report([str(error)])
+            self._added.append(("", ""))  # later documents keep their numbers
         if len(self._added) == _BATCH:
             self._flush()
 
     def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> None:
+        raise NotImplementedError
+
+    def _report(self, problems: Sequence[str]) -> None:
         raise NotImplementedError
 
     def _flush(self) -> None:
@@ -159,9 +168,9 @@ class ImpactIndexer(VectorLines):
 
         Args:
             docid: The document's id, without white space.
-            vector: The document's terms, without white space, and their weights, which may be numpy scalars.
-            raw: The document's source, which ``store_raw`` stores and ``filter_fields`` are read from; the default is
-                the id and the vector.
+            vector: The document's terms, without white space, and their weights, which may be numbers of numpy.
+            raw: The document's source, which ``store_raw`` stores and ``filter_fields`` are read from, with values as
+                in :func:`build_index`; the default is the id and the vector.
 
         Raises:
             InputError: A document is bad: this one, or one of an earlier call. With ``on_error="skip"`` it is listed
@@ -285,10 +294,3 @@ def check_whole(passages: Mapping[str, int]) -> None:
     if passages:
         what = "a vector cannot be split into passages"
         raise ArgumentError(what, remedy="give files with `vectors` to index or update, or leave out passages")
-
-
-def _number(value: Any) -> Any:
-    """A numpy scalar as a number of Python, for JSON."""
-    if hasattr(value, "item"):
-        return value.item()
-    raise InputError(f"a weight must be a number, got {value!r}")

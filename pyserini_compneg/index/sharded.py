@@ -32,7 +32,15 @@ from pyserini_compneg.encode.bm25 import count_terms, mean_length
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.sharded import model_settings
-from pyserini_compneg.index.build import Build, build_part, check_place, checked_build, unfinished_length, with_passages
+from pyserini_compneg.index.build import (
+    Build,
+    build_part,
+    check_no_vectors,
+    check_place,
+    checked_build,
+    unfinished_length,
+    with_passages,
+)
 from pyserini_compneg.index.index_folder import drop_unfinished, keep_unfinished, new_index_folder
 from pyserini_compneg.lucene import IndexSettings, Manifest, analysis_settings, is_index
 from pyserini_compneg.lucene.passage_reader import document_of
@@ -54,7 +62,7 @@ def build_sharded_index(
     collection: str | Path,
     index: str | Path,
     shards: int,
-    encoder: str = BM25,
+    encoder: str | None = None,
     *,
     run: Runner = in_turn,
     collection_format: Format | None = None,
@@ -83,16 +91,19 @@ def build_sharded_index(
 
     Raises:
         ArgumentError: The number of shards is below 1 or above ``MOST_SHARDS``.
-        InputError: A document is bad, an id is given twice, a shard has no document with a term, or no document has a
-            filter field.
+        InputError: A document is bad, an id is given twice, a shard has no document with a term, no document has a
+            filter field, or documents contain vectors and no encoder is given.
         ClusterError: Another process has read different files.
         IndexReadError: A shard is not where it was built.
         OutputError: See :func:`build_index`.
     """
     check_number_of_shards(shards)
-    build = checked_build(encoder, model_options, bm25, settings)
+    build = checked_build(encoder or BM25, model_options, bm25, settings)
     fields = build.settings.filter_fields
     files = collection_files(collection, collection_format, fields)
+    if encoder is None:
+        check_no_vectors(files)
+    encoder = build.encoder
     build = with_passages(build, files)
     whole = build.settings
     target = check_place(index, files, whole)

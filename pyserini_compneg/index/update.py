@@ -59,7 +59,7 @@ class UpdateReport(UpdateCounts):
 def update_index(
     index: str | Path,
     collection: Documents | None = None,
-    delete: str | Path | Iterable[str] | None = None,
+    delete: str | Path | Iterable[object] | None = None,
     *,
     delete_missing: bool = False,
     optimize: bool = False,
@@ -76,7 +76,7 @@ def update_index(
     Args:
         index: The folder of the index.
         collection: The documents to insert, or to replace if the index has their ids; see :func:`build_index`.
-        delete: A file with the ids to delete, one on a line, or a list of them.
+        delete: A file with the ids to delete, one on a line, or a list of them; see :meth:`ImpactUpdater.delete`.
         delete_missing: Delete the documents of the index that the collection does not have.
         optimize: Merge the index at the end; see :meth:`ImpactUpdater.optimize`.
         encoder: The place of the index's model, if the model was moved. It must be the same model.

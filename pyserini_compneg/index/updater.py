@@ -40,6 +40,7 @@ from pyserini_compneg.lucene.writer import Found
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, InputError, OutputError
 from pyserini_compneg.support.files import reason_of
+from pyserini_compneg.support.json_objects import id_text
 from pyserini_compneg.support.staging import DISK_FULL, locked, output_errors
 from pyserini_compneg.support.terminal import shown
 
@@ -294,22 +295,22 @@ class ImpactUpdater(VectorLines):
                     shard.writer.add_lines(b"\n".join(ours), file, first_line, lines if sources is None else sources)
                 )
 
-    def delete(self, ids: Iterable[str]) -> None:
-        """Deletes documents. Ids that the index does not have are counted.
+    def delete(self, ids: Iterable[object]) -> None:
+        """Deletes documents, by texts, whole numbers or UUIDs. Ids that the index does not have are counted.
 
         Raises:
+            ArgumentError: An id has another type.
             InputError: An id was given before.
         """
         self._flush()
-        given = list(dict.fromkeys(checked_list("ids", ids)))
+        given = list(dict.fromkeys(map(id_text, checked_list("ids", ids))))
         known = [docid for docid in given if docid and "\n" not in docid]
         self.counts.not_found += len(given) - len(known)
         if not known:
             return
-        ids = [passage_id(docid, 0) for docid in known] if self.manifest.passages else known
-        found = [shard.writer.remove(ids) for shard in self._shards]
+        stored = [passage_id(docid, 0) for docid in known] if self.manifest.passages else known
         dropped: dict[int, list[str]] = defaultdict(list)
-        for docid, *states in zip(known, *found, strict=True):
+        for docid, *states in zip(known, *(shard.writer.remove(stored) for shard in self._shards), strict=True):
             if Found.GIVEN in states:
                 raise InputError(f"document id {docid!r} was given before in this update", where=self._place)
             if Found.CHANGED not in states:

@@ -12,7 +12,8 @@ from typing import Any
 from pyserini_compneg.compose import Operators, Query
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.expression import Atom
-from pyserini_compneg.integrations.hosts import index_records, require
+from pyserini_compneg.index import build_index
+from pyserini_compneg.integrations.hosts import require
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.search.run_writer import printed_scores
 from pyserini_compneg.support.arguments import checked_list
@@ -57,7 +58,7 @@ class CompNegSearch:
         """Indexes the documents of a task, and removes the documents of the previous task."""
         records = ({"id": row["id"], "title": row.get("title"), "text": row["text"]} for row in corpus)
         self.close()
-        index_records(records, f"{self._folder.name}/index", self.encoder, existing="overwrite")
+        build_index(records, f"{self._folder.name}/index", self.encoder, existing="overwrite")
         self._searcher = SignedImpactSearcher(f"{self._folder.name}/index", operators=self.operators)
 
     def close(self) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 from pyserini_compneg.compose import WEIGHT_SCALE, Max, Operators, Product, Query, query_text
 from pyserini_compneg.compose import QueryEncoder as AtomEncoder
 from pyserini_compneg.compose.lowering import FACTORED
-from pyserini_compneg.integrations.hosts import plain_vector
 from pyserini_compneg.lucene import java_class, resolve_index
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 from pyserini_compneg.search.ranked_hits import FilterLike, query_name
@@ -200,4 +199,4 @@ class _Atoms:
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         encoded = map(self._encoder.encode, checked_list("texts", texts))
-        return [plain_vector({term: vector[term] for term in vector}) for vector in encoded]  # also for Java maps
+        return [{term: vector[term] for term in vector} for vector in encoded]  # also for Java maps

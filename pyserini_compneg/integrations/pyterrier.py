@@ -17,7 +17,8 @@ from pyserini_compneg.compose import Operators, Query, QueryEncoder, from_json, 
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.expression import parse
 from pyserini_compneg.expression.filters import narrowed
-from pyserini_compneg.integrations.hosts import index_records, plain_vector, require
+from pyserini_compneg.index import build_index
+from pyserini_compneg.integrations.hosts import require
 from pyserini_compneg.lucene.gate import configure_machine
 from pyserini_compneg.reading import decompose
 from pyserini_compneg.search import SignedImpactSearcher
@@ -115,7 +116,7 @@ class CompNegIndexer(pt.Indexer):
             **({"toks": "vector"} if found.mode == "toks" else {"title": "title", "text": "text"}),
         }
         records = ({name: document[key] for key, name in fields.items() if key in document} for document in documents)
-        index_records(records, self._index.path, self.encoder, **self._options)
+        build_index(records, self._index.path, self.encoder, **self._options)
         with atomic_writer(self._index.path / "pt_meta.json") as file:
             json.dump(self._index._build_metadata(), file)
         return self._index
@@ -227,7 +228,7 @@ def _queries(inp: pd.DataFrame, column: str, index: CompNegIndex) -> list[Query]
 
 def _query(value: Any, source: str, column: str, signed: bool) -> Query:
     if column == "query_toks":
-        return lowered(from_json({"vector": plain_vector(value)}, source), signed=signed)
+        return lowered(from_json({"vector": value}, source), signed=signed)
     try:
         return parse(value) if isinstance(value, str) else value
     except CompNegError as error:

@@ -155,6 +155,8 @@ def install_hint(extra: str) -> str:
     try:
         needed = list(_requirements(extra))
     except metadata.PackageNotFoundError:  # a checkout in PYTHONPATH
+        needed = []
+    if not needed:  # or one that was installed before it had this extra
         return f"pip install -e '.[{extra}]' in the checkout"
     return shlex.join(["pip", "install", *(list(filter(_is_missing, needed)) or needed)])
 
@@ -165,7 +167,7 @@ def _requirements(extra: str) -> Iterator[str]:
 
     for line in metadata.requires("pyserini_compneg") or ():
         requirement, *own = re.split(r"[][;]", line)
-        if not line.endswith(f'; extra == "{extra.replace("_", "-")}"'):
+        if not line.endswith(f'; extra == "{extra}"'):
             continue
         if requirement == "pyserini_compneg":
             for name in own[0].split(","):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import lzma
 import os
 import re
@@ -21,9 +22,19 @@ from pyserini_compneg.support.errors import CompNegError, InputError
 from pyserini_compneg.support.json_objects import parse_json_object
 
 _GZIP_MAGIC, _XZ_MAGIC = b"\x1f\x8b", b"\xfd7zXZ\0"
+_PACKED = {".gz": ("gzip", _GZIP_MAGIC), ".xz": ("xz", _XZ_MAGIC)}
 _COMPRESSED = re.compile(
     rb"(?P<gzip>\x1f\x8b)|(?P<zip>PK\x03\x04)|(?P<zstd>\x28\xb5\x2f\xfd)|(?P<bzip2>BZh[1-9]1AY&SY)|(?P<xz>\xfd7zXZ\0)"
 )
+_BINARY = re.compile(
+    rb"(?P<parquet>PAR1[\0-\x08\x0e-\x1f])|(?P<arrow>ARROW1\0|\xff{4}.{3}\0)|(?P<tar>.{257}ustar(?:  )?\0)", re.DOTALL
+)
+"""A stream of Arrow, as ``save_to_disk`` writes it, begins with four bytes of ones and a length."""
+_REMEDIES = {
+    "parquet": "index, update and encode take it as a collection of documents; convert others to JSON Lines or TSV",
+    "arrow": "write it as parquet or JSON Lines; datasets.load_from_disk(FOLDER) reads a saved dataset",
+    "tar": "unpack it, and give the folder or a file of it",
+}
 _BLOCK_BYTES = 1 << 20
 
 
@@ -97,9 +108,10 @@ def iter_chunks(path: str | Path, error: type[CompNegError] = InputError) -> Ite
     name, feeds, first = source_name(path), 0, True
     with _open_bytes(path, error) as data:
         try:
+            _refuse_cut(data, name, error)
             while chunk := data.read(_BLOCK_BYTES):
                 if first:
-                    _refuse_compressed(chunk, name, error)
+                    _refuse_binary(chunk, name, error)
                     chunk, first = chunk.removeprefix(codecs.BOM_UTF8), False
                 yield chunk
                 feeds += chunk.count(b"\n")
@@ -144,13 +156,25 @@ def _decompressed(raw: Any) -> Any:
     return gzip.GzipFile(fileobj=raw) if start.startswith(_GZIP_MAGIC) else raw
 
 
-def _refuse_compressed(start: bytes, name: str, error: type[CompNegError]) -> None:
-    """Names the compression of data that is still compressed after :func:`_decompressed`."""
+def _refuse_cut(data: Any, name: str, error: type[CompNegError]) -> None:
+    """Refuses a file that ends before its compression can be told, such as an empty ``.gz``, by its name."""
+    kind, magic = _PACKED.get(os.path.splitext(name)[1].lower(), ("", b""))
+    if kind and isinstance(data, io.BufferedReader):  # what has its magic is unpacked, and names its end itself
+        start = data.peek(len(magic))[: len(magic)]
+        if len(start) < len(magic) and magic.startswith(start):
+            raise error(f"broken {kind} data: the file ends after {len(start)} bytes", where=f"{name}:1")
+
+
+def _refuse_binary(start: bytes, name: str, error: type[CompNegError]) -> None:
+    """Names what is no text: data that is still compressed after :func:`_decompressed`, parquet, Arrow, an archive."""
     if match := _COMPRESSED.match(start):
         if match.lastgroup in ("gzip", "xz"):
             raise error("compressed twice", where=name, remedy="unpack it once")
         remedy = "unpack it, or compress it with gzip or xz"
         raise error(f"compressed as {match.lastgroup}, which is not read", where=name, remedy=remedy)
+    if match := _BINARY.match(start):
+        kind = str(match.lastgroup)
+        raise error(f"{kind} data, no text", where=name, remedy=_REMEDIES[kind])
 
 
 def slug(text: str) -> str:

@@ -1,14 +1,23 @@
-"""Parses JSON more strictly than Python does, with one-line errors. Reads the ids of JSON Lines records."""
+"""Parses JSON more strictly than Python does, with one-line errors. Writes the documents of programs as JSON.
+
+Reads the ids of JSON Lines records.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import reprlib
+import sys
 from collections import Counter
 from collections.abc import Collection, Mapping
+from datetime import date, time, timedelta
+from decimal import Decimal
+from numbers import Integral, Real
 from typing import Any
+from uuid import UUID
 
-from pyserini_compneg.support.errors import CompNegError, InputError
+from pyserini_compneg.support.errors import ArgumentError, CompNegError, InputError
 
 ID_FIELDS = ("id", "qid", "_id")
 DOCUMENT_ID_FIELDS = ("id", "_id", "docid")
@@ -22,6 +31,11 @@ _KINDS = {
     bool: "true or false",
     type(None): "nothing",
 }
+
+
+_VECTORS = ("vector", "vectors")
+_LARGEST_WHOLE = 1 << 63
+_MISSING = object()
 
 
 class _RepeatedKey(ValueError):
@@ -110,6 +124,117 @@ def stored_object(text: str | None) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def json_line(record: Mapping[str, Any], source: str) -> str:
+    """The document of a program as a line of JSON, without its end.
+
+    Numbers of numpy are numbers, dates and times are texts of ISO 8601, durations are seconds, decimals are numbers,
+    UUIDs are texts, and arrays are lists. Empty cells of pandas (NaN, NaT, NA) are left out, in lists they are null. A
+    weight of a vector must be a number. :func:`source_documents.source_document` refuses halves of surrogate pairs.
+
+    >>> json_line({"id": UUID(int=7), "seen": date(1999, 5, 1), "price": Decimal("2.50"), "year": math.nan}, "d:1")
+    '{"id": "00000000-0000-0000-0000-000000000007", "seen": "1999-05-01", "price": 2.5}'
+    """
+    plain: Mapping[str, Any] = record
+    try:
+        line = _dumped(plain)
+    except (TypeError, ValueError, OverflowError, RecursionError):  # an empty cell, or a value that is refused
+        plain = _plain_record(record, source)
+        line = _dumped(plain)
+    if not line.isascii():
+        try:
+            line.encode()
+        except UnicodeEncodeError:
+            return json.dumps(plain, default=_converted)
+    return line
+
+
+def _dumped(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False, allow_nan=False, default=_converted)
+
+
+def _plain_record(record: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """The record in the types of JSON. This takes longer than :func:`_dumped`, and names the field of a fault."""
+    plain = {}
+    for name, value in record.items():
+        try:
+            plain[_key(name)] = _plain(value, "" if name in _VECTORS else None)
+        except (TypeError, ValueError, OverflowError) as cause:
+            raise InputError(f"`{name}` cannot be written as JSON: {cause}", where=source) from None
+        except RecursionError:
+            raise InputError(f"`{name}` cannot be written as JSON: too deep, or in itself", where=source) from None
+    return {name: value for name, value in plain.items() if value is not _MISSING}
+
+
+def _plain(value: Any, weight_of: str | None = None) -> Any:
+    """A value in the types of JSON; ``_MISSING`` for an empty cell, unless it is the weight of a term."""
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, Mapping):
+        pairs = ((_key(name), one) for name, one in value.items())
+        plain = {name: _plain(one, weight_of if weight_of is None else name) for name, one in pairs}
+        return {name: one for name, one in plain.items() if one is not _MISSING}
+    if isinstance(value, (list, tuple)):
+        return [None if (plain := _plain(one, weight_of)) is _MISSING else plain for one in value]
+    if not isinstance(value, float):
+        return _plain(_converted(value), weight_of)
+    if math.isinf(value) or (weight_of is not None and math.isnan(value)):
+        raise ValueError(f"the weight of {weight_of!r} is {value}" if weight_of else f"{value} is not a finite number")
+    return _MISSING if math.isnan(value) else float(value)
+
+
+def _key(name: object) -> str:
+    """The name of a field or a term. Whole numbers become texts, as Python's own JSON has them."""
+    if isinstance(name, str):
+        return name
+    if isinstance(name, Integral) and not isinstance(name, bool):
+        return str(int(name))
+    raise TypeError(f"the name {name!r} must be a text")
+
+
+def _converted(value: Any) -> Any:
+    """A value that is not of JSON's types, one step nearer to them; NaN for an empty cell."""
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if kind and kind in "mMO" and value.ndim:
+        return list(value)
+    if kind == "M":  # tolist gives whole numbers for nanoseconds
+        return str(value) if value == value else math.nan
+    if kind == "m":  # numpy counts it among the whole numbers
+        return float(value / type(value)(1, "s"))
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    if isinstance(value, Decimal):
+        whole = value.is_finite() and abs(value) < _LARGEST_WHOLE and value == value.to_integral_value()
+        return int(value) if whole else math.nan if value.is_nan() else float(value)
+    if isinstance(value, (date, time)):
+        return value.isoformat() if value == value else math.nan  # pandas' NaT is a date
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if value is getattr(sys.modules.get("pandas"), "NA", _MISSING):
+        return math.nan
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"a value of the type {type(value).__name__}")
+
+
+def id_text(value: object) -> str:
+    """The text of a document's id in a program: a text, a whole number, numpy's too, or a UUID.
+
+    >>> id_text("d1"), id_text(7)
+    ('d1', '7')
+    """
+    if isinstance(value, (str, UUID)):
+        return str(value)
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return str(int(value))
+    raise ArgumentError(f"an id must be a text or a whole number, got {reprlib.repr(value)}")
 
 
 def query_id(record: Mapping[str, Any], line: int, source: str, error: type[CompNegError]) -> str:

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
+from numbers import Real
 from typing import NamedTuple, TypeGuard
 from urllib.parse import quote
 
@@ -40,7 +40,7 @@ class TermSpan(NamedTuple):
 
 
 def checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
-    """Checks a vector and drops its zeros.
+    """Checks a vector and drops its zeros. Weights may be numbers of numpy.
 
     >>> checked({"bird": 1, "fly": 0}, "query 1")
     {'bird': 1.0}
@@ -52,11 +52,23 @@ def checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
         if _WHITE_SPACE.search(term):
             what = f"the term {term!r} has white space, so no index holds it"
             raise EncodingError(what, where=source, remedy="weigh its words one by one")
-        if not is_number(weight) or not abs(weight) <= sys.float_info.max:
+        number = _finite(weight)
+        if number is None:
             raise EncodingError(f"the weight of {term!r} must be a finite number, got {weight!r}", where=source)
-        if weight:
-            result[term] = float(weight)
+        if number:
+            result[term] = number
     return result
+
+
+def _finite(value: object) -> float | None:
+    """A finite real number as a float, or None. numpy compares its short floats in their own, smaller range."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        number = float(value)
+    except (OverflowError, TypeError):  # a whole number of many digits, or numpy's timedelta64
+        return None
+    return number if math.isfinite(number) else None
 
 
 def is_number(value: object) -> TypeGuard[float]:

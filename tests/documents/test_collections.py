@@ -1,14 +1,18 @@
 import json
 import os
+from functools import partial
 
 import pytest
+from checkpoints import SAMPLE
 from index_folders import hidden, postings
 from json_lines import write_jsonl
 from refusals import refusal
 
+from pyserini_compneg.commands.index import main
 from pyserini_compneg.documents.collection import collection_files
 from pyserini_compneg.documents.source_documents import source_document
-from pyserini_compneg.index import build_index
+from pyserini_compneg.encode import encode_collection
+from pyserini_compneg.index import build_index, build_sharded_index, update_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.lucene import ImpactWriter
 from pyserini_compneg.support.errors import InputError
@@ -85,6 +89,11 @@ VECTOR_FAULTS += [
 ]
 
 
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
 def refused(collection, index, encoder, **options):
     with pytest.raises(InputError) as caught:
         build_index(collection, index, encoder, **options)
@@ -120,6 +129,34 @@ def read(collection):
     ]
 
 
+@pytest.mark.parametrize("field", [{"vector": {"bird": 1}}, {"vectors": [{"bird": 1}]}])
+@pytest.mark.parametrize("build", [build_index, partial(build_sharded_index, shards=1), "index", "index --shards 1"])
+def test_vectors_are_not_lost_where_no_encoder_is_named(tmp_path, capsys, build, field):
+    path = write_jsonl(tmp_path / "dump.jsonl", {"id": "d1", "contents": "owls"} | field)
+    said = f"{path}: documents have vectors, and nothing says whether to index these or the texts beside them; give "
+    said += "--encoder MODEL (encoder=), which made the vectors, or --encoder bm25 for the texts"
+    if isinstance(build, str):
+        command = [*build.split()[1:], "--collection", str(path), "--index", str(tmp_path / "index")]
+        assert main(command) == 2
+        assert capsys.readouterr().err == f"error: {said}\n"
+        assert main([*command, "--encoder", "bm25"]) == 0
+    else:
+        assert refusal(build, path, tmp_path / "index") == said
+        build(path, tmp_path / "index", encoder="bm25")
+    shard = next((tmp_path / "index").glob("shard-*"), tmp_path / "index")
+    assert list(postings(shard, "owl")) == ["d1"]
+
+
+def test_the_model_of_vectors_is_named_where_it_is_known(tmp_path):
+    folder = SAMPLE / "vectors"
+    said = refusal(build_index, folder, tmp_path / "index")
+    assert said.endswith(
+        "; give --encoder bm25+mini (encoder=), which made the vectors, or --encoder bm25 for the texts"
+    )
+    said = refusal(build_index, [{"id": "d1", "vector": {"bird": 1}}], tmp_path / "index")
+    assert said.startswith("documents: documents have vectors")
+
+
 def test_files_of_a_folder_are_read_by_name(tmp_path):
     folder = tmp_path / "collection"
     (folder / "part").mkdir(parents=True)
@@ -131,6 +168,90 @@ def test_files_of_a_folder_are_read_by_name(tmp_path):
     assert [document.docid for document in documents] == ["d1", "2", "d3", "d4"]
     assert documents[3].text == "A title\nand text"
     assert documents[3].source == f"{folder / 'part' / 'c.jsonl.gz'}:1"
+
+
+LAYOUTS = {
+    "BEIR": ("corpus.jsonl", "queries.jsonl qrels/test.tsv qrels/train.tsv"),
+    "BEIR, packed": ("corpus.jsonl.gz", "queries.jsonl.gz qrels/dev.tsv"),
+    "BEIR in parquet": ("corpus.parquet", "queries.parquet qrels/test.tsv"),
+    "MTEB": ("corpus.jsonl", "queries.jsonl qrels/train.jsonl qrels/dev.jsonl"),
+    "NanoBEIR": (
+        "corpus/train-00000-of-00001.parquet",
+        "queries/train-00000-of-00001.parquet qrels/train-00000-of-00001.parquet",
+    ),
+    "FollowIR": (
+        "corpus/corpus-0.parquet corpus/corpus-1.parquet",
+        "default/test-0.parquet queries/queries-0.parquet qrels_og/test-0.parquet top_ranked/top_ranked-0.parquet",
+    ),
+    "MS MARCO": ("collection.tsv", "queries.dev.small.tsv qrels.dev.tsv top1000.dev.tsv triples.train.small.tsv"),
+    "MS MARCO documents": ("msmarco-docs.tsv.gz", "msmarco-doctrain-queries.tsv msmarco-doctrain-qrels.tsv"),
+    "Anserini": ("collection_jsonl/docs00.json collection_jsonl/docs01.json", "topics.tsv qrels.tsv"),
+    "QUEST": ("documents.jsonl", "train.jsonl val.jsonl test.jsonl"),
+    "vectors beside topics": ("vectors-00000-of-00001.jsonl.gz", "topics.jsonl"),
+    "other vectors beside topics": ("split00.jsonl.gz split01.jsonl.gz", "topics.msmarco-dev.jsonl"),
+    "splits of documents": ("dev.jsonl test.jsonl train.jsonl", ""),
+    "queries to be indexed": ("queries.dev.jsonl queries.train.jsonl", ""),
+    "several parts": ("corpus.jsonl more.jsonl", ""),
+    "a corpus of a split": ("train/corpus.jsonl", "train/queries.jsonl train/qrels.tsv"),
+    "a table beside JSON of queries": ("collection.csv", "queries.jsonl"),
+}
+"""The files of a folder that are read, and those that are left out."""
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_queries_and_judgements_are_no_documents(tmp_path, layout, caplog):
+    read, left = (names.split() for names in LAYOUTS[layout])
+    root = tmp_path / "test" / "queries"  # names above the folder say nothing
+    for name in [*read, *left]:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    assert [str(file.path.relative_to(root)) for file in collection_files(root)] == read
+    assert len(caplog.messages) == (1 if left else 0)
+    listed = ", ".join(sorted(left)[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+    assert all(listed in message for message in caplog.messages)
+
+
+def test_each_door_reads_the_corpus_of_a_test_collection_alone(tmp_path, caplog):
+    folder = tmp_path / "scifact"
+    write_jsonl(folder / "corpus.jsonl", {"_id": "d1", "title": "On birds", "text": "owls"})
+    write_jsonl(folder / "queries.jsonl", {"_id": "q1", "text": "which owls"})
+    write(folder / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    said = f"{folder}: a test collection, of which only the corpus is read: corpus.jsonl; left out: "
+    doors = {
+        "build": lambda: build_index(folder, tmp_path / "index").documents,
+        "shards": lambda: build_sharded_index(folder, tmp_path / "shards", 1).documents,
+        "update": lambda: update_index(tmp_path / "index", folder, delete_missing=True).unchanged,
+        "encode": lambda: encode_collection(folder, tmp_path / "v", "mini").name and len(read(tmp_path / "v")),
+        "a file": lambda: build_index(folder / "queries.jsonl", tmp_path / "queries").documents,
+    }
+    for name, door in doors.items():
+        caplog.clear()
+        assert door() == 1, name
+        warned = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+        assert warned == ([] if name == "a file" else [f"{said}qrels/test.tsv, queries.jsonl"]), name
+
+
+UNREAD = "the folder holds no .jsonl, .json, .csv, .tsv, .parquet file, plain, .gz or .xz"
+SAVED = "write it as parquet or JSON Lines, with datasets.load_from_disk(FOLDER)"
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ("a.txt", UNREAD),
+        ("a.jsonl.zst", f"{UNREAD}, but a.jsonl.zst; unpack it"),
+        ("b.json.bz2 a.zip c.tar.gz d.tgz", f"{UNREAD}, but a.zip, b.json.bz2, c.tar.gz and 1 more; unpack it"),
+        ("data-00000-of-00001.arrow dataset_info.json state.json", f"{UNREAD}, but data-00000-of-00001.arrow; {SAVED}"),
+        ("train/data-00000.arrow train/state.json dataset_dict.json", f"{UNREAD}, but train/data-00000.arrow; {SAVED}"),
+    ],
+)
+def test_folders_of_files_that_are_not_read(tmp_path, names, said, caplog):
+    for name in names.split():
+        write(tmp_path / "c" / name, "{}")
+    assert refusal(build_index, tmp_path / "c", tmp_path / "index") == f"{tmp_path / 'c'}: {said}"
+    write_jsonl(tmp_path / "c" / "good.jsonl", {"id": "d1", "contents": "owls"})
+    assert build_index(tmp_path / "c", tmp_path / "index").documents == 1
+    assert "files of other kinds are left out: " in caplog.text
 
 
 def test_quests_documents_have_titles_for_ids(tmp_path, caplog):
@@ -192,7 +313,7 @@ def test_a_file_with_an_odd_name(tmp_path):
     log = (tmp_path / "index" / SKIPPED_LOG).read_text().splitlines()
     assert log[1] == f"{folder}/\ufffd.jsonl:3: document id 'x' was given at {folder}/\ufffd.jsonl:2 already"
     with pytest.raises(InputError, match=f"^{folder}/\ufffd.jsonl:2: only a `vector`"):
-        build_index(folder, tmp_path / "other")
+        build_index(folder, tmp_path / "other", "bm25")
 
 
 def test_whatever_a_line_holds_it_is_said_in_one_printable_line(tmp_path):
@@ -215,15 +336,15 @@ def test_what_is_no_file_in_a_folder_is_left_out(tmp_path):
     (folder / "zero.jsonl").symlink_to("/dev/zero")
     for name in ("l", "m", "n"):
         (folder / name).symlink_to(".")
-    assert build_index(folder, folder / "index").documents == 1
-    assert build_index(folder, folder / "index", existing="overwrite").documents == 1
+    assert build_index(folder, folder / "index", "bm25").documents == 1
+    assert build_index(folder, folder / "index", "bm25", existing="overwrite").documents == 1
 
 
 def test_an_index_never_replaces_its_collection(tmp_path):
     index = tmp_path / "index"
-    build_index(write_jsonl(tmp_path / "c.jsonl", GOOD), index)
+    build_index(write_jsonl(tmp_path / "c.jsonl", GOOD), index, "bm25")
     inside = write_jsonl(index / "c.jsonl", GOOD)
-    message = refusal(build_index, inside, index, existing="overwrite")
+    message = refusal(build_index, inside, index, "bm25", existing="overwrite")
     assert message == f"{inside}: is in the folder of the index, {index}; give another folder"
     assert inside.exists()
 

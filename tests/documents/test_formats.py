@@ -3,6 +3,11 @@ import gzip
 import io
 import json
 import lzma
+import math
+import shutil
+import sys
+from datetime import date, datetime, time
+from decimal import Decimal
 
 import pytest
 from index_folders import postings
@@ -16,6 +21,7 @@ from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.lucene import ImpactReader, open_reader
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support import files
+from pyserini_compneg.support.errors import install_hint
 
 DOCUMENTS = [
     {"id": "007", "title": 'Birds, "seen"', "text": "a bird flies\nover [the] {sea}", "year": "1999"},
@@ -161,7 +167,7 @@ FAULTS = [
 @pytest.mark.parametrize(("name", "text", "said"), FAULTS)
 def test_what_is_wrong(tmp_path, name, text, said):
     path = write(tmp_path / name, text)
-    assert refusal(build_index, path, tmp_path / "index") == f"{path}{said}"
+    assert refusal(build_index, path, tmp_path / "index", "bm25") == f"{path}{said}"
     assert not (tmp_path / "index").exists()
 
 
@@ -227,3 +233,110 @@ def test_tsv_without_a_header(tmp_path, caplog, name):
 def test_wrong_tsv_without_a_header(tmp_path, text, said):
     path = write(tmp_path / "a.tsv", text)
     assert refusal(build_index, path, tmp_path / "index") == f"{path}{said}"
+
+
+def test_parquet_holds_what_json_lines_hold(tmp_path, caplog, monkeypatch):
+    """In a folder, too, of files with many row groups and few rows at a time."""
+    arrow, parquet = (pytest.importorskip(f"pyarrow{name}") for name in ("", ".parquet"))
+    monkeypatch.setattr("pyserini_compneg.documents.parquet._ROWS", 2)
+    caplog.set_level("INFO")
+    folder = tmp_path / "c" / "corpus"
+    folder.mkdir(parents=True)
+    table = arrow.Table.from_pylist([one | {"year": int(one["year"]) if "year" in one else None} for one in DOCUMENTS])
+    parquet.write_table(table, folder / "train-00000-of-00002.parquet", row_group_size=2)
+    parquet.write_table(table.slice(0, 1), folder / "train-00001-of-00002.parquet.tmp")
+    (tmp_path / "c" / "dataset_infos.json").write_text("{}")
+    found = collection_files(tmp_path / "c")
+    read = records(found)
+    assert [record for _, record in read] == [
+        DOCUMENTS[0] | {"year": 1999},
+        DOCUMENTS[1] | {"year": 2001},
+        DOCUMENTS[2],
+    ]
+    assert [place for place, _ in read] == [f"{folder / 'train-00000-of-00002.parquet'}:{row}" for row in (1, 2, 3)]
+    assert sorted(one for part in range(2) for one in records(found, shard=(part, 2))) == sorted(read)
+    for number, block in enumerate(iter_collection_blocks(Part(found), most_lines=1)):
+        assert records(found, block.end) == read[number + 1 :]
+    (tmp_path / "c.bin").write_bytes(found[0].path.read_bytes())  # known by its first bytes
+    build_index(tmp_path / "c.bin", tmp_path / "index", store_raw=True, filter_fields=["year"])
+    assert f"{tmp_path / 'c.bin'}: parquet with the fields id, title, text, year" in caplog.messages
+    build_sharded_index(tmp_path / "c", tmp_path / "shards", 2, filter_fields=["year"])
+    for index in ("index", "shards"):
+        with SignedImpactSearcher(tmp_path / index) as searcher:
+            assert [hit.docid for hit in searcher.search("bird", filter={"year": "1998..2000"})] == ["007"]
+
+
+def test_columns_of_parquet_have_the_values_of_json(tmp_path):
+    arrow, parquet = (pytest.importorskip(f"pyarrow{name}") for name in ("", ".parquet"))
+    kinds = {
+        "date": (arrow.date32(), date(1999, 5, 1), "1999-05-01"),
+        "second": (arrow.timestamp("s"), datetime(1999, 5, 1, 10), "1999-05-01T10:00:00"),
+        "nano": (arrow.timestamp("ns", "UTC"), 1_000_000_001, "1970-01-01T00:00:01+00:00"),
+        "time": (arrow.time32("s"), time(10, 30), "10:30:00"),
+        "span": (arrow.duration("ms"), 1500, 1.5),
+        "price": (arrow.decimal128(9, 2), Decimal("2.50"), 2.5),
+        "count": (arrow.uint64(), 2**63, 2**63),
+        "half": (arrow.float16(), 0.5, 0.5),
+        "nan": (arrow.float64(), math.nan, ...),
+        "nothing": (arrow.null(), None, ...),
+        "seen": (arrow.bool_(), True, True),
+        "bytes": (arrow.binary(), "é".encode(), "é"),
+        "genres": (arrow.list_(arrow.string()), ["a", None], ["a", None]),
+        "nested": (
+            arrow.struct({"a": arrow.date32(), "b": arrow.int8()}),
+            {"a": date(1999, 5, 1)},
+            {"a": "1999-05-01"},
+        ),
+        "map": (arrow.map_(arrow.string(), arrow.float32()), [("bird", 0.5), ("owl", None)], {"bird": 0.5}),
+        "kind": (arrow.dictionary(arrow.int8(), arrow.string()), "film", "film"),
+    }
+    columns = {name: arrow.array([value, None], kind) for name, (kind, value, _) in kinds.items()}
+    path = tmp_path / "a.parquet"
+    parquet.write_table(arrow.table({"_id": ["d1", "d2"], **columns}), path)
+    expected = {name: value for name, (_, _, value) in kinds.items() if value is not ...}
+    assert [record for _, record in records(collection_files(path))] == [{"_id": "d1", **expected}, {"_id": "d2"}]
+
+
+def test_vectors_in_parquet(tmp_path):
+    """As a map, or as a struct, in which each document has the terms of all, most of them null."""
+    arrow, parquet = (pytest.importorskip(f"pyarrow{name}") for name in ("", ".parquet"))
+    rows = [{"id": "d1", "vector": {"bird": 3.0}}, {"id": "d2", "vector": {"fish": 2.0}}]
+    vectors = arrow.array([[*one["vector"].items()] for one in rows], arrow.map_(arrow.string(), arrow.float32()))
+    parquet.write_table(arrow.Table.from_pylist(rows), tmp_path / "struct.parquet")
+    parquet.write_table(arrow.table({"id": ["d1", "d2"], "vector": vectors}), tmp_path / "map.parquet")
+    for name in ("struct", "map"):
+        build_index(tmp_path / f"{name}.parquet", tmp_path / name, "mine")
+        assert [[*postings(tmp_path / name, term)] for term in ("bird", "fish")] == [["d1"], ["d2"]]
+
+
+def test_what_is_wrong_in_parquet(tmp_path, monkeypatch):
+    arrow, parquet = (pytest.importorskip(f"pyarrow{name}") for name in ("", ".parquet"))
+    path, index = tmp_path / "a.parquet", tmp_path / "index"
+    twice = arrow.array([[("a", 1), ("a", 2)]], arrow.map_(arrow.string(), arrow.int32()))
+    faults = [
+        ({"id": ["d1"], "text": [b"\xff"]}, ":1: `text` cannot be written as JSON: a value of the type bytes"),
+        ({"key": ["d1"], "text": ["x"]}, ":1: no document id; expected one of the fields id, _id, docid among "),
+        ({"id": ["d1", None], "text": ["x", "y"]}, ":2: no document id; expected one of the fields id, _id, docid "),
+        ({"id": ["d1"], "text": ["x"], "m": twice}, ":1: a cell that cannot be read: "),
+        ({"id": ["d1"], "text": ["x"], "n": [math.inf]}, ":1: `n` cannot be written as JSON: inf is not a finite"),
+        ({"id": [1.0], "text": ["x"]}, ":1: the document id must be a text or a whole number, got 1.0"),
+    ]
+    for table, said in faults:
+        parquet.write_table(arrow.table(table), path)
+        assert refusal(build_index, path, index).startswith(f"{path}{said}")
+    parquet.write_table(arrow.table(faults[2][0]), path)
+    assert build_index(path, index, on_error="skip", existing="overwrite").documents == 1
+    shutil.rmtree(index)
+    parquet.write_table(arrow.table([["d1"], ["x"], ["y"]], ["id", "text", "text"]), path)
+    assert refusal(build_index, path, index) == f"{path}: the column 'text' is there twice; rename one"
+    whole = path.read_bytes()
+    for size in (0, 3, 5, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        assert refusal(build_index, path, index).startswith(f"{path}: broken parquet data, or no plain parquet file: ")
+    path.with_suffix(".parquet.gz").write_bytes(gzip.compress(whole))
+    assert refusal(build_index, path.with_suffix(".parquet.gz"), index).startswith(
+        f"{path}.gz: broken parquet data, or "
+    )
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert refusal(build_index, path, index) == f"{path}: parquet is read by pyarrow; {install_hint('parquet')}"
+    assert not index.exists()

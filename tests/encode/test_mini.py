@@ -58,15 +58,6 @@ def test_the_manifest_names_the_model_of_the_package(index, tmp_path, monkeypatc
         assert json.loads((folder / "compneg.json").read_text())["encoder"] == f"bm25+{MINI}"
 
 
-def test_bm25_says_that_vectors_are_there(tmp_path, caplog):
-    sample = SAMPLE / "vectors"
-    build_index(sample, tmp_path / "index")
-    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
-        f"{sample}: has vectors of bm25+mini, and bm25 reads the texts beside them; "
-        "give --encoder bm25+mini to index the vectors"
-    ]
-
-
 def test_the_vectors_of_the_sample_are_its_own():
     settings = json.loads((SAMPLE / "vectors" / VECTORS_FILE).read_text())["settings"]
     checkpoint = read_checkpoint(model_folder(MINI))

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 
 import numpy as np
 import pytest
@@ -214,14 +215,23 @@ def test_numbers_of_numpy_and_what_is_none(tmp_path):
     with ImpactIndexer(tmp_path / "index", "m", impact_scale=4) as indexer:
         indexer.add("d", {"a": np.float32(0.5), "b": np.int64(3), "c": 2})
     assert impacts(tmp_path / "index", "d", ["a", "b", "c"]) == {"a": 2, "b": 12, "c": 8}
-    for wrong, said in ((float("nan"), "Non-standard token 'NaN'"), ("1", "must be a number, got the text '1'")):
-        with pytest.raises(InputError, match=said), ImpactIndexer(tmp_path / "other", "m") as indexer:
-            indexer.add("d", {"a": wrong})
-    with (
-        pytest.raises(InputError, match="a weight must be a number, got"),
-        ImpactIndexer(tmp_path / "o", "m") as i,
+    for wrong, said in (
+        *((nan, "document:2: `vector` cannot be .* the weight of 'a' is nan") for nan in (math.nan, np.float16("nan"))),
+        ("1", "document:2: the weight of 'a' must be a number, got the text '1'"),
+        (object(), "document:2: `vector` cannot be written as JSON: a value of the type object"),
     ):
-        i.add("d", {"a": object()})
+        with pytest.raises(InputError, match=said), ImpactIndexer(tmp_path / "other", "m") as indexer:
+            indexer.add("c", {"a": 1})
+            indexer.add("d", {"a": wrong})
+        with ImpactIndexer(tmp_path / "skip", "m", on_error="skip", existing="overwrite") as indexer:
+            indexer.add("c", {"a": wrong})
+            indexer.add("d", {"a": 1})
+            indexer.add("e", {"a": "1"})
+        log = (tmp_path / "skip" / SKIPPED_LOG).read_text().splitlines()
+        assert (indexer.skipped, [": document:" + line.split(":")[2] for line in log]) == (
+            2,
+            [": document:1", ": document:3"],
+        )
 
 
 def test_a_cut_gzip_file_is_never_skipped(tmp_path):

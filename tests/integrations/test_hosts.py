@@ -2,13 +2,11 @@ import re
 import tomllib
 from importlib import metadata
 from pathlib import Path
-from tempfile import gettempdir
 
 import pytest
 from refusals import refusal
 
 from pyserini_compneg.integrations import hosts
-from pyserini_compneg.support.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,15 +40,3 @@ def test_floors_are_those_of_the_extras():
     assert len(required) == 3
     for host, floor, extra in required:
         assert extras[extra or host] == [f"{host}>={floor}"]
-
-
-@pytest.mark.parametrize(
-    ("records", "said"),
-    [
-        ([], "documents: nothing to index: no documents"),
-        ([{"id": "d1", "text": "a spy"}, {"id": "d2"}], "documents:2: no text; expected `contents`, `title` and"),
-    ],
-)
-def test_messages_number_documents_and_name_no_temporary_file(tmp_path, records, said):
-    message = refusal(hosts.index_records, records, tmp_path / "index", "bm25", error=InputError)
-    assert message.startswith(said) and str(Path(gettempdir())) not in message

@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from datetime import date
 
 import pytest
 from film_index import FILMS, build
@@ -173,12 +174,20 @@ TWICE = "documents:2: document id 'd1' was given at documents:1 already"
         (VECTORS, {}, ValueError, "toks are not of bm25; name what made them: indexer('splade', impact_scale=100)"),
         (VECTORS[1:] * 2, {"encoder": "mine"}, InputError, TWICE.replace("d1", "d2")),
         (TEXTS[:1] * 2, {}, InputError, TWICE),
+        ([TEXTS[0] | {"text": "\ud800"}], {}, InputError, "documents:1: not valid JSON text: half of a surrogate pair"),
     ],
 )
 def test_bad_documents(tmp_path, documents, options, error, said):
     indexer = host.CompNegIndex(tmp_path / "index").indexer(**options)
     assert refusal(indexer.index, documents, error=error) == said
     assert not (tmp_path / "index").exists()
+
+
+def test_dates_in_filter_fields(tmp_path):
+    made = host.CompNegIndex(tmp_path / "index").indexer(filter_fields=["seen"])
+    made = made.index([text | {"seen": date(1999, 5, 1 + day)} for day, text in enumerate(TEXTS)])
+    with SignedImpactSearcher(tmp_path / "index") as searcher:
+        assert [hit.docid for hit in searcher.search("spy OR bird OR song", filter={"seen": "1999-05-01"})] == ["d1"]
 
 
 def test_documents_without_text(tmp_path):

@@ -13,9 +13,12 @@ import pytest
 from film_index import start
 from refusals import refusal
 
+from pyserini_compneg.documents.collection import Part, collection_files, iter_collection_blocks
+from pyserini_compneg.eval import read_qrels, read_run
 from pyserini_compneg.support.errors import InputError, OutputError
 from pyserini_compneg.support.files import iter_jsonl, iter_lines
 from pyserini_compneg.support.staging import atomic_writer, lock_file, locked, staged_folder
+from pyserini_compneg.topics import read_topics
 
 
 def write(path, data):
@@ -112,6 +115,44 @@ OTHER_COMPRESSIONS = {"zip": zipped, "bzip2": bz2.compress, "zstd": b"\x28\xb5\x
 def test_what_is_no_text_file_is_named(tmp_path, data, expected):
     path = write(tmp_path / "a.jsonl.gz", data)
     assert refusal(consume, iter_lines(path)) == f"{path}{expected}"
+
+
+ARROW = "write it as parquet or JSON Lines; datasets.load_from_disk(FOLDER) reads a saved dataset"
+PARQUET = "index, update and encode take it as a collection of documents; convert others to JSON Lines or TSV"
+BINARY = {
+    "parquet": (b"PAR1\x15\x04", PARQUET),
+    "arrow": (b"\xff\xff\xff\xff\x90\x02\0\0", ARROW),
+    "tar": (b"a.jsonl".ljust(257, b"\0") + b"ustar\x0000", "unpack it, and give the folder or a file of it"),
+}
+
+
+@pytest.mark.parametrize("kind", BINARY)
+@pytest.mark.parametrize("pack", [bytes, gzipped])
+def test_other_binary_files_are_named(tmp_path, kind, pack):
+    data, remedy = BINARY[kind]
+    path = write(tmp_path / "a.jsonl", pack(data))
+    assert refusal(consume, iter_lines(path)) == f"{path}: {kind} data, no text; {remedy}"
+
+
+@pytest.mark.parametrize("read", ["documents", "topics", "run", "judgements"])
+@pytest.mark.parametrize(("ending", "kind", "pack"), [("gz", "gzip", gzipped), ("xz", "xz", lzma.compress)])
+def test_a_packed_file_that_is_cut_at_its_start(tmp_path, read, ending, kind, pack):
+    """A download that stops at once leaves a file of no bytes, which is no packed file of no lines."""
+    path, whole = tmp_path / f"a.jsonl.{ending}", pack(b"a")
+    reader = {
+        "documents": lambda: consume(iter_collection_blocks(Part(collection_files(path)))),
+        "topics": lambda: read_topics(path),
+        "run": lambda: read_run(path),
+        "judgements": lambda: read_qrels(path),
+    }[read]
+    for size in (0, 1, *range(2, len(whole) - 8, 5)):
+        write(path, whole[:size])
+        text = refusal(reader)
+        assert text.startswith(f"{path}:1: broken {kind} data: "), size
+    assert list(iter_lines(write(path, gzipped(b"")))) == []
+    assert list(iter_lines(write(path, "a"))) == [(1, "a")]  # a wrong name
+    assert list(iter_lines(write(tmp_path / "a.jsonl", ""))) == []
+    assert list(iter_lines(write(tmp_path / "a.jsonl", "PAR1\tARROW1\n"))) == [(1, "PAR1\tARROW1")]
 
 
 def test_text_that_begins_as_a_compression_does(tmp_path):

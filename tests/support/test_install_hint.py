@@ -45,9 +45,25 @@ def test_what_is_there_is_not_named(monkeypatch):
     assert install_hint("ray") == "pip install 'ray>=2.50'"  # too old, or broken
 
 
-def test_a_checkout_that_is_not_installed(monkeypatch):
-    def requires(name):
-        raise metadata.PackageNotFoundError(name)
+def test_names_of_extras():
+    """pip 23.2 leaves an extra out whose name has an underscore, because it compares with the name in the wheel."""
+    assert not [extra for extra in EXTRAS if not re.fullmatch("[a-z]+(-[a-z]+)*", extra)]
+    sources = [*(ROOT / "pyserini_compneg").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    text = "\n".join(path.read_text("utf-8") for path in sources)
+    named = set(re.findall(r"""install_hint\(["']([^"']+)["']\)""", text))
+    asked = ",".join(re.findall(r"""'(?:\.|pyserini_compneg)\[([\w,-]+)\]'""", text)).split(",")
+    assert {"ir-datasets", "parquet", "serve"} <= named | {*asked} <= {*EXTRAS}
 
+
+def requires_nothing(name):
+    return []
+
+
+def is_not_installed(name):
+    raise metadata.PackageNotFoundError(name)
+
+
+@pytest.mark.parametrize("requires", [requires_nothing, is_not_installed])
+def test_a_checkout_that_is_not_installed(monkeypatch, requires):
     monkeypatch.setattr(metadata, "requires", requires)
     assert install_hint("ray") == "pip install -e '.[ray]' in the checkout"

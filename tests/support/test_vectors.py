@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ from pyserini_compneg.support.vectors import (
 )
 
 SPACE = "white space, so no index holds it; weigh its words one by one"
+NO_NUMBERS_OF_NUMPY = (np.float32("nan"), np.float16("-inf"), np.float32("inf"), np.bool_(True), np.timedelta64(1, "s"))
 VECTORS = st.dictionaries(st.sampled_from("abcdef"), st.integers(-9, 9).filter(bool).map(float))
 
 
@@ -28,7 +30,7 @@ VECTORS = st.dictionaries(st.sampled_from("abcdef"), st.integers(-9, 9).filter(b
     [
         *(
             ({"a": weight}, f"the weight of 'a' must be a finite number, got {weight!r}")
-            for weight in (math.nan, math.inf, -math.inf, 10**400, True, "1", None)
+            for weight in (math.nan, math.inf, -math.inf, 10**400, True, "1", None, *NO_NUMBERS_OF_NUMPY)
         ),
         *(({term: 1.0}, f"a term must be a non-empty text, got {term!r}") for term in ("", 3)),
         *(
@@ -39,6 +41,12 @@ VECTORS = st.dictionaries(st.sampled_from("abcdef"), st.integers(-9, 9).filter(b
 )
 def test_what_is_no_vector(vector, said):
     assert refusal(checked, vector, "line 3", error=EncodingError) == f"line 3: {said}"
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble, np.int8, np.uint64])
+def test_weights_may_be_numbers_of_numpy(kind):
+    made = checked({"a": kind(2), "b": kind(0)}, "line 3")
+    assert made == {"a": 2.0} and type(made["a"]) is float
 
 
 @pytest.mark.parametrize("space", list("\x85\xa0\u2007\u202f"))

@@ -18,7 +18,7 @@ try:
     from ir_datasets.formats import BaseDocs, BaseQrels, BaseQueries, GenericDoc, GenericQrel
     from ir_datasets.indices import Docstore
 except ImportError:
-    raise ImportError(f"ir_datasets is not installed: {install_hint('ir_datasets')}") from None
+    raise ImportError(f"ir_datasets is not installed: {install_hint('ir-datasets')}") from None
 
 VARIABLE = "COMPNEG_DATASETS"
 

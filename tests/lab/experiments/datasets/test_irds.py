@@ -76,5 +76,5 @@ def test_without_ir_datasets(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
     monkeypatch.delitem(sys.modules, "pyserini_compneg.lab.experiments.datasets.irds", raising=False)
     assert (
-        refusal(register, tmp_path, error=ImportError) == f"ir_datasets is not installed: {install_hint('ir_datasets')}"
+        refusal(register, tmp_path, error=ImportError) == f"ir_datasets is not installed: {install_hint('ir-datasets')}"
     )
