@@ -10,7 +10,7 @@ from refusals import refusal
 from updated_indexes import FILTERS, build, draw_document, draw_update, told
 
 from pyserini_compneg.index import update_index, verify_index
-from pyserini_compneg.lucene import Manifest, java_class, open_reader
+from pyserini_compneg.lucene import Manifest, open_reader
 from pyserini_compneg.support.errors import ArgumentError, CompNegError, IndexFormatError
 
 BUILD = "build an index of its documents with index"
@@ -42,6 +42,7 @@ def test_an_adopted_index_is_updated(options, tmp_path):
 
 IMPACTS = {"a": {"t": 3, "u": 2}, "b": {"t": 2}, "c": {"t": 9}}
 NO_BM25 = "bm25 cannot be adopted: stock Anserini stores term frequencies and rounded lengths, not weights"
+OF_TEXTS = "has frequencies of terms, as texts have (many are 1 in every document), not impacts"
 NO_MANIFEST = "has no compneg.json (stock Anserini built it), so its encoder and settings are unknown"
 REFUSED = {
     f"{NO_MANIFEST}; name its model with --adopt --encoder MODEL, or {BUILD}": (write_stock_index, IMPACTS, None),
@@ -51,7 +52,7 @@ REFUSED = {
         [*IMPACTS.items(), ("b", {"t": 7})],
         "m",
     ),
-    f"has frequencies of terms, as texts have (many are 1 in every document), not impacts; {BUILD}, which has BM25, too": (
+    f"{OF_TEXTS}; {BUILD}, which has BM25, too": (
         write_text_index,
         "-storeRaw",
         "m",
