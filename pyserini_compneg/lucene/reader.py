@@ -30,6 +30,7 @@ from pyserini_compneg.lucene.rankings import (
     unpack_rankings,
 )
 from pyserini_compneg.lucene.requests import EMPTY, ComposedSearch, Filtered, Searching, WorkDone
+from pyserini_compneg.lucene.versions import line_errors
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, IndexReadError, InputError
 
@@ -51,8 +52,10 @@ _SMALLEST_PART = 1 << 16
 """The fewest documents of a part. Each part looks up the terms of the query, which takes time."""
 
 
-_OF_TEXTS = "has frequencies of terms, as texts have (many are 1 in every document), not impacts"
-_FOR_TEXTS = "build an index of its documents with index, which has BM25, too"
+_OF_TEXTS = (
+    "has frequencies of terms, as texts have (many are 1 in every document), not impacts",
+    "build an index of its documents with index, which has BM25, too",
+)
 
 
 class QueryFailure(IndexFormatError):
@@ -130,23 +133,25 @@ class ImpactReader(Searching):
         if not opened:
             raise IndexFormatError("not a Lucene index (it has no segments file)", where=self.folder)
         java = java_class("io.compneg.SignedSearcher")
-        with java_errors(IndexReadError, "cannot be opened", self.folder):
+        with (
+            line_errors(self.folder / (self._named or opened[-1][0])),
+            java_errors(IndexReadError, "cannot be opened", self.folder),
+        ):
             searcher = java(os.path.abspath(self.folder / (self._named or "")), CONTENTS, manifest is not None)
             of_texts = manifest is None and searcher.holdsTexts()
         documents = int(searcher.documentCount())
         update = json.loads(searcher.update() or "{}")
         fault = remedy = ""
         if of_texts:
-            searcher.close()
-            raise IndexFormatError(_OF_TEXTS, where=self.folder, remedy=_FOR_TEXTS)
-        if Manifest.read(self.folder) != manifest:
+            fault, remedy = _OF_TEXTS
+        elif Manifest.read(self.folder) != manifest:
             fault, remedy = "was replaced while it was opened", "try again"
         elif manifest and not update and manifest.documents != documents:
             fault = f"has {documents} documents, and its {MANIFEST_NAME} counts {manifest.documents}"
             remedy = "rebuild the index"
         if fault:
             searcher.close()
-            raise IndexReadError(fault, where=self.folder, remedy=remedy)
+            raise (IndexFormatError if of_texts else IndexReadError)(fault, where=self.folder, remedy=remedy)
         if manifest and update:  # the file has the counts of the build
             empty = documents - int(searcher.fieldDocumentCount())
             manifest = replace(manifest, documents=documents, empty_documents=empty)
@@ -331,11 +336,7 @@ class ImpactReader(Searching):
         return self._scores(queries, docids, threads)
 
     def _scores(
-        self,
-        queries: Sequence[str],
-        docids: Sequence[Sequence[str]],
-        threads: int = 1,
-        filter: Filter | None = None,
+        self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1, filter: Filter | None = None
     ) -> list[list[float | None]]:
         """As :meth:`score`. If several documents have an id, those that the filter allows count."""
         queries, docids = checked_list("queries", queries), [checked_list("docids", one) for one in docids]
@@ -354,10 +355,7 @@ class ImpactReader(Searching):
         return InputError(f"{self.folder} has no document {docid!r}")
 
     def explain(self, query: str, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
-        """The parts of a document's score, as ``io.compneg.Explainer`` gives them; None for an unknown document.
-
-        If several documents have the id, they are those of the document that :meth:`search` finds.
-        """
+        """The parts of a document's score, as ``io.compneg.Explainer`` gives them; None for an unknown document."""
         looked_up = None if filter is None else self.filtered(filter).java
         line, external_id = query.encode(), docid.encode(errors="surrogatepass")
         packed = self._call(lambda java: java.explain(line, external_id, looked_up), line, external_id)
