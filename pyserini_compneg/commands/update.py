@@ -51,6 +51,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         collection_format=args.collection_format,
         model_options=flags.chosen_model_options(args),
         threads=args.threads,
+        upgrade=args.upgrade,
     )
     if report.not_found:
         ids = "1 id to delete was" if report.not_found == 1 else f"{report.not_found} ids to delete were"
@@ -88,6 +89,8 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument("--encoder", metavar="NAME", help=text)
     text = "with --adopt, impact = round(weight * X) for vectors to come (default 1: they have whole numbers)"
     group.add_argument("--impact-scale", type=SCALE, metavar="X", help=text)
+    text = "also update an index that Lucene 9 wrote, with Lucene 10, after which Lucene 9 cannot read it any more"
+    group.add_argument("--upgrade", action="store_true", help=text)
     add_flags(group, ModelOptions, ("backend", "device"))
     flags.add_log_format(group)
     return parser

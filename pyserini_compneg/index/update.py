@@ -68,6 +68,7 @@ def update_index(
     collection_format: Format | None = None,
     model_options: ModelOptions | None = None,
     threads: int | None = None,
+    upgrade: bool = False,
 ) -> UpdateReport:
     """Inserts, replaces and deletes documents of an index. The update becomes visible all at once.
 
@@ -85,6 +86,7 @@ def update_index(
         collection_format: See :func:`build_index`.
         model_options: The ``backend`` and the ``device`` on which the model runs. All else is as in the index.
         threads: The number of threads; None for the number of processors.
+        upgrade: See :class:`ImpactUpdater`.
 
     Raises:
         ArgumentError: There is nothing to do, or ``adopt`` has other values than an encoder and a scale.
@@ -101,7 +103,7 @@ def update_index(
     if isinstance(delete, Mapping):
         raise ArgumentError(f"delete must be a file or a list of ids, got {shown(delete)}")
     adopt = adopt and replace(adopt, encoder=absolute_name(adopt.encoder))
-    with ImpactUpdater(index, threads, adopt) as updater, ExitStack() as opened:
+    with ImpactUpdater(index, threads, adopt, upgrade) as updater, ExitStack() as opened:
         files: list[CollectionFile] = []
         if collection is not None:
             fields = updater.manifest.filter_fields

@@ -36,6 +36,7 @@ from pyserini_compneg.lucene.index_settings import PASSAGE_OF
 from pyserini_compneg.lucene.manifest import commits
 from pyserini_compneg.lucene.passage_reader import all_passages, document_of, passage_id
 from pyserini_compneg.lucene.shards import ShardEntry, read_shards, shard_checksum, shard_commit, write_shards
+from pyserini_compneg.lucene.versions import check_upgrade
 from pyserini_compneg.lucene.writer import Found
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, InputError, OutputError
@@ -97,6 +98,7 @@ class ImpactUpdater(VectorLines):
         threads: Threads that parse and index; None for the number of processors.
         adopt: The manifest for an impact index that stock Anserini built: a model as the ``encoder``, and perhaps the
             ``impact_scale`` for weights of later documents. The update writes it into the index.
+        upgrade: Also update an index that an earlier line of Lucene wrote. That line cannot read it any more then.
 
     Attributes:
         manifest: The manifest of the index. After the update it counts the documents that are there then.
@@ -105,8 +107,8 @@ class ImpactUpdater(VectorLines):
 
     Raises:
         ArgumentError: ``adopt`` says more than an encoder and a scale, or these have wrong values (on entry).
-        IndexFormatError: There is no such index, stock Anserini built it and it is not adopted or cannot be, or it is a
-            shard of an index (on entry).
+        IndexFormatError: There is no such index, stock Anserini built it and it is not adopted or cannot be, it is a
+            shard of an index, or an earlier line of Lucene wrote it (on entry).
         InputError: A document is bad, an id is given twice, or the index would have no document with a term.
         OutputError: Another process updates or builds the index, or the index cannot be written.
 
@@ -118,14 +120,15 @@ class ImpactUpdater(VectorLines):
 
     manifest: Manifest
 
-    def __init__(self, index: str | Path, threads: int | None = None, adopt: Manifest | None = None) -> None:
+    def __init__(
+        self, index: str | Path, threads: int | None = None, adopt: Manifest | None = None, upgrade: bool = False
+    ) -> None:
         self.folder = Path(os.path.realpath(resolve_index(Path(index))))
         super().__init__(str(index))
         self._threads = min(threads or _PROCESSORS, 4 * _PROCESSORS)
         self.counts = UpdateCounts()
         self.state: dict[str, Any] = {}
-        self._optimizes = False
-        self._adopt, self._adopts = adopt, False
+        self._adopt, self._adopts, self._upgrade, self._optimizes = adopt, False, upgrade, False
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -205,6 +208,7 @@ class ImpactUpdater(VectorLines):
         for entry in entries:
             folder = self.folder / entry.path if entry else self.folder
             commit = shard_commit(folder, entry).name if entry else None
+            check_upgrade(folder / commit if commit else commits(folder)[0], self._place, self._upgrade)
             writer = ImpactWriter(folder, settings, name=self._place, update=True, commit=commit, writers=len(entries))
             stack.enter_context(writer)
             self._shards.append(_Shard(folder, entry, writer, writer.counts[0]))
@@ -223,11 +227,7 @@ class ImpactUpdater(VectorLines):
         self._collect(docid, vector, raw)
 
     def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> None:
-        """Adds a block of JSON lines; see :meth:`ImpactWriter.add_lines`.
-
-        Raises:
-            InputError: See :meth:`add`.
-        """
+        """Adds a block of JSON lines; see :meth:`ImpactWriter.add_lines`, and :meth:`add` for errors."""
         check_whole(self.manifest.passages)
         self.write(lines, self.compare(lines, file, first_line, sources), file, first_line, sources)
 

@@ -10,6 +10,7 @@ import locale
 import os
 import sys
 import threading
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -80,6 +81,9 @@ def _java_class(name: str) -> Any:
     except Exception as cause:
         if is_java(cause):
             _refuse_full_heap(cause)
+        for jar in (anserini_jar(), companion_jar()):
+            if not zipfile.is_zipfile(jar):
+                raise JvmError("is damaged or cannot be read", where=jar, remedy="install its package again") from None
         raise JvmError(f"{name} cannot be loaded from {anserini_jar()}: {message_of(cause)}") from None
 
 
@@ -177,7 +181,7 @@ def _autoclass() -> Any:
             return autoclass
         variables = configure_machine(jnius_config)
         _started_in = os.getpid()
-        with _environment(variables), captured_output() as printed:
+        with _environment(variables), captured_output("Java ended this process as it started") as printed:
             try:
                 from jnius import autoclass
             except Exception as cause:
@@ -212,6 +216,11 @@ def configure_machine(jnius_config: Any) -> dict[str, str]:
     Returns the environment variables with which the machine must be started. They say which Java to take.
     """
     global _heap_bytes
+    try:
+        os.getcwd()
+    except OSError:
+        said = "the working folder does not exist any more, and Java does not start without one"
+        raise JvmError(said, remedy="change to another folder") from None
     java = find_java()
     inherited = filter(None, os.environ.get("CLASSPATH", "").split(os.pathsep))
     jars = [str(anserini_jar()), str(companion_jar()), *inherited]

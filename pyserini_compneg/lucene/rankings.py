@@ -62,3 +62,13 @@ def unpack_rankings(packed: bytes, queries: int) -> list[Ranking]:
         rankings.append(Ranking(docids[start : start + count], scores[start : start + count]))
         start += count
     return rankings
+
+
+def each_once(ranking: Ranking, best: Mapping[str, float | None]) -> list[tuple[str, float]]:
+    """The hits of a ranking, but of several documents with an id only one: with the score that ``best`` has for the id.
+
+    >>> each_once(Ranking(["a", "b", "b", "a"], array("f", [9, 5, 5, 1])), {"a": 9, "b": 5})
+    [('a', 9.0), ('b', 5.0)]
+    """
+    hits = itertools.groupby(zip(ranking.docids, ranking.scores, strict=True))
+    return [(docid, score) for (docid, score), _ in hits if best.get(docid, score) == score]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import math
 import os
 from array import array
@@ -24,12 +25,16 @@ from pyserini_compneg.lucene.rankings import (
     MOST_VALUES,
     MatchCount,
     Ranking,
+    each_once,
     packed_ids,
     unpack_rankings,
 )
 from pyserini_compneg.lucene.requests import EMPTY, ComposedSearch, Filtered, Searching, WorkDone
+from pyserini_compneg.lucene.versions import line_errors
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, IndexReadError, InputError
+
+_logger = logging.getLogger(__name__)
 
 CONTENTS = "contents"
 """The field in which Anserini and this package keep impacts."""
@@ -45,6 +50,12 @@ _MOST_THREADS = 4 * (os.cpu_count() or 1)
 
 _SMALLEST_PART = 1 << 16
 """The fewest documents of a part. Each part looks up the terms of the query, which takes time."""
+
+
+_OF_TEXTS = (
+    "has frequencies of terms, as texts have (many are 1 in every document), not impacts",
+    "build an index of its documents with index, which has BM25, too",
+)
 
 
 class QueryFailure(IndexFormatError):
@@ -122,23 +133,30 @@ class ImpactReader(Searching):
         if not opened:
             raise IndexFormatError("not a Lucene index (it has no segments file)", where=self.folder)
         java = java_class("io.compneg.SignedSearcher")
-        with java_errors(IndexReadError, "cannot be opened", self.folder):
-            searcher = java(os.path.abspath(self.folder / (self._named or "")), CONTENTS)
+        with (
+            line_errors(self.folder / (self._named or opened[-1][0])),
+            java_errors(IndexReadError, "cannot be opened", self.folder),
+        ):
+            searcher = java(os.path.abspath(self.folder / (self._named or "")), CONTENTS, manifest is not None)
+            of_texts = manifest is None and searcher.holdsTexts()
         documents = int(searcher.documentCount())
         update = json.loads(searcher.update() or "{}")
         fault = remedy = ""
-        if Manifest.read(self.folder) != manifest:
+        if of_texts:
+            fault, remedy = _OF_TEXTS
+        elif Manifest.read(self.folder) != manifest:
             fault, remedy = "was replaced while it was opened", "try again"
         elif manifest and not update and manifest.documents != documents:
             fault = f"has {documents} documents, and its {MANIFEST_NAME} counts {manifest.documents}"
             remedy = "rebuild the index"
         if fault:
             searcher.close()
-            raise IndexReadError(fault, where=self.folder, remedy=remedy)
+            raise (IndexFormatError if of_texts else IndexReadError)(fault, where=self.folder, remedy=remedy)
         if manifest and update:  # the file has the counts of the build
             empty = documents - int(searcher.fieldDocumentCount())
             manifest = replace(manifest, documents=documents, empty_documents=empty)
         self._searcher, self.manifest, self._opened, self._closed = searcher, manifest, opened, False
+        self._may_repeat, self._said_repeated = bool(searcher.mayRepeatIds()), False
         self._document_count, self.update = documents, update
         self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
 
@@ -221,6 +239,40 @@ class ImpactReader(Searching):
         return (self._filtered if PASSAGE_OF in filter.fields else self.filtered)(filter).java
 
     def find(self, request: ComposedSearch) -> list[Ranking]:
+        rankings = self._ranked(request)
+        if not self._may_repeat or not (repeated := self._repeated(rankings)):
+            return rankings
+        return [
+            self._each_once(request.of_query(place), ranking) if repeated.intersection(ranking.docids) else ranking
+            for place, ranking in enumerate(rankings)
+        ]
+
+    def _repeated(self, rankings: Sequence[Ranking]) -> set[str]:
+        """The ids in rankings that several documents have. The first time that there are some, a warning says so."""
+        ids = list(dict.fromkeys(docid for ranking in rankings for docid in ranking.docids))
+        packed = packed_ids([ids])
+        repeated = set(itertools.compress(ids, self._call(lambda java: java.repeated(packed), packed)))
+        if repeated and not self._said_repeated:
+            self._said_repeated = True
+            said = "%s: several documents have the same id, such as %r: a ranking has the best of them alone"
+            _logger.warning(said, self.folder, min(repeated))
+        return repeated
+
+    def _each_once(self, request: ComposedSearch, ranking: Ranking) -> Ranking:
+        """The ranking of one query, in which each id stands once, with the score of the best of its documents."""
+        kept: list[tuple[str, float]] = []
+        most = asked = min(request.hits, self.document_count)
+        while True:
+            ids = sorted(self._repeated([ranking]))
+            (scores,) = self._scores(request.queries, [ids], filter=request.filters[0])
+            kept += each_once(ranking, dict(zip(ids, scores, strict=True)))
+            if len(kept) >= most or len(ranking.docids) < asked:
+                return Ranking([docid for docid, _ in kept[:most]], array("f", [score for _, score in kept[:most]]))
+            last, asked = (ranking.docids[-1], ranking.scores[-1]), min(2 * asked, self.document_count)
+            (ranking,) = self._ranked(replace(request, hits=asked, after=[last]))
+
+    def _ranked(self, request: ComposedSearch) -> list[Ranking]:
+        """The ranking of each query. Documents with the same id are ranked separately."""
         if not request.queries:
             return []
         hits = min(request.hits, self.document_count)
@@ -279,13 +331,20 @@ class ImpactReader(Searching):
 
         Returns:
             The scores of each query's documents, in the order of the docids. None if the query does not match the
-            document, infinity if the index does not have it.
+            document, infinity if the index does not have it. If several documents have an id, the best score.
         """
+        return self._scores(queries, docids, threads)
+
+    def _scores(
+        self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1, filter: Filter | None = None
+    ) -> list[list[float | None]]:
+        """As :meth:`score`. If several documents have an id, those that the filter allows count."""
         queries, docids = checked_list("queries", queries), [checked_list("docids", one) for one in docids]
         if not queries:
             return []
-        lines, ids = "\n".join(queries).encode(), packed_ids(docids)
-        packed = self._call(lambda java: java.score(lines, ids, min(threads, _MOST_THREADS)), lines, ids)
+        lines, ids, threads = "\n".join(queries).encode(), packed_ids(docids), min(threads, _MOST_THREADS)
+        allowed = None if filter is None else self._looked_up(filter)
+        packed = self._call(lambda java: java.score(lines, ids, allowed, threads), lines, ids)
         scores = iter(array("f", bytes(packed.tostring())))
         return [
             [None if math.isnan(score) else score for score in itertools.islice(scores, n)] for n in map(len, docids)

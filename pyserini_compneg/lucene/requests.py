@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
@@ -52,6 +52,11 @@ class ComposedSearch:
         for hit in self.after:
             if hit is not None and not _is_hit(hit):
                 raise ArgumentError(f"after must be a hit, a docid and its score, got {shown(hit)}")
+
+    def of_query(self, place: int) -> Self:
+        """The search of one of the queries."""
+        one: dict[str, Any] = {name: [getattr(self, name)[place]] for name in ("queries", "filters", "thresholds", "after")}
+        return replace(self, **one)
 
 
 def _is_hit(value: object) -> bool:

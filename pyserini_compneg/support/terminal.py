@@ -5,16 +5,18 @@ from __future__ import annotations
 import io
 import os
 import re
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from difflib import get_close_matches
 from typing import TextIO
 
 _MOST = 60
 _LINE = 500
 _OUTPUTS = (1, 2)
+_REPORT = 'set -f; read lives || { echo "error: $0:" $(grep -v "^.at " "$1") >&2; rm -f "$1"; }'
 _STEERING = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -84,11 +86,17 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
 
 @contextmanager
-def captured_output() -> Iterator[Callable[[], str]]:
-    """Hides the output of libraries, such as a starting Java machine. Gives it as one line."""
+def captured_output(if_ended: str = "") -> Iterator[Callable[[], str]]:
+    """Hides the output of libraries, such as a starting Java machine. Gives it as one line.
+
+    If a library ends the process meanwhile, ``if_ended`` is on standard error, with the output.
+    """
     for stream in filter(None, (sys.stdout, sys.stderr)):
         stream.flush()
-    with tempfile.TemporaryFile() as capture:
+    with ExitStack() as opened:
+        capture = opened.enter_context(tempfile.NamedTemporaryFile())
+        if if_ended:
+            opened.enter_context(_reported_end(if_ended, capture.name))
         saved = {number: os.dup(number) for number in _OUTPUTS if _is_open(number)}
         for number in saved:
             os.dup2(capture.fileno(), number)
@@ -103,6 +111,30 @@ def captured_output() -> Iterator[Callable[[], str]]:
             for number, output in saved.items():
                 os.dup2(output, number)
                 os.close(output)
+
+
+@contextmanager
+def _reported_end(said: str, output: str) -> Iterator[None]:
+    """If C ends this process, of which Python hears nothing, a shell that waits says so, with the content of a file."""
+    with ExitStack() as opened:
+        with suppress(OSError):  # there is no shell, or no room for another process
+            waits, lives = os.pipe()
+            opened.callback(os.close, lives)
+            try:
+                command = ["/bin/sh", "-c", _REPORT, said, output]
+                shell = subprocess.Popen(
+                    command, stdin=waits, stdout=subprocess.DEVNULL, cwd="/", start_new_session=True
+                )
+            finally:
+                os.close(waits)
+            opened.callback(shell.wait)
+            opened.callback(_send_line, lives)
+        yield
+
+
+def _send_line(number: int) -> None:
+    with suppress(OSError):  # nobody reads
+        os.write(number, b"\n")
 
 
 def _is_open(number: int) -> bool:

@@ -8,6 +8,7 @@ from ast import literal_eval
 
 import pytest
 from film_index import build
+from impact_indexes import write_text_index
 from json_lines import write_jsonl
 from pair_index import write, write_atoms
 
@@ -48,6 +49,7 @@ def room(tmp_path_factory):
     for name, text in FILES.items():
         (room / name).parent.mkdir(exist_ok=True)
         (room / name).write_text(text)
+    write_text_index(room / "stock")
     os.mkfifo(room / "pipe")
     return room
 
@@ -82,6 +84,12 @@ search --index films --query spy --topics topics.tsv  # argument --topics: not a
 search --index no/index --query spy  # no/index: no such index folder; build one with python -m pyserini_compneg.index
 search --index nothing --query spy  # nothing: not a Lucene index (it has no segments file)
 ! search --index no-manifest --query spy
+search --index stock/index --encoder bm25 --query spy  # stock/index: has frequencies of terms, as texts have…BM25, too
+search --index stock/index --encoder bm25 --topics topics.tsv --output new  # stock/index: has frequencies of terms, as…
+compose --index stock/index --encoder bm25 --query spy  # stock/index: has frequencies of terms, as texts have…
+explain --index stock/index --encoder bm25 --query spy  # stock/index: has frequencies of terms, as texts have…
+serve --index stock=stock/index --encoder bm25 --port 0  # stock/index: has frequencies of terms, as texts have…
+index --verify stock/index  # stock/index: has frequencies of terms, as texts have…
 search --index films --topics missing.tsv  # missing.tsv: no such file
 search --index films --query 'spy \x1b[31m AND'
 search --index films --query spy --hits 0  # argument --hits: must be a whole number from 1, got 0

@@ -1,11 +1,12 @@
 """``compneg update``: what it says at its end."""
 
+import pytest
 from impact_indexes import write_stock_index
 from index_folders import postings
 from json_lines import write_jsonl
 
 from pyserini_compneg.index import build_index
-from pyserini_compneg.lucene import Manifest
+from pyserini_compneg.lucene import Manifest, versions
 
 
 def test_an_update_says_what_it_did(run, tmp_path):
@@ -47,3 +48,26 @@ def test_an_adoption(run, tmp_path):
     refused = {"--adopt": "--adopt needs --encoder", "--optimize --impact-scale 9": "--impact-scale is for --adopt"}
     for flags, said in refused.items():
         assert run(f"update --index {index} {flags}", code=2).err.startswith(f"error: {said}")
+
+
+def files(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("shards", [0, 2])
+def test_another_line_of_lucene_is_not_shut_out_by_accident(run, tmp_path, monkeypatch, shards):
+    """The line that wrote an index could not read it any more after an update by the next line."""
+    documents = write_jsonl(tmp_path / "d.jsonl", *({"id": f"d{i}", "vector": {"t": 1 + i}} for i in range(4)))
+    index = tmp_path / "index"
+    run(f"index --collection {documents} --index {index} --encoder m {f'--shards {shards}' if shards else ''}")
+    wrote, before = versions.running_lucene()[0], files(index)
+    monkeypatch.setattr(versions, "running_lucene", lambda: (wrote + 1, 0, 0))
+    changes = write_jsonl(tmp_path / "new.jsonl", {"id": "d1", "vector": {"t": 9}})
+    for flags in (f"--collection {changes}", "--optimize"):
+        said = run(f"update --index {index} {flags}", code=2).err
+        assert said.startswith(
+            f"error: {index}: Lucene {wrote} wrote it, and could not read it any more after an update"
+        )
+        assert said.endswith("or allow this by --upgrade\n")
+        assert files(index) == before
+    assert "1 replaced" in run(f"update --index {index} --collection {changes} --upgrade").err

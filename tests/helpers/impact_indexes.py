@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from json_lines import write_jsonl
 
@@ -52,15 +53,30 @@ def json_lines(records: Iterable[object]) -> bytes:
 
 def delete_documents(folder: Path, docids: Iterable[str]) -> None:
     """Deletes documents without merging the segments that hold them."""
+    writer, term = _lucene_writer(folder), java_class("org.apache.lucene.index.Term")
+    query = java_class("org.apache.lucene.search.TermQuery")
+    writer.deleteDocuments(*[query(term("id", docid)) for docid in docids])
+    writer.close()
+
+
+def _lucene_writer(folder: Path) -> Any:
+    """Lucene's own writer, which leaves segments as they are. Closing it commits."""
     config = java_class("org.apache.lucene.index.IndexWriterConfig")()
     config.setMergePolicy(java_class("org.apache.lucene.index.NoMergePolicy").INSTANCE)
-    directory = java_class("org.apache.lucene.store.FSDirectory").open(java_class("java.io.File")(str(folder)).toPath())
-    writer = java_class("org.apache.lucene.index.IndexWriter")(directory, config)
-    term, query = java_class("org.apache.lucene.index.Term"), java_class("org.apache.lucene.search.TermQuery")
-    writer.deleteDocuments(*[query(term("id", docid)) for docid in docids])
-    writer.commit()
+    return java_class("org.apache.lucene.index.IndexWriter")(_directory(folder), config)
+
+
+def _directory(folder: Path) -> Any:
+    return java_class("org.apache.lucene.store.FSDirectory").open(java_class("java.io.File")(str(folder)).toPath())
+
+
+def join_indexes(folder: Path, *indexes: Path) -> Path:
+    """An index with the segments of some indexes."""
+    writer = _lucene_writer(folder)
+    for index in indexes:
+        writer.addIndexes(_directory(index))
     writer.close()
-    directory.close()
+    return folder
 
 
 def write_stock_index(
@@ -75,6 +91,14 @@ def write_stock_index(
     options += ["-generator", "DefaultLuceneDocumentGenerator", "-threads", "1", "-impact", "-pretokenized", *flags]
     java_class("io.anserini.index.IndexCollection").main(options)
     return index
+
+
+def write_text_index(folder: Path, *flags: str, texts: int = 9) -> Path:
+    """An index of the texts' term frequencies, as BM25 of Anserini searches it."""
+    write_jsonl(folder / "texts" / "a.jsonl", *({"id": f"d{i}", "contents": f"spy film {i}"} for i in range(texts)))
+    options = f"-collection JsonCollection -input {folder / 'texts'} -index {folder / 'index'} -threads 1".split()
+    java_class("io.anserini.index.IndexCollection").main([*options, *flags])
+    return folder / "index"
 
 
 def stock_search(index: Path, query: Mapping[str, int], hits: int) -> list[tuple[str, float]]:

@@ -3,14 +3,14 @@
 from random import Random
 
 import pytest
-from impact_indexes import write_index, write_stock_index
+from impact_indexes import write_index, write_stock_index, write_text_index
 from index_folders import contents
 from json_lines import write_jsonl
 from refusals import refusal
 from updated_indexes import FILTERS, build, draw_document, draw_update, told
 
 from pyserini_compneg.index import update_index, verify_index
-from pyserini_compneg.lucene import Manifest, java_class, open_reader
+from pyserini_compneg.lucene import Manifest, open_reader
 from pyserini_compneg.support.errors import ArgumentError, CompNegError, IndexFormatError
 
 BUILD = "build an index of its documents with index"
@@ -40,16 +40,9 @@ def test_an_adopted_index_is_updated(options, tmp_path):
     assert Manifest.read(index) == Manifest("m", documents=first)
 
 
-def write_text_index(folder, *flags):
-    """An index of the texts' term frequencies, as BM25 of Anserini searches it."""
-    write_jsonl(folder / "texts" / "a.jsonl", *({"id": f"d{i}", "contents": f"spy film {i}"} for i in range(9)))
-    options = f"-collection JsonCollection -input {folder / 'texts'} -index {folder / 'index'} -threads 1".split()
-    java_class("io.anserini.index.IndexCollection").main([*options, *flags])
-    return folder / "index"
-
-
 IMPACTS = {"a": {"t": 3, "u": 2}, "b": {"t": 2}, "c": {"t": 9}}
 NO_BM25 = "bm25 cannot be adopted: stock Anserini stores term frequencies and rounded lengths, not weights"
+OF_TEXTS = "has frequencies of terms, as texts have (many are 1 in every document), not impacts"
 NO_MANIFEST = "has no compneg.json (stock Anserini built it), so its encoder and settings are unknown"
 REFUSED = {
     f"{NO_MANIFEST}; name its model with --adopt --encoder MODEL, or {BUILD}": (write_stock_index, IMPACTS, None),
@@ -59,15 +52,15 @@ REFUSED = {
         [*IMPACTS.items(), ("b", {"t": 7})],
         "m",
     ),
-    f"has frequencies of terms, as texts have: most are 1 in every document, so it cannot be adopted; {BUILD}": (
+    f"{OF_TEXTS}; {BUILD}, which has BM25, too": (
         write_text_index,
         "-storeRaw",
         "m",
     ),
     f"has no document with a term, so it cannot be adopted; {BUILD}": (write_index, {"a": {}}, "m"),
-    f"has positions of terms, as texts have, not impacts, so it cannot be adopted; {BUILD}": (
-        write_text_index,
-        "-storePositions",
+    f"has positions of terms, so it cannot be adopted; {BUILD}": (
+        lambda folder, impacts: write_stock_index(folder, impacts, "-storePositions"),
+        IMPACTS,
         "m",
     ),
 }

@@ -82,6 +82,51 @@ def test_options_that_java_cannot_run_with(tmp_path, options, said):
     assert [path.name for path in tmp_path.iterdir()] == ["c.jsonl"]
 
 
+IN_NO_FOLDER = """
+import os
+from pyserini_compneg.commands.main import main
+os.chdir(sys.argv[1])
+os.rmdir(sys.argv[1])
+if len(sys.argv) == 2:
+    sys.exit(main(["search", "--index", os.path.dirname(sys.argv[1]), "--query", "a"]))
+os.getcwd = lambda: "/"
+from pyserini_compneg.lucene import java_class
+java_class("io.compneg.Heap")
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            [],
+            "the working folder does not exist any more, and Java does not start without one; change to another folder",
+        ),
+        (
+            ["unknown"],
+            "Java ended this process as it started: Error occurred during initialization of VM java.lang.Error: "
+            "Properties init: Could not determine current working directory.",
+        ),
+    ],
+)
+def test_an_end_of_the_start_is_one_line(tmp_path, arguments, said):
+    """Java itself ends the process, where nothing is known before."""
+    write_index(tmp_path, {"d": {"a": 3}})
+    (tmp_path / "folder").mkdir()
+    assert outcome(IN_NO_FOLDER, tmp_path / "folder", *arguments, TMPDIR=str(tmp_path)) == (1, "", f"error: {said}\n")
+    assert not list(tmp_path.glob("tmp*"))
+
+
+@pytest.mark.parametrize("content", [b"", b"PK damaged"])
+def test_a_damaged_jar_is_named(tmp_path, content):
+    jar = tmp_path / "anserini-9-fatjar.jar"
+    jar.write_bytes(content)
+    script = "from pyserini_compneg.commands.main import main; sys.exit(main(['search', '--index', *sys.argv[1:]]))"
+    write_index(tmp_path / "index", {"d": {"a": 3}})
+    code, out, err = outcome(script, tmp_path / "index", "--query", "a", ANSERINI_CLASSPATH=str(tmp_path))
+    assert (code, out, err) == (1, "", f"error: {jar}: is damaged or cannot be read; install its package again\n")
+
+
 def test_python_keeps_the_stack_of_the_main_thread():
     script = """
 from pyserini_compneg.lucene import java_class

@@ -1,3 +1,4 @@
+import re
 import shutil
 from dataclasses import replace
 
@@ -8,7 +9,8 @@ from refusals import refusal
 from pyserini_compneg.compose import Linear
 from pyserini_compneg.index import ImpactIndexer, verify_index
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest, analyze, java_class
-from pyserini_compneg.support.errors import IndexFormatError, OutputError
+from pyserini_compneg.lucene.versions import running_lucene, written_by
+from pyserini_compneg.support.errors import IndexFormatError, IndexReadError, OutputError
 
 
 @pytest.mark.slow
@@ -27,6 +29,26 @@ def test_a_damaged_index(tmp_path, file, damage):
     assert text.startswith(f"{index}: {expected}")
     assert "\n" not in text
     assert "Exception" not in text.split("(resource", 1)[0]
+
+
+HEAD = len(b"....\x08segments....") + 16 + len(b"\x011")  # where the version begins that wrote a segments file
+
+
+@pytest.mark.parametrize(("lines", "said"), [(1, "another Pyserini|Pyserini 2, which has.*"), (-2, "another Pyserini")])
+def test_an_index_of_another_line_names_its_reader(tmp_path, lines, said):
+    index = write_index(tmp_path / "index", {"a": {"t": 3}})
+    (path,) = index.glob("segments_*")
+    major, minor, bugfix = running_lucene()
+    content = bytearray(path.read_bytes())
+    assert tuple(content[HEAD : HEAD + 4]) == (major, minor, bugfix, major) == (*written_by(path), major)
+    content[HEAD] = content[HEAD + 3] = major + lines
+    path.write_bytes(content)
+    theirs, ours = f"{major + lines}.{minor}.{bugfix}", f"{major}.{minor}.{bugfix}"
+    for opens in (ImpactReader, verify_index):
+        text = refusal(opens, index, error=IndexReadError)
+        expected = f"{index}: Lucene {theirs} wrote it, which Lucene {ours} cannot read; open it with "
+        assert text.startswith(expected)
+        assert re.fullmatch(f"(?:{said}), or build it again", text.removeprefix(expected))
 
 
 def test_damage_that_a_search_does_not_notice(tmp_path):

@@ -2,15 +2,28 @@
 
 import gzip
 import json
+import math
 import random
 
 import numpy as np
 import pytest
-from impact_indexes import json_lines, pairs, search, stock_search, write_index, write_stock_index
+from impact_indexes import (
+    join_indexes,
+    json_lines,
+    pairs,
+    search,
+    stock_search,
+    write_index,
+    write_stock_index,
+    write_text_index,
+)
+from refusals import refusal
 
 from pyserini_compneg.compose import Linear
-from pyserini_compneg.index import build_index
+from pyserini_compneg.index import build_index, verify_index
 from pyserini_compneg.lucene import ImpactReader, Manifest, java_class
+from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.support.errors import IndexFormatError
 
 TERMS = [f"t{i}" for i in range(30)]
 
@@ -64,6 +77,24 @@ def test_an_index_of_stock_anserini_has_the_same_rankings_and_no_manifest(indexe
         assert search(ours, nodes, 50) == search(stock, nodes, 50)
 
 
+@pytest.mark.parametrize("flags", ["", "-storeRaw -optimize", "-storePositions -storeDocvectors"])
+def test_an_index_of_texts_is_refused(tmp_path, flags):
+    index = write_text_index(tmp_path, *flags.split(), texts=90)
+    what = "has frequencies of terms, as texts have (many are 1 in every document), not impacts"
+    said = f"{index}: {what}; build an index of its documents with index, which has BM25, too"
+    for opens in (ImpactReader, verify_index, lambda folder: SignedImpactSearcher(folder, "bm25")):
+        assert refusal(opens, index, error=IndexFormatError) == said
+
+
+@pytest.mark.parametrize("flags", ["", "-storeRaw", "-storePositions -storeDocvectors -storeContents", "-optimize"])
+@pytest.mark.parametrize("impacts", [[1, 2], [1, 1, 3], [7, 300], [256]])
+def test_an_index_of_small_impacts_is_none_of_texts(tmp_path, impacts, flags):
+    choice = random.Random(5)
+    documents = {f"d{i}": {term: choice.choice(impacts) for term in choice.sample(TERMS, 4)} for i in range(90)}
+    with ImpactReader(write_stock_index(tmp_path, documents, *flags.split())) as reader:
+        assert reader.document_count == 90
+
+
 @pytest.mark.slow
 def test_pyserinis_own_searcher_reads_our_index(indexes, pyserini_host):
     class Encoder:
@@ -111,3 +142,63 @@ def test_200_queries_find_what_they_find_in_the_index_of_stock_anserini(tmp_path
         raw = json.loads(reader_utils.documentRaw(reader, docid))
         assert raw == {"id": docid, "contents": "", "vector": documents[docid]}
     reader.close()
+
+
+def write_copies(folder, segments):
+    """An index of stock Anserini in which an id stands for one document or several, in one segment or more."""
+    choice = random.Random(segments)
+    vectors = [{term: choice.choice([1, 2, 9, 9, 20]) for term in choice.sample(TERMS[:9], 3)} for _ in range(240)]
+    documents = [(f"d{int(240 * choice.random() ** 3)}", vector) for vector in vectors]
+    parts = [write_stock_index(folder / str(part), documents[part::segments]) for part in range(segments)]
+    return join_indexes(folder / "joined", *parts), documents
+
+
+def best_copies(pairs, query, allowed=None):
+    """The ranking that is expected: each id once, with its best score."""
+    best = {}
+    for docid, vector in pairs:
+        if any(weight > 0 and term in vector for term, weight in query.items()) and (
+            allowed is None or docid in allowed
+        ):
+            score = float(sum(weight * vector.get(term, 0) for term, weight in query.items()))
+            best[docid] = max(best.get(docid, -math.inf), score)
+    return sorted(best.items(), key=lambda hit: (-hit[1], hit[0]))
+
+
+@pytest.mark.parametrize("segments", [1, 3])
+def test_of_several_documents_with_an_id_the_best_is_ranked(tmp_path, caplog, segments):
+    index, documents = write_copies(tmp_path, segments)
+    queries = [{"t0": 2, "t1": 1}, {"t2": 1, "t3": -1, "t4": 3}, {"t5": 1}, {"t6": 1, "t7": -2}, {"absent": 1}]
+    allowed = {f"d{i}" for i in range(0, 240, 7)}
+    with SignedImpactSearcher(index, encoder=object()) as searcher:
+        nodes = [Linear(query) for query in queries]
+        names = list(map(str, range(len(queries))))
+        for k in (1, 7, 50, 1000):
+            found = searcher.batch_search(nodes, names, k, threads=2)
+            assert list(found.values()) == [best_copies(documents, query)[:k] for query in queries]
+        for query, node in zip(queries, nodes, strict=True):
+            every, hits, page = best_copies(documents, query), [], None
+            while page := searcher.search(node, 3, after=hits[-1] if hits else None):
+                hits += page
+            assert hits == every
+            some = searcher.search(node, 1000, filter={"id": sorted(allowed)})
+            assert some == best_copies(documents, query, allowed)
+            ids = [docid for docid, _ in every]
+            assert searcher.score(node, ids) == [score for _, score in every]
+            for docid, score in every[:20]:
+                explained = searcher.explain(node, docid)
+                assert explained.score == score == sum(part.amount for part in explained.contributions)
+    said = "several documents have the same id"
+    assert [said in record.message for record in caplog.records].count(True) == 1
+
+
+def test_ids_that_are_unique_are_not_looked_up(tmp_path, monkeypatch):
+    merged = write_stock_index(tmp_path / "merged", make_documents(), "-optimize")
+    looked_up = []
+    monkeypatch.setattr(ImpactReader, "_repeated", lambda *_: looked_up.append(_) or set())
+    for index in (merged, write_index(tmp_path / "ours", {"a": {"t1": 3}}, {"b": {"t1": 3}})):
+        if index != merged:
+            Manifest("m", documents=2).write(index)
+        with ImpactReader(index) as reader:
+            search(reader, [Linear({"t1": 1.0})], 10)
+    assert not looked_up

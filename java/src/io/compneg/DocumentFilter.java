@@ -174,6 +174,12 @@ public final class DocumentFilter {
     return segments[leaf.ord];
   }
 
+  /** Whether a document, given by its number in the index, may be found. */
+  boolean allows(IndexReader reader, int doc) throws IOException {
+    LeafReaderContext leaf = reader.leaves().get(ReaderUtil.subIndex(doc, reader.leaves()));
+    return in(leaf).get(doc - leaf.docBase);
+  }
+
   private void open(IndexReaderContext top) throws IOException {
     IndexSearcher searcher = new IndexSearcher(top);
     searcher.setQueryCache(null);

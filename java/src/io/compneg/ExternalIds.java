@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.IntStream;
 import org.apache.lucene.index.BinaryDocValues;
 import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.LeafReaderContext;
@@ -88,6 +89,36 @@ final class ExternalIds {
       }
     }
     return docs;
+  }
+
+  /** The live documents with each of these ids, in ascending order. */
+  static int[][] findAll(IndexReader reader, BytesRef[] ids) throws IOException {
+    int[][] docs = new int[ids.length][0];
+    for (LeafReaderContext leaf : reader.leaves()) {
+      Terms terms = leaf.reader().terms(FIELD);
+      if (terms == null) continue;
+      TermsEnum indexed = terms.iterator();
+      PostingsEnum postings = null;
+      Bits live = leaf.reader().getLiveDocs();
+      for (int i = 0; i < ids.length; i++) {
+        if (!indexed.seekExact(ids[i])) continue;
+        postings = indexed.postings(postings, PostingsEnum.NONE);
+        IntStream.Builder found = IntStream.builder();
+        for (int doc; (doc = nextLive(postings, live)) != DocIdSetIterator.NO_MORE_DOCS;) found.add(leaf.docBase + doc);
+        docs[i] = IntStream.concat(Arrays.stream(docs[i]), found.build()).toArray();
+      }
+    }
+    return docs;
+  }
+
+  /** Whether several documents may have the same id, as far as the sizes of the segments' dictionaries tell. */
+  static boolean mayRepeat(IndexReader reader) throws IOException {
+    if (reader.leaves().size() > 1) return true;
+    for (LeafReaderContext leaf : reader.leaves()) {
+      Terms ids = leaf.reader().terms(FIELD);
+      if (ids == null || ids.size() != ids.getDocCount()) return true;
+    }
+    return false;
   }
 
   private static int nextLive(PostingsEnum postings, Bits live) throws IOException {

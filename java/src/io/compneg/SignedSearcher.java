@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
@@ -13,6 +14,7 @@ import org.apache.lucene.index.FieldInfos;
 import org.apache.lucene.index.IndexOptions;
 import org.apache.lucene.index.LeafReader;
 import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.index.MultiTerms;
 import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.StandardDirectoryReader;
 import org.apache.lucene.index.Terms;
@@ -28,20 +30,33 @@ import org.apache.lucene.util.StringHelper;
 public final class SignedSearcher implements Closeable {
   private static final String RAW = "raw";
 
+  /** The mean frequency from which an index is not taken for one of texts, without a look at its terms. */
+  private static final int MEAN_IMPACT = 16;
+
+  /** So many terms are looked at. */
+  private static final int MOST_TERMS = 1 << 17;
+
   private final DirectoryReader reader;
   private final String field;
   private final ExternalIds externalIds;
+  private final boolean mayRepeatIds;
   private final LiveCounts counts;
   private final BlockMaxima maxima; // of one segment; null for none
   private Passages passages; // null until they are counted
   private final WindowScorer.Statistics statistics = new WindowScorer.Statistics();
 
-  /** Opens an index, see {@link Commits#open}; impacts are the term frequencies of {@code field}. */
-  public SignedSearcher(String path, String field) throws IOException {
+  /**
+   * Opens an index, see {@link Commits#open}.
+   *
+   * @param field whose term frequencies are the impacts
+   * @param hasManifest whether this package built the index, so that each id is one document's
+   */
+  public SignedSearcher(String path, String field, boolean hasManifest) throws IOException {
     this.reader = Commits.open(path);
     this.field = field;
     checkField();
     this.externalIds = new ExternalIds(reader);
+    this.mayRepeatIds = !hasManifest && ExternalIds.mayRepeat(reader);
     this.counts = new LiveCounts(reader, field);
     try {
       this.maxima = BlockMaxima.open(reader, field);
@@ -57,6 +72,36 @@ public final class SignedSearcher implements Closeable {
     if (info != null && info.getIndexOptions().compareTo(IndexOptions.DOCS_AND_FREQS) >= 0) return;
     reader.close();
     throw new IllegalArgumentException("no field '" + field + "' with term frequencies, so no impacts");
+  }
+
+  /**
+   * Whether the term frequencies seem to be those of texts. Nothing in an index of stock Anserini says so. In texts,
+   * most terms never occur twice in a document.
+   */
+  public boolean holdsTexts() throws IOException {
+    Terms all = MultiTerms.getTerms(reader, field);
+    if (all == null || FieldInfos.getMergedFieldInfos(reader).fieldInfo(UpdateBase.HASH) != null) return false;
+    if (all.getSumTotalTermFreq() >= MEAN_IMPACT * all.getSumDocFreq()) return false;
+    int terms = 0;
+    int single = 0;
+    TermsEnum each = all.iterator();
+    for (; terms < MOST_TERMS && each.next() != null; terms++) {
+      if (each.totalTermFreq() == each.docFreq()) single++;
+    }
+    return 5L * single > 2L * terms;
+  }
+
+  /** Whether several documents may have the same id; false if it is certain that none have. */
+  public boolean mayRepeatIds() {
+    return mayRepeatIds;
+  }
+
+  /** Whether several documents have each id of a list, as {@link WireFormat#ids} reads it. */
+  public boolean[] repeated(byte[] ids) throws IOException {
+    int[][] found = ExternalIds.findAll(reader, WireFormat.ids(ids, 1).get(0));
+    boolean[] repeated = new boolean[found.length];
+    for (int i = 0; i < found.length; i++) repeated[i] = found[i].length > 1;
+    return repeated;
   }
 
   /** Documents that are not deleted. */
@@ -184,17 +229,37 @@ public final class SignedSearcher implements Closeable {
    *
    * @param queries composed queries, one JSON line each, UTF-8
    * @param documents the ids of each query's documents, as {@link WireFormat#ids} reads them
+   * @param filter of several documents of an id, the best of those that it allows is meant; null for any
    * @return the scores of all documents, as {@link WireFormat#scores} writes them: NaN for one that its query does not
    *     match, +∞ for one that the index does not have
    */
-  public byte[] score(byte[] queries, byte[] documents, int threads) throws IOException {
+  public byte[] score(byte[] queries, byte[] documents, DocumentFilter filter, int threads) throws IOException {
     String[] lines = lines(queries);
     List<BytesRef[]> ids = WireFormat.ids(documents, lines.length);
-    return WireFormat.scores(Parallel.map(lines.length, threads, i -> score(ScoringTree.parse(lines[i]), ids.get(i))));
+    return WireFormat.scores(Parallel.map(lines.length, threads, i -> {
+      DocumentScorer scorer = new DocumentScorer(reader, field, ScoringTree.parse(lines[i]));
+      return scorer.score(find(ids.get(i), scorer, filter));
+    }));
   }
 
-  private float[] score(ScoringTree tree, BytesRef[] ids) throws IOException {
-    return new DocumentScorer(reader, field, tree).score(ExternalIds.find(reader, ids));
+  /** The documents of ids, −1 for none. Where several have an id, it is the one that ranks first. */
+  private int[] find(BytesRef[] ids, DocumentScorer scorer, DocumentFilter filter) throws IOException {
+    if (!mayRepeatIds) return ExternalIds.find(reader, ids);
+    int[][] found = ExternalIds.findAll(reader, ids);
+    float[] scores = scorer.score(Arrays.stream(found).flatMapToInt(Arrays::stream).toArray());
+    int[] best = new int[ids.length];
+    int next = 0;
+    for (int i = 0; i < ids.length; i++) {
+      best[i] = found[i].length == 0 ? -1 : found[i][0];
+      float highest = Float.NEGATIVE_INFINITY;
+      for (int doc : found[i]) {
+        float score = scores[next++];
+        if (!(score > highest) || filter != null && !filter.allows(reader, doc)) continue;
+        best[i] = doc;
+        highest = score;
+      }
+    }
+    return best;
   }
 
   /** Totals since the index was opened: postings read, documents scored in full. */
@@ -211,9 +276,10 @@ public final class SignedSearcher implements Closeable {
    * @return JSON, see {@link Explainer}; null when the index has no such document
    */
   public byte[] explain(byte[] query, byte[] externalId, DocumentFilter filter) throws IOException {
-    int doc = find(externalId);
+    ScoringTree tree = ScoringTree.parse(text(query));
+    int doc = find(new BytesRef[] {new BytesRef(externalId)}, new DocumentScorer(reader, field, tree), filter)[0];
     if (doc < 0) return null;
-    ObjectNode explanation = new Explainer(reader, field, doc).explain(ScoringTree.parse(text(query)), filter);
+    ObjectNode explanation = new Explainer(reader, field, doc).explain(tree, filter);
     return explanation.toString().getBytes(StandardCharsets.UTF_8);
   }
 

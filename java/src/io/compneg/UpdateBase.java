@@ -22,8 +22,6 @@ import org.apache.lucene.index.MultiBits;
 import org.apache.lucene.index.MultiTerms;
 import org.apache.lucene.index.NumericDocValues;
 import org.apache.lucene.index.ReaderUtil;
-import org.apache.lucene.index.Terms;
-import org.apache.lucene.index.TermsEnum;
 import org.apache.lucene.util.Bits;
 import org.apache.lucene.util.BytesRef;
 import org.apache.lucene.util.FixedBitSet;
@@ -59,8 +57,7 @@ final class UpdateBase implements Closeable {
   /**
    * Why an index that stock Anserini built cannot be updated as an index of impacts; null if it can.
    *
-   * <p>Its fields must be those that {@link DocumentMaker} makes. Nothing says whether frequencies are impacts. In
-   * texts, most terms never occur twice in a document.
+   * <p>Its fields must be those that {@link DocumentMaker} makes.
    */
   String unfit(String field) throws IOException {
     FieldInfos fields = FieldInfos.getMergedFieldInfos(reader);
@@ -68,19 +65,11 @@ final class UpdateBase implements Closeable {
     FieldInfo id = fields.fieldInfo(ExternalIds.FIELD);
     if (impacts == null || id == null) return "has no field " + (id == null ? ExternalIds.FIELD : field);
     IndexOptions options = impacts.getIndexOptions();
-    if (options.compareTo(IndexOptions.DOCS_AND_FREQS) > 0) return "has positions of terms, as texts have, not impacts";
+    if (options.compareTo(IndexOptions.DOCS_AND_FREQS) > 0) return "has positions of terms";
     boolean found = id.getIndexOptions() == IndexOptions.DOCS && id.getDocValuesType() == DocValuesType.BINARY;
     if (options != IndexOptions.DOCS_AND_FREQS || !impacts.hasNorms() || !found)
       return "has other fields than Anserini's";
-    Terms all = MultiTerms.getTerms(reader, field);
-    if (all == null) return "has no document with a term";
-    long terms = 0;
-    long single = 0;
-    TermsEnum each = all.iterator();
-    for (; each.next() != null; terms++) {
-      if (each.totalTermFreq() == each.docFreq()) single++;
-    }
-    return 2 * single > terms ? "has frequencies of terms, as texts have: most are 1 in every document" : null;
+    return MultiTerms.getTerms(reader, field) == null ? "has no document with a term" : null;
   }
 
   static MessageDigest hasher() {
