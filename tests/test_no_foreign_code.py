@@ -2,13 +2,16 @@
 
 import ast
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 from checkpoints import edit_json, sample_texts, write_json
+from hub_server import COMMIT
 
 import pyserini_compneg
+from pyserini_compneg.baselines import dense_model_hash
 from pyserini_compneg.commands.main import main
 from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.support.errors import EncodingError
@@ -121,6 +124,9 @@ def test_no_command_takes_such_a_model(foreign, request, tmp_path, capsys, comma
             "the class 'sentence_transformers.base.model.pickle'",
         ),
         ("modules.json", "no list", None),
+        ("data_config.json", [{"name": "stackexchange", "lines": 7, "weight": 2}], None),  # as of all-MiniLM-L6-v2
+        ("0/config.json", {"types": {"a": "own.Own"}}, "the class 'own.Own'"),  # as routers had it
+        ("2/train_config.json", {"types": ["query"]}, None),
         ("config.json", "{", None),
     ],
 )
@@ -138,3 +144,17 @@ def test_every_file_that_can_name_code_is_read(tmp_path, file, content, said):
         with pytest.raises(EncodingError) as caught:
             model_folder(str(folder))
         assert str(caught.value) == f"{folder}: needs custom code ({path.name} has {said}), which is never run here"
+
+
+def test_a_dense_model_of_the_hub_is_refused_with_the_cause(tmp_path):
+    """By its name, too, though a message of its own says which names there are."""
+    cached = Path(os.environ["HF_HOME"], "hub", "models--owner--foreign")
+    folder = cached / "snapshots" / COMMIT
+    for file, content in (("refs/main", COMMIT), (f"snapshots/{COMMIT}/model.safetensors", "")):
+        (cached / file).parent.mkdir(parents=True)
+        (cached / file).write_text(content)
+    write_json(folder / "modules.json", [{"type": "own.Own", "path": ""}])
+    with pytest.raises(EncodingError) as caught:
+        dense_model_hash("owner/foreign")
+    said = "needs custom code (modules.json has the class 'own.Own'), which is never run here"
+    assert str(caught.value) == f"owner/foreign: {said}"

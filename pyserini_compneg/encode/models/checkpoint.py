@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from pyserini_compneg.encode.models.configuration import (
+    ROUTER_FILES,
     optional_json,
     part_folder,
     prompt_of,
@@ -50,7 +51,6 @@ _TEXT_FILES = (
 """The files of a configuration and of a tokenizer, in all formats."""
 
 _IDF_FILE = "idf.json"
-_ROUTER_FILES = ("router_config.json", "config.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ def _routes(folder: Path, chain: Sequence[tuple[str, str]]) -> dict[str, list[tu
                 modules.append((kind, path))
             continue
         router = part_folder(folder, path)
-        file = next((router / file for file in _ROUTER_FILES if (router / file).is_file()), router / _ROUTER_FILES[0])
+        file = next((router / file for file in ROUTER_FILES if (router / file).is_file()), router / ROUTER_FILES[0])
         config = required_json(file, dict)
         for side, modules in routes.items():
             if side not in config["structure"]:

@@ -37,6 +37,10 @@ _SIZES = (
 _FILES_WITH_CLASSES = re.compile(r"modules\.json|.*config.*\.json")
 """For each kind of module of sentence-transformers, the name of its configuration file."""
 
+_MODULES_FILE = "modules.json"
+ROUTER_FILES = ("router_config.json", "config.json")
+"""A router's configuration, and its former name."""
+
 _OWN_MODULE = re.compile(r"sentence_transformers\.(\w+\.)*[A-Z]\w*")
 _ACTIVATION = re.compile(
     r"torch\.nn\.(modules\.(activation|linear)\.)?"
@@ -124,7 +128,7 @@ def refuse_foreign_code(folder: Path, name: str) -> None:
             values = required_json(file, object, name)
         except EncodingError:  # what needs the file reports it
             continue
-        if said := next(_code(values), None) or _own_class(values):
+        if said := next(_code(values), None) or _own_class(file.name, values):
             raise EncodingError(f"needs custom code ({file.name} has {said}), which is never run here", where=name)
 
 
@@ -152,11 +156,13 @@ def _code(values: Any) -> Iterator[str]:
             yield from _code(value)
 
 
-def _own_class(values: Any) -> str | None:
-    """The first module of a list or a router that is not a class of sentence-transformers."""
-    types = values.get("types") if isinstance(values, dict) else values
-    modules = types.values() if isinstance(types, dict) else types if isinstance(types, list) else ()
-    kinds = (module.get("type") if isinstance(module, dict) else module for module in modules)
+def _own_class(name: str, values: Any) -> str | None:
+    """The first module that is not a class of sentence-transformers, of its list of modules or of a router."""
+    if name == _MODULES_FILE:
+        kinds = [module.get("type") for module in values if isinstance(module, dict)] if isinstance(values, list) else []
+    else:
+        types = values.get("types") if name in ROUTER_FILES and isinstance(values, dict) else None
+        kinds = list(types.values()) if isinstance(types, dict) else []
     return next((f"the class {kind!r}" for kind in kinds if not _OWN_MODULE.fullmatch(str(kind))), None)
 
 
