@@ -250,7 +250,7 @@ def _side(modules: Sequence[tuple[str, Path]], prompt: str) -> Side:
     own_logits = folders[1] / OWN_LOGITS_FILE if config.get("own_logits") else None
     if own_logits and not own_logits.is_file():
         raise EncodingError(f"{folders[1].name} has no {OWN_LOGITS_FILE}, which its config.json asks for")
-    side = NeuralSide(folders[0], head, *read_lengths(folders[0]), prompt, lowercase, own_terms, own_logits)
+    side = NeuralSide(folders[0], head, *read_lengths(folders[0], saved=True), prompt, lowercase, own_terms, own_logits)
     _check_masked_lm(side)
     return side
 
@@ -265,7 +265,7 @@ def _static(folder: Path, prompt: str) -> StaticSide:
         raise EncodingError(
             f"{folder.name} has no weights of its tokens (model.safetensors, or what config.json names)"
         )
-    return StaticSide(folder, weights, *read_lengths(folder), prompt)
+    return StaticSide(folder, weights, *read_lengths(folder, saved=True), prompt)
 
 
 def _check_masked_lm(side: NeuralSide) -> None:

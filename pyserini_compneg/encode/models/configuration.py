@@ -79,11 +79,12 @@ def prompt_of(folder: Path, side: str) -> str:
     return str((config.get("prompts") or {}).get(side) or "")
 
 
-def read_lengths(folder: Path) -> tuple[int, int]:
+def read_lengths(folder: Path, saved: bool = False) -> tuple[int, int]:
     """The number of tokens that are read of a text by default, and the number that can be read.
 
-    The default is ``max_seq_length`` of sentence-transformers. Without it, the default is the smallest limit of the
-    network and the tokenizer, and at most 512.
+    A module that sentence-transformers saved reads ``max_seq_length``, where its former releases kept the number, or
+    else ``model_max_length`` of the tokenizer, where release 6 keeps it, but no more than the network. Another model
+    reads at most 512.
     """
     config = optional_json(folder / "config.json")
     for key in _SIZES:
@@ -95,8 +96,9 @@ def read_lengths(folder: Path) -> tuple[int, int]:
         positions -= int(_number(folder / "config.json", "pad_token_id") or 0) + 1
     allowed = _length(folder / "tokenizer_config.json", "model_max_length")
     told = _length(folder / "sentence_bert_config.json", "max_seq_length")
-    longest = min((length for length in (positions, allowed) if length is not None), default=_LONGEST_INPUT)
-    return min(told or _LONGEST_INPUT, longest), longest
+    tokens = max(allowed, told or 0) if allowed else None  # sentence-transformers replaces the tokenizer's limit
+    longest = min((length for length in (positions, tokens) if length is not None), default=told or _LONGEST_INPUT)
+    return min(told or (longest if saved else _LONGEST_INPUT), longest), longest
 
 
 def _length(file: Path, key: str) -> int | None:

@@ -44,7 +44,7 @@ class ModelOptions:
     )
     device: str = option("cpu", "cpu (default) or cuda", choices=DEVICES)
     max_length: int | None = option(
-        None, "longest text in tokens; the rest is not read (default: the limit of the model, at most 512)", _LENGTH
+        None, "longest text in tokens; the rest is not read (default: as the files of the model say, else at most 512)", _LENGTH
     )
     batch_size: int = option(BATCH_SIZE, f"texts encoded at once (default {BATCH_SIZE})", COUNT)
     head: Head | None = option(

@@ -91,6 +91,8 @@ def test_what_a_model_is_made_of(tmp_path):
         ({"max_position_embeddings": 512}, {"model_max_length": -1}, {"max_seq_length": 0}, 512, 512),
         ({"max_position_embeddings": 8192}, {}, {}, 512, 8192),
         ({"max_position_embeddings": 8192}, {}, {"max_seq_length": 2048}, 2048, 8192),
+        ({}, {}, {"max_seq_length": 1024}, 1024, 1024),
+        ({"max_position_embeddings": 512}, {"model_max_length": 128}, {"max_seq_length": 256}, 256, 256),
         ({"max_position_embeddings": 66, "model_type": "roberta", "pad_token_id": 1}, {}, {}, 64, 64),
     ],
 )
@@ -98,6 +100,26 @@ def test_how_much_is_read(tmp_path, config, tokenizer, limits, default, longest)
     files = {"tokenizer_config": tokenizer, "sentence_bert_config": limits}
     masked_lm(tmp_path, {"architectures": MLM["architectures"]} | config, **files)
     side = read_checkpoint(tmp_path).query
+    assert (side.max_length, side.longest) == (default, longest)
+
+
+@pytest.mark.parametrize(
+    ("positions", "tokenizer", "limits", "default", "longest"),
+    [
+        (2048, {"model_max_length": 1024}, {}, 1024, 1024),  # as release 6 of sentence-transformers keeps it
+        (2048, {"model_max_length": 1024}, {"max_seq_length": 1024}, 1024, 1024),  # as release 5 did
+        (2048, {"model_max_length": 4096}, {}, 2048, 2048),
+        (2048, {"model_max_length": 1e30}, {"max_seq_length": 256}, 256, 2048),
+        (2048, {}, {}, 2048, 2048),
+        (512, {"model_max_length": 1024}, {}, 512, 512),
+    ],
+)
+def test_how_much_is_read_of_what_sentence_transformers_saved(tmp_path, positions, tokenizer, limits, default, longest):
+    folder = splade(tmp_path)
+    write(folder / "config.json", MLM | {"max_position_embeddings": positions})
+    write(folder / "tokenizer_config.json", tokenizer)
+    write(folder / "sentence_bert_config.json", {"transformer_task": "fill-mask"} | limits)
+    side = read_checkpoint(folder).document
     assert (side.max_length, side.longest) == (default, longest)
 
 
