@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from pyserini_compneg.encode.models.configuration import (
     ROUTER_FILES,
+    most_terms,
     optional_json,
     part_folder,
     prompt_of,
@@ -63,6 +64,7 @@ class StaticSide:
         max_length: The default number of tokens that are read of a text.
         longest: The largest number of tokens that the tokenizer allows.
         prompt: The prompt before each text.
+        top_terms: The number of terms to keep of each text, the heaviest; None for all.
     """
 
     folder: Path
@@ -70,6 +72,7 @@ class StaticSide:
     max_length: int
     longest: int
     prompt: str = ""
+    top_terms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ class NeuralSide:
             weights.
         own_logits: A safetensors file with a tensor ``logits``. It replaces the decoder's bias in the logits that
             tokens have for their own terms. None means that these logits are computed like all others.
+        top_terms: The number of terms to keep of each text, the heaviest; None for all.
     """
 
     folder: Path
@@ -97,6 +101,7 @@ class NeuralSide:
     lowercase: bool = False
     own_terms: StaticSide | None = None
     own_logits: Path | None = None
+    top_terms: int | None = None
 
     @property
     def files(self) -> list[Path]:
@@ -197,11 +202,12 @@ def _sentence_transformers(folder: Path) -> tuple[Side, Side]:
     modules = required_json(folder / "modules.json", list)
     chain = [(str(module["type"]).rsplit(".", 1)[-1], str(module["path"])) for module in modules]
     routes = _routes(folder, chain)
-    document, query = (
-        _side([(kind, part_folder(folder, path)) for kind, path in parts], prompt_of(folder, side))
+    made = {
+        side: _side([(kind, part_folder(folder, path)) for kind, path in parts], prompt_of(folder, side))
         for side, parts in routes.items()
-    )
-    return document, query
+    }
+    terms = most_terms(folder)
+    return replace(made["document"], top_terms=terms), replace(made["query"], top_terms=terms)
 
 
 def _routes(folder: Path, chain: Sequence[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:

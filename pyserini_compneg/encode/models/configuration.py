@@ -79,6 +79,15 @@ def prompt_of(folder: Path, side: str) -> str:
     return str((config.get("prompts") or {}).get(side) or "")
 
 
+def most_terms(folder: Path) -> int | None:
+    """The number of terms that sentence-transformers keeps of a text of either side; None for all."""
+    file = folder / "config_sentence_transformers.json"
+    count = optional_json(file).get("max_active_dims")
+    if count is not None and (type(count) is not int or count < 1):
+        raise EncodingError(f"{file.name}: `max_active_dims` must be a whole number from 1, got {shown(count)}")
+    return count
+
+
 def read_lengths(folder: Path, saved: bool = False) -> tuple[int, int]:
     """The number of tokens that are read of a text by default, and the number that can be read.
 

@@ -206,6 +206,9 @@ NOT_MODELS = {
     f"a model with D after SpladePooling {NO_TERMS}": lambda folder: modules(splade(folder), *SPLADE, ("x.D", "2")),
     f"{POOLING_FILE}: relu is pooled by max or sum, got 'mean'": lambda folder: splade(folder, pooling_strategy="mean"),
     f"{POOLING_FILE}: epsilon must be a number, got 'x'": lambda folder: splade(folder, epsilon="x"),
+    "config_sentence_transformers.json: `max_active_dims` must be a whole number from 1, got 0": lambda folder: write(
+        splade(folder) / "config_sentence_transformers.json", {"max_active_dims": 0}
+    ),
     "its part 'a/../../b' lies outside its folder": lambda at: modules(at, ("x.Transformer", "a/../../b"), POOL),
     "its part '/etc' lies outside its folder": lambda folder: modules(folder, ("x.Transformer", "/etc"), POOL),
 }

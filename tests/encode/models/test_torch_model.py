@@ -17,6 +17,7 @@ from pyserini_compneg.encode.models import Head, ModelOptions, NeuralSide, read_
 from pyserini_compneg.encode.models.batching import encode_tokens  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
 from pyserini_compneg.encode.networks.torch_model import TorchModel  # noqa: E402
+from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder  # noqa: E402
 from pyserini_compneg.encode.sides import load_side  # noqa: E402
 from pyserini_compneg.support.errors import EncodingError  # noqa: E402
 
@@ -142,6 +143,26 @@ def assert_same_vectors(theirs, ours, side):
         assert_alike(vector, {terms[i]: row[i].item() for i in row.nonzero().flatten().tolist()})
         lengths.add(len(vector))
     assert len(lengths) > 2
+
+
+@pytest.mark.parametrize("kind", ["sparse_encoder", "router"])
+def test_a_model_may_keep_a_few_terms_of_each_text(checkpoints, tmp_path, kind):
+    """As many as sentence-transformers keeps, of documents and queries, unless the user asks for another number."""
+    folder = shutil.copytree(getattr(checkpoints, kind), tmp_path / "m")
+    edit_json(folder / "config_sentence_transformers.json", max_active_dims=5)
+    model, texts = needs_sentence_transformers().SparseEncoder(str(folder), device="cpu"), sample_texts(5)
+    checkpoint, options = read_checkpoint(folder), ModelOptions("torch")
+    for encoder, encode in (
+        (ModelDocumentEncoder(checkpoint, options), model.encode_document),
+        (ModelQueryEncoder(checkpoint, options), model.encode_query),
+    ):
+        expected = [dict(terms) for terms in model.decode(encode(texts))]
+        found = encoder.encode_batch(texts)
+        assert [len(vector) for vector in found] == [5] * len(texts)
+        for ours, theirs in zip(found, expected, strict=True):
+            assert_alike(ours, theirs)
+    assert len(ModelDocumentEncoder(checkpoint, ModelOptions("torch", top_terms=7)).encode_batch(texts)[0]) == 7
+    assert ModelDocumentEncoder(checkpoint, options).settings["top_terms"] == 5  # for updates of an index
 
 
 @pytest.mark.slow
