@@ -6,16 +6,25 @@ import json
 import logging
 import math
 import shutil
+from contextlib import suppress
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
-from pyserini_compneg.encode.models.cache import content_hash, model_hash
-from pyserini_compneg.encode.models.checkpoint import MODEL_FILE, REPORT_FILE, WEIGHTS, Checkpoint, NeuralSide
+from pyserini_compneg.encode.models.cache import content_hash, model_hash, tokenizer_hash
+from pyserini_compneg.encode.models.checkpoint import (
+    MODEL_FILE,
+    REPORT_FILE,
+    WEIGHTS,
+    Checkpoint,
+    NeuralSide,
+    StaticSide,
+)
 from pyserini_compneg.encode.models.loading import check_packages
 from pyserini_compneg.encode.models.onnx_model import OnnxModel
-from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TextTokenizer
+from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TextTokenizer, check_direct
 from pyserini_compneg.support.errors import EncodingError, OutputError
 from pyserini_compneg.support.files import cache_home
 from pyserini_compneg.support.staging import locked, output_errors, parent_folders, staged_folder
@@ -72,6 +81,27 @@ def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False)
     return folder
 
 
+def static_tokenizer(side: StaticSide, max_length: int | None = None) -> TextTokenizer:
+    """The tokenizer of a side without a network, as transformers builds it, so that both sides follow one rule.
+
+    transformers is needed for the first use only: the tokenizer is kept beside the exports. ``index`` asks for it, too,
+    so that a search need not import transformers.
+    """
+    length = max_length or side.max_length
+    folder = cache_home() / "tokenizers" / tokenizer_hash(side)
+    if (folder / TOKENIZER_FILE).is_file():
+        return TextTokenizer(folder, length, False, side.prompt)
+    if (side.folder / TOKENIZER_FILE).is_file() and find_spec("transformers") is None:
+        check_direct(side.folder)
+        return TextTokenizer(side.folder, length, False, side.prompt)
+    tokenizer = TextTokenizer(side.folder, length, False, side.prompt, as_transformers=True)
+    with suppress(OSError):  # without a writable cache, only time is lost
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with staged_folder(folder, replace=True) as made:
+            tokenizer.save(made / TOKENIZER_FILE)
+    return tokenizer
+
+
 def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: Path) -> None:
     """Writes a folder like the checkpoint's, with exports in place of weights. It can be used as a checkpoint.
 
@@ -83,6 +113,7 @@ def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: 
     if output.resolve().is_relative_to(source):
         raise OutputError(f"lies in the model's folder, {source}", where=output, remedy="name another folder")
     sides = [side for side in dict.fromkeys(checkpoint[1:]) if isinstance(side, NeuralSide)]
+    static = [side for side in dict.fromkeys(checkpoint[1:]) if isinstance(side, StaticSide)]
     exports = [export_model(side, precision) for side in sides]
     places = [side.folder.resolve().relative_to(source) for side in sides]
     weights = {file for place in places for pattern in WEIGHTS for file in (source / place).glob(pattern)}
@@ -98,6 +129,9 @@ def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: 
                 shutil.copyfile(export / name, made / place / name)
             report = {key: value for key, value in read_report(export).items() if key != "model"}  # the model is a path
             (made / place / REPORT_FILE).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        for side in static:
+            place = made / side.folder.resolve().relative_to(source)
+            static_tokenizer(side).save(place / TOKENIZER_FILE)
 
 
 def read_report(folder: Path) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from pyserini_compneg.encode.cached import VectorCache
+from pyserini_compneg.encode.export import static_tokenizer
 from pyserini_compneg.encode.models import Checkpoint, ModelOptions, NeuralSide, StaticSide, model_hash
 from pyserini_compneg.encode.models.options import checked_ablation
 from pyserini_compneg.encode.models.tokenizer import TokenIds
@@ -146,6 +147,8 @@ class ModelDocumentEncoder:
         self._options = options
         self.signed = isinstance(side, NeuralSide) and side.head.signed
         self._encoder = load_side(side, options)
+        if isinstance(checkpoint.query, StaticSide):
+            static_tokenizer(checkpoint.query)  # made now, so that searches need not import transformers
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         return next(self.stream([texts]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyserini_compneg.encode.export import export_model, read_report
+from pyserini_compneg.encode.export import export_model, read_report, static_tokenizer
 from pyserini_compneg.encode.models import ModelOptions, NeuralSide, Side, StaticSide, static_weights
 from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
 from pyserini_compneg.encode.models.loading import check_packages
@@ -71,7 +71,7 @@ def load_side(side: Side, options: ModelOptions) -> SideEncoder:
         raise EncodingError(said, where=side.folder)
     length = options.max_length or side.max_length
     if isinstance(side, StaticSide):
-        tokenizer = TextTokenizer(side.folder, length, False, side.prompt)
+        tokenizer = static_tokenizer(side, length)
         return SideEncoder(tokenizer, None, static_weights(side, tokenizer))
     own = load_side(side.own_terms, options).weights if side.own_terms else None
     # In int8 the texts of a batch would share a scale, and the vector of a text would depend on the others.

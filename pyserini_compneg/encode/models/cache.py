@@ -9,13 +9,15 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from pyserini_compneg.encode.models.checkpoint import NeuralSide
+from pyserini_compneg.encode.models.checkpoint import NeuralSide, StaticSide, text_files
 from pyserini_compneg.support.files import cache_home
 from pyserini_compneg.support.staging import atomic_writer
 
 _FORMAT = 4
 """The version of exports and of vectors. It is increased when a change in ``encode`` changes the vectors of unchanged
 files, so that older results in the cache are not used."""
+
+_TOKENIZER_FORMAT = 1
 
 
 def content_hash(files: Iterable[Path], settings: Mapping[str, object]) -> str:
@@ -46,6 +48,11 @@ def model_hash(side: NeuralSide) -> str:
     """A hash of the files of a model, its head and its prompt. The names of the model and its folder are ignored."""
     settings = asdict(side.head) | {"prompt": side.prompt, "own_terms": side.own_terms is not None, "format": _FORMAT}
     return content_hash(side.files, settings | {"lowercase": side.lowercase})
+
+
+def tokenizer_hash(side: StaticSide) -> str:
+    """A hash of the files from which transformers builds the tokenizer of a side."""
+    return content_hash(text_files(side.folder), {"format": _TOKENIZER_FORMAT})
 
 
 def _remembered(memory: Path) -> dict[str, str]:

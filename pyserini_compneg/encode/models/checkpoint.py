@@ -109,8 +109,7 @@ class NeuralSide:
         others = [self.own_terms.weights] if self.own_terms and self.own_terms.weights else []
         others += [self.own_logits] if self.own_logits else []
         folders = {self.folder, self.own_terms.folder} if self.own_terms else {self.folder}
-        texts = [folder / name for folder in sorted(folders) for name in _TEXT_FILES]
-        return [file for file in texts if file.is_file()] + self.weights + others
+        return [file for folder in sorted(folders) for file in text_files(folder)] + self.weights + others
 
     @property
     def weights(self) -> list[Path]:
@@ -151,6 +150,11 @@ class Checkpoint(NamedTuple):
     name: str
     document: Side
     query: Side
+
+
+def text_files(folder: Path) -> list[Path]:
+    """The files of a configuration and of a tokenizer that a folder has."""
+    return [folder / name for name in _TEXT_FILES if (folder / name).is_file()]
 
 
 def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = None) -> Checkpoint:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pyserini_compneg.encode.models.configuration import optional_json
 from pyserini_compneg.support.errors import CompNegError, EncodingError, in_one_line, install_hint
 from pyserini_compneg.support.vectors import TermSpan, index_term
 
@@ -18,7 +19,17 @@ _LARGEST_ID = 4_000_000
 """Four times the largest known vocabulary. All ids up to the largest get a term, so a wrong id would fill the memory.
 """
 _MOST_PADDING = 1024
+_LONGEST = 512
+"""A number of tokens that the caller replaces."""
 _TOKENIZER_FILES = (TOKENIZER_FILE, "vocab.txt", "vocab.json", "tokenizer_config.json")
+
+_SAME_SETTINGS = {
+    "lowercase": "do_lower_case",
+    "strip_accents": "strip_accents",
+    "handle_chinese_chars": "tokenize_chinese_chars",
+    "add_prefix_space": "add_prefix_space",
+}
+"""Settings of normalisers and splitters in tokenizer.json, and their names in tokenizer_config.json."""
 
 
 class TokenIds(NamedTuple):
@@ -29,8 +40,9 @@ class TokenIds(NamedTuple):
 class TextTokenizer:
     """Splits texts into tokens as its model does.
 
-    With ``as_transformers``, transformers builds the tokenizer and applies ``tokenizer_config.json``. Otherwise
-    ``tokenizer.json`` is read directly, if it exists. ``terms`` has the term of an index for each token id.
+    With ``as_transformers``, transformers builds the tokenizer: for BERT and its kin, ``tokenizer_config.json`` then
+    replaces parts of ``tokenizer.json``. Otherwise ``tokenizer.json`` is read directly, if it exists; it should be one
+    that :meth:`save` wrote. ``terms`` has the term of an index for each token id.
     """
 
     def __init__(
@@ -44,7 +56,8 @@ class TextTokenizer:
     ) -> None:
         self._tokenizer = _converted(folder) if as_transformers else _load(folder)
         self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(max_length)
+        side = (self._tokenizer.truncation or {}).get("direction", "right")
+        self._tokenizer.enable_truncation(max_length, direction=side)
         self._special_tokens = special_tokens
         self._prompt = prompt
         self._lowercase = lowercase
@@ -75,12 +88,15 @@ class TextTokenizer:
         whole = [text.encode(errors="replace").decode() for text in texts]
         encodings = self._tokenizer.encode_batch(list(map(_lower, whole)) if self._lowercase else whole)
         return [
-            [
-                TermSpan(self.terms[number], end - len(text[start:end].lstrip()), end)  # some tokens begin with a blank
-                for part in (encoding, *encoding.overflowing)
-                for number, (start, end) in zip(part.ids, part.offsets, strict=True)
-                if start < end and number not in self.special
-            ]
+            sorted(  # parts that were cut off on the left follow the rest
+                (
+                    TermSpan(self.terms[number], end - len(text[start:end].lstrip()), end)  # some begin with a blank
+                    for part in (encoding, *encoding.overflowing)
+                    for number, (start, end) in zip(part.ids, part.offsets, strict=True)
+                    if start < end and number not in self.special
+                ),
+                key=lambda span: span[1:],
+            )
             for text, encoding in zip(whole, encodings, strict=True)
         ]
 
@@ -114,6 +130,30 @@ def load_tokenizer(folder: Path, failed: str, error: type[CompNegError] = Encodi
         return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 
 
+def check_direct(folder: Path) -> None:
+    """Refuses a ``tokenizer.json`` that ``tokenizer_config.json`` contradicts, where transformers is missing.
+
+    transformers decides by the tokenizer's class which of the two counts, and changes the rule with its releases.
+    """
+    config, file = optional_json(folder / "tokenizer_config.json"), folder / TOKENIZER_FILE
+    parts = optional_json(file)
+    used = {key: value for name in ("normalizer", "pre_tokenizer") for key, value in _settings(parts.get(name))}
+    if "Bert" in str(config.get("tokenizer_class")):
+        config = {"do_lower_case": True, **config}
+    for key, named in _SAME_SETTINGS.items():
+        if key in used and named in config and used[key] != config[named]:
+            what = f"tokenizer.json and tokenizer_config.json differ in `{named}`, and only transformers knows which counts"
+            raise EncodingError(what, where=folder, remedy=install_hint("torch"))
+
+
+def _settings(part: object) -> Iterator[tuple[str, object]]:
+    """The settings of a part of a tokenizer, and of the parts of a sequence."""
+    if isinstance(part, dict):
+        yield from part.items()
+    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from _settings(inner)
+
+
 def _load(folder: Path) -> Tokenizer:
     from tokenizers import Tokenizer
 
@@ -127,5 +167,7 @@ def _load(folder: Path) -> Tokenizer:
 def _converted(folder: Path) -> Tokenizer:
     if not any((folder / name).is_file() for name in _TOKENIZER_FILES):
         raise EncodingError("no tokenizer: tokenizer.json is missing", where=folder)
-    tokenizer: Tokenizer = load_tokenizer(folder, f"{folder}: no tokenizer").backend_tokenizer
+    made = load_tokenizer(folder, f"{folder}: no tokenizer")
+    tokenizer: Tokenizer = made.backend_tokenizer
+    tokenizer.enable_truncation(_LONGEST, direction=made.truncation_side)
     return tokenizer
