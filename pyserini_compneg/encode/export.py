@@ -8,6 +8,7 @@ import math
 import shutil
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ _logger = logging.getLogger(__name__)
 
 def exported_folder(side: NeuralSide, precision: str = "fp32") -> Path:
     """The folder for the export of a model. It may not exist yet."""
-    graph = replace(side, prompt="", lowercase=False, own_terms=None)  # these are not part of the network
+    graph = replace(side, prompt="", lowercase=False, own_terms=None, special_tokens=True)  # no parts of the network
     return cache_home() / "models" / f"{model_hash(graph)}-{precision}"
 
 
@@ -87,14 +88,21 @@ def static_tokenizer(side: StaticSide, max_length: int | None = None) -> TextTok
     transformers is needed for the first use only: the tokenizer is kept beside the exports. ``index`` asks for it, too,
     so that a search need not import transformers.
     """
-    length = max_length or side.max_length
     folder = cache_home() / "tokenizers" / tokenizer_hash(side)
+    build = partial(
+        TextTokenizer,
+        max_length=max_length or side.max_length,
+        special_tokens=False,
+        prompt=side.prompt,
+        lowercase=side.lowercase,
+        arguments=side.arguments,
+    )
     if (folder / TOKENIZER_FILE).is_file():
-        return TextTokenizer(folder, length, False, side.prompt)
+        return build(folder)
     if (side.folder / TOKENIZER_FILE).is_file() and find_spec("transformers") is None:
         check_direct(side.folder)
-        return TextTokenizer(side.folder, length, False, side.prompt)
-    tokenizer = TextTokenizer(side.folder, length, False, side.prompt, as_transformers=True)
+        return build(side.folder)
+    tokenizer = build(side.folder, as_transformers=True)
     with suppress(OSError):  # without a writable cache, only time is lost
         folder.parent.mkdir(parents=True, exist_ok=True)
         with staged_folder(folder, replace=True) as made:
@@ -161,7 +169,7 @@ def _make(side: NeuralSide, precision: str, folder: Path) -> None:
     from pyserini_compneg.encode.networks import TorchModel, write_graph
 
     _logger.info("exporting %s to ONNX (%s), once; it is kept in %s", side.folder, precision, folder.parent)
-    tokenizer = TextTokenizer(side.folder, side.max_length, as_transformers=True)
+    tokenizer = TextTokenizer(side.folder, side.max_length, as_transformers=True, arguments=side.arguments)
     original = TorchModel(side)
     tokenizer.fit(original.module.width, str(side.folder))
     with staged_folder(folder, replace=True) as made:

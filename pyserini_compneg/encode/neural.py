@@ -65,7 +65,9 @@ class ModelQueryEncoder:
         self.name = checkpoint.name
         self._side = checkpoint.query
         if ablation == "doc-only":
-            self._side = StaticSide(self._side.folder, None, self._side.max_length, self._side.longest)
+            side = checkpoint.query
+            lengths = side.max_length, side.longest
+            self._side = StaticSide(side.folder, None, *lengths, lowercase=side.lowercase, arguments=side.arguments)
         self._ablation = ablation
         self._options = options
         loading = replace(options, top_terms=None, threshold=0.0)  # which prune vectors that are made

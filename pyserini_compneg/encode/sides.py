@@ -91,9 +91,14 @@ def _network(side: NeuralSide, options: ModelOptions, length: int) -> tuple[Text
         folder = side.folder
         model = network = TorchModel(side, options.device, half=options.precision == "fp16")
         width = network.module.width
-    made_by_transformers = options.backend == "torch"
     tokenizer = TextTokenizer(
-        folder, length, prompt=side.prompt, lowercase=side.lowercase, as_transformers=made_by_transformers
+        folder,
+        length,
+        side.special_tokens,
+        side.prompt,
+        side.lowercase,
+        as_transformers=options.backend == "torch",
+        arguments=side.arguments,
     )
     tokenizer.fit(width, str(side.folder))
     return tokenizer, model

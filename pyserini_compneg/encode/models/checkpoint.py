@@ -7,10 +7,10 @@ language model with OpenSearch's ``idf.json`` for queries, and a folder of sente
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from pyserini_compneg.encode.models.configuration import (
     ROUTER_FILES,
@@ -19,6 +19,7 @@ from pyserini_compneg.encode.models.configuration import (
     part_folder,
     prompt_of,
     read_lengths,
+    reading_of,
     required_json,
 )
 from pyserini_compneg.encode.models.heads import Head
@@ -65,6 +66,8 @@ class StaticSide:
         longest: The largest number of tokens that the tokenizer allows.
         prompt: The prompt before each text.
         top_terms: The number of terms to keep of each text, the heaviest; None for all.
+        lowercase: See :class:`NeuralSide`.
+        arguments: See :class:`NeuralSide`.
     """
 
     folder: Path
@@ -73,6 +76,8 @@ class StaticSide:
     longest: int
     prompt: str = ""
     top_terms: int | None = None
+    lowercase: bool = False
+    arguments: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,8 @@ class NeuralSide:
         own_logits: A safetensors file with a tensor ``logits``. It replaces the decoder's bias in the logits that
             tokens have for their own terms. None means that these logits are computed like all others.
         top_terms: The number of terms to keep of each text, the heaviest; None for all.
+        arguments: The arguments with which transformers builds the tokenizer, as JSON; empty if there are none.
+        special_tokens: Whether the tokenizer adds its special tokens.
     """
 
     folder: Path
@@ -102,6 +109,8 @@ class NeuralSide:
     own_terms: StaticSide | None = None
     own_logits: Path | None = None
     top_terms: int | None = None
+    arguments: str = ""
+    special_tokens: bool = True
 
     @property
     def files(self) -> list[Path]:
@@ -207,7 +216,7 @@ def _sentence_transformers(folder: Path) -> tuple[Side, Side]:
     chain = [(str(module["type"]).rsplit(".", 1)[-1], str(module["path"])) for module in modules]
     routes = _routes(folder, chain)
     made = {
-        side: _side([(kind, part_folder(folder, path)) for kind, path in parts], prompt_of(folder, side))
+        side: _side([(kind, part_folder(folder, path)) for kind, path in parts], folder, side)
         for side, parts in routes.items()
     }
     terms = most_terms(folder)
@@ -226,15 +235,24 @@ def _routes(folder: Path, chain: Sequence[tuple[str, str]]) -> dict[str, list[tu
         file = next((router / file for file in ROUTER_FILES if (router / file).is_file()), router / ROUTER_FILES[0])
         config = required_json(file, dict)
         for side, modules in routes.items():
-            if side not in config["structure"]:
-                raise EncodingError(f"its router has no route {side!r}, only {', '.join(config['structure'])}")
-            for part in config["structure"][side]:
+            for part in config["structure"][_route(config, side)]:
                 modules.append((str(config["types"][part]).rsplit(".", 1)[-1], f"{path}/{part}" if path else part))
     return routes
 
 
-def _side(modules: Sequence[tuple[str, Path]], prompt: str) -> Side:
+def _route(config: Mapping[str, Any], side: str) -> str:
+    """The name of the route that a router chooses for the texts of a side."""
+    mappings = (config.get("parameters") or {}).get("route_mappings") or {}
+    named = (mappings.get(str(key)) for key in ((side, "text"), (side, None), (None, "text"), (None, None)))
+    for route in (*named, side, "text"):
+        if route is not None and route in config["structure"]:
+            return str(route)
+    raise EncodingError(f"its router has no route {side!r}, only {', '.join(config['structure'])}")
+
+
+def _side(modules: Sequence[tuple[str, Path]], whole: Path, side: str) -> Side:
     """The side that a chain of modules makes. Raises an error if the chain gives no weights of terms."""
+    prompt = prompt_of(whole, side)
     kinds = [kind for kind, _ in modules]
     folders = [folder for _, folder in modules]
     if kinds == ["SparseStaticEmbedding"]:
@@ -251,7 +269,6 @@ def _side(modules: Sequence[tuple[str, Path]], prompt: str) -> Side:
         )
     except (EncodingError, TypeError) as cause:
         raise EncodingError(str(cause), where=f"{folders[1].name}/config.json") from None
-    lowercase = optional_json(folders[0] / "sentence_bert_config.json").get("do_lower_case") is True
     own_terms = None
     if len(kinds) == 3:
         if kinds[2] != "SparseStaticEmbedding":
@@ -260,9 +277,21 @@ def _side(modules: Sequence[tuple[str, Path]], prompt: str) -> Side:
     own_logits = folders[1] / OWN_LOGITS_FILE if config.get("own_logits") else None
     if own_logits and not own_logits.is_file():
         raise EncodingError(f"{folders[1].name} has no {OWN_LOGITS_FILE}, which its config.json asks for")
-    side = NeuralSide(folders[0], head, *read_lengths(folders[0], saved=True), prompt, lowercase, own_terms, own_logits)
-    _check_masked_lm(side)
-    return side
+    reading = reading_of(folders[0], side)
+    made = NeuralSide(
+        folders[0],
+        head,
+        reading.max_length,
+        reading.longest,
+        prompt,
+        reading.lowercase,
+        own_terms,
+        own_logits,
+        arguments=reading.arguments,
+        special_tokens=reading.special_tokens,
+    )
+    _check_masked_lm(made)
+    return made
 
 
 def _static(folder: Path, prompt: str) -> StaticSide:

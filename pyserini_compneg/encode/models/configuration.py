@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyserini_compneg.support.errors import EncodingError
 from pyserini_compneg.support.json_objects import json_kind
@@ -65,6 +65,20 @@ _SWITCHES_OF_CODE: Mapping[str, tuple[Any, ...]] = {
 }
 """Arguments of loaders in a configuration, and the values that run no code from the folder."""
 
+_SENTENCE_FILE = "sentence_bert_config.json"
+_TOKENIZER_ARGUMENTS = (
+    *("model_max_length", "truncation_side", "padding_side", "do_lower_case", "strip_accents"),
+    *("tokenize_chinese_chars", "add_prefix_space", "clean_up_tokenization_spaces", "use_fast", "legacy"),
+    *("add_bos_token", "add_eos_token", "trim_offsets", "split_special_tokens"),
+)
+"""Arguments by which transformers builds a tokenizer. Others name files and code."""
+
+_CALL_ARGUMENTS = (
+    *("max_length", "truncation", "add_special_tokens", "padding", "pad_to_multiple_of", "return_tensors"),
+    *("return_token_type_ids", "return_attention_mask"),
+)
+_OTHER_MODALITIES = ("audio", "image", "video", "chat_template")
+
 _NO_LIMIT = 1_000_000
 """More tokens than any model reads. Tokenizers without a limit report 10^30."""
 
@@ -88,6 +102,63 @@ def most_terms(folder: Path) -> int | None:
     return count
 
 
+class Reading(NamedTuple):
+    """How sentence-transformers reads the texts of one side of a model.
+
+    Attributes:
+        max_length: The number of tokens that are read of a text by default.
+        longest: The largest number of tokens that can be read.
+        lowercase: Whether the tokenizer gets a normaliser that lowercases texts.
+        arguments: The arguments for building the tokenizer, as JSON; empty if there are none.
+        special_tokens: Whether the tokenizer adds its special tokens.
+    """
+
+    max_length: int
+    longest: int
+    lowercase: bool
+    arguments: str
+    special_tokens: bool
+
+
+def reading_of(folder: Path, side: str) -> Reading:
+    """The settings of ``sentence_bert_config.json`` for a side, ``query`` or ``document``."""
+    config = optional_json(folder / _SENTENCE_FILE)
+    arguments = _known(config, ("processor_kwargs", "tokenizer_args"), _TOKENIZER_ARGUMENTS)
+    calls = _known(config, ("processing_kwargs",), ("text", "common", *_OTHER_MODALITIES))
+    call = {
+        key: value for part in ("common", "text") for key, value in _known(calls, (part,), _CALL_ARGUMENTS).items()
+    }
+    if config.get("query_expansion") and side == "query":
+        raise EncodingError(f"{_SENTENCE_FILE}: `query_expansion` is for models of several vectors for each text")
+    max_length, longest = read_lengths(folder, saved=True)
+    told = [call.get("max_length"), config.get(f"{side}_length"), arguments.get("model_max_length")]
+    for length in told:
+        if length is not None and (type(length) is not int or length < 3):
+            raise EncodingError(f"{_SENTENCE_FILE}: a length must be a whole number from 3, got {shown(length)}")
+    length = next((length for length in told if length is not None), max_length)
+    if call.get("truncation", True) in (False, "do_not_truncate"):
+        length = longest
+    return Reading(
+        min(length, longest),
+        longest,
+        config.get("do_lower_case") is True,
+        json.dumps(arguments, sort_keys=True) if arguments else "",
+        call.get("add_special_tokens", True) is not False,
+    )
+
+
+def _known(config: Mapping[str, Any], names: Sequence[str], known: Collection[str]) -> dict[str, Any]:
+    """The settings under the first of some names that a configuration has. Unknown settings are refused."""
+    name = next((name for name in names if config.get(name)), names[0])
+    values = config.get(name) or {}
+    if not isinstance(values, dict):
+        raise EncodingError(f"{_SENTENCE_FILE}: `{name}` must be an object, got {shown(values)}")
+    if unknown := [key for key in values if key not in known]:
+        remedy = f"known are {', '.join(known)}"
+        raise EncodingError(f"{_SENTENCE_FILE}: `{name}` has {shown(unknown[0])}, which is unknown here", remedy=remedy)
+    return values
+
+
 def read_lengths(folder: Path, saved: bool = False) -> tuple[int, int]:
     """The number of tokens that are read of a text by default, and the number that can be read.
 
@@ -104,7 +175,7 @@ def read_lengths(folder: Path, saved: bool = False) -> tuple[int, int]:
     if positions is not None and config.get("model_type") in _PADDED_POSITIONS:
         positions -= int(_number(folder / "config.json", "pad_token_id") or 0) + 1
     allowed = _length(folder / "tokenizer_config.json", "model_max_length")
-    told = _length(folder / "sentence_bert_config.json", "max_seq_length")
+    told = _length(folder / _SENTENCE_FILE, "max_seq_length")
     tokens = max(allowed, told or 0) if allowed else None  # sentence-transformers replaces the tokenizer's limit
     longest = min((length for length in (positions, tokens) if length is not None), default=told or _LONGEST_INPUT)
     return min(told or (longest if saved else _LONGEST_INPUT), longest), longest

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -53,8 +54,9 @@ class TextTokenizer:
         prompt: str = "",
         lowercase: bool = False,
         as_transformers: bool = False,
+        arguments: str = "",
     ) -> None:
-        self._tokenizer = _converted(folder) if as_transformers else _load(folder)
+        self._tokenizer = _converted(folder, arguments) if as_transformers else _load(folder, arguments)
         self._tokenizer.no_padding()
         side = (self._tokenizer.truncation or {}).get("direction", "right")
         self._tokenizer.enable_truncation(max_length, direction=side)
@@ -119,15 +121,17 @@ def _lower(text: str) -> str:
     return "".join(lower if len(lower := letter.lower()) == 1 else letter for letter in text)
 
 
-def load_tokenizer(folder: Path, failed: str, error: type[CompNegError] = EncodingError) -> Any:
-    """The tokenizer that transformers builds from a folder."""
+def load_tokenizer(
+    folder: Path, failed: str, error: type[CompNegError] = EncodingError, arguments: Mapping[str, Any] | None = None
+) -> Any:
+    """The tokenizer that transformers builds from a folder, with further arguments."""
     try:
         from transformers import AutoTokenizer
     except ImportError:
         said = "without tokenizer.json, its tokenizer needs transformers"
         raise EncodingError(said, where=folder, remedy=install_hint("torch")) from None
     with in_one_line(error, failed):
-        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **(arguments or {}))
 
 
 def check_direct(folder: Path) -> None:
@@ -154,20 +158,20 @@ def _settings(part: object) -> Iterator[tuple[str, object]]:
         yield from _settings(inner)
 
 
-def _load(folder: Path) -> Tokenizer:
+def _load(folder: Path, arguments: str) -> Tokenizer:
     from tokenizers import Tokenizer
 
     file = folder / TOKENIZER_FILE
     if not file.is_file():
-        return _converted(folder)
+        return _converted(folder, arguments)
     with in_one_line(EncodingError, f"{file}: no tokenizer"):
         return Tokenizer.from_file(str(file))
 
 
-def _converted(folder: Path) -> Tokenizer:
+def _converted(folder: Path, arguments: str) -> Tokenizer:
     if not any((folder / name).is_file() for name in _TOKENIZER_FILES):
         raise EncodingError("no tokenizer: tokenizer.json is missing", where=folder)
-    made = load_tokenizer(folder, f"{folder}: no tokenizer")
+    made = load_tokenizer(folder, f"{folder}: no tokenizer", arguments=json.loads(arguments or "{}"))
     tokenizer: Tokenizer = made.backend_tokenizer
     tokenizer.enable_truncation(_LONGEST, direction=made.truncation_side)
     return tokenizer

@@ -180,6 +180,7 @@ def test_a_lexical_route(tmp_path):
 
 NO_TERMS = "does not give weights of terms"
 NO_HEAD = "has no masked-language-model head, so it weighs no terms; name a SPLADE-like model"
+SENTENCE = "sentence_bert_config.json"
 POOLING_FILE = "1_SpladePooling/config.json"
 POOL = ("x.SpladePooling", "")
 SPLADE = (("x.Transformer", ""), ("x.SpladePooling", "1_SpladePooling"))
@@ -209,6 +210,15 @@ NOT_MODELS = {
     "config_sentence_transformers.json: `max_active_dims` must be a whole number from 1, got 0": lambda folder: write(
         splade(folder) / "config_sentence_transformers.json", {"max_active_dims": 0}
     ),
+    "sentence_bert_config.json: a length must be a whole number from 3, got '9'": lambda folder: write(
+        splade(folder) / SENTENCE, {"query_length": "9"}
+    ),
+    "sentence_bert_config.json: `query_expansion` is for models of several vectors for each text": lambda folder: write(
+        splade(folder) / SENTENCE, {"query_expansion": {"strategy": "fixed", "length": 32}}
+    ),
+    "sentence_bert_config.json: `tokenizer_args` must be an object, got ['x']": lambda folder: write(
+        splade(folder) / SENTENCE, {"tokenizer_args": ["x"]}
+    ),
     "its part 'a/../../b' lies outside its folder": lambda at: modules(at, ("x.Transformer", "a/../../b"), POOL),
     "its part '/etc' lies outside its folder": lambda folder: modules(folder, ("x.Transformer", "/etc"), POOL),
 }
@@ -218,6 +228,12 @@ NOT_MODELS = {
 def test_folders_that_are_no_model_of_terms(tmp_path, said):
     NOT_MODELS[said](tmp_path)
     assert refused(tmp_path) == f"m: {said.replace('{folder}', str(tmp_path))}"
+
+
+def test_arguments_of_a_tokenizer_that_could_name_files_are_refused(tmp_path):
+    write(splade(tmp_path) / SENTENCE, {"processor_kwargs": {"vocab_file": "/etc/passwd"}})
+    said = "m: sentence_bert_config.json: `processor_kwargs` has 'vocab_file', which is unknown here; known are model_max"
+    assert refused(tmp_path).startswith(said)
 
 
 @pytest.mark.parametrize(

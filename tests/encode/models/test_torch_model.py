@@ -1,5 +1,6 @@
 """Checkpoints run by torch, against the untouched model of transformers and sentence-transformers' own encoders."""
 
+import json
 import shutil
 from functools import cache
 
@@ -163,6 +164,41 @@ def test_a_model_may_keep_a_few_terms_of_each_text(checkpoints, tmp_path, kind):
             assert_alike(ours, theirs)
     assert len(ModelDocumentEncoder(checkpoint, ModelOptions("torch", top_terms=7)).encode_batch(texts)[0]) == 7
     assert ModelDocumentEncoder(checkpoint, options).settings["top_terms"] == 5  # for updates of an index
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"query_length": 6, "document_length": 12},
+        {"query_length": 6, "processing_kwargs": {"text": {"max_length": 9, "padding": True}}},
+        {"processing_kwargs": {"common": {"add_special_tokens": False}}},
+        {"processor_kwargs": {"truncation_side": "left"}, "max_seq_length": 8},
+        {"tokenizer_args": {"model_max_length": 7}, "max_seq_length": 20},
+    ],
+)
+def test_how_texts_are_read(checkpoints, tmp_path, settings):
+    """By the settings of the first module's file, of which release 6 knows more than release 5."""
+    folder = shutil.copytree(checkpoints.sparse_encoder, tmp_path / "m")
+    edit_json(folder / "sentence_bert_config.json", **settings)
+    theirs, checkpoint = needs_sentence_transformers().SparseEncoder(str(folder), device="cpu"), read_checkpoint(folder)
+    plain = read_checkpoint(checkpoints.sparse_encoder)
+    for side in ("document", "query"):
+        ours = load_side(getattr(checkpoint, side), ModelOptions("torch"))
+        assert_same_vectors(theirs, ours, side)
+        if side == "query" or "query_length" not in settings:
+            assert ours.encode_batch(TEXTS) != load_side(getattr(plain, side), ModelOptions("torch")).encode_batch(TEXTS)
+
+
+def test_routes_of_any_name(checkpoints, tmp_path):
+    folder = shutil.copytree(checkpoints.router, tmp_path / "m")
+    routes = json.loads((folder / "router_config.json").read_text())
+    structure = {"short": routes["structure"]["query"], "long": routes["structure"]["document"]}
+    mappings = {"('query', 'text')": "short", "(None, 'text')": "long"}
+    parameters = routes["parameters"] | {"route_mappings": mappings, "default_route": "long"}
+    edit_json(folder / "router_config.json", structure=structure, parameters=parameters)
+    theirs, checkpoint = needs_sentence_transformers().SparseEncoder(str(folder), device="cpu"), read_checkpoint(folder)
+    for side in ("document", "query"):
+        assert_same_vectors(theirs, load_side(getattr(checkpoint, side), ModelOptions("torch")), side)
 
 
 @pytest.mark.slow
