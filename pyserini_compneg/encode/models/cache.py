@@ -47,7 +47,8 @@ def content_hash(files: Iterable[Path], settings: Mapping[str, object]) -> str:
 
 def model_hash(side: NeuralSide) -> str:
     """A hash of the files of a model, its head and its prompt. The names of the model and its folder are ignored."""
-    settings: dict[str, object] = {**asdict(side.head), "prompt": side.prompt, "lowercase": side.lowercase}
+    settings: dict[str, object] = {**asdict(side.head), "prompt": side.prompt}
+    settings |= {"lowercase": "by a normaliser" if side.lowercase else False}
     settings |= {"own_terms": side.own_terms is not None, "format": _FORMAT}
     settings |= {"arguments": side.arguments} if side.arguments else {}
     settings |= {} if side.special_tokens else {"special_tokens": False}

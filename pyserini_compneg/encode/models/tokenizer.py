@@ -57,12 +57,13 @@ class TextTokenizer:
         arguments: str = "",
     ) -> None:
         self._tokenizer = _converted(folder, arguments) if as_transformers else _load(folder, arguments)
+        if lowercase:
+            _lowercase(self._tokenizer)
         self._tokenizer.no_padding()
         side = (self._tokenizer.truncation or {}).get("direction", "right")
         self._tokenizer.enable_truncation(max_length, direction=side)
         self._special_tokens = special_tokens
         self._prompt = prompt
-        self._lowercase = lowercase
         tokens = self._tokenizer.get_vocab(with_added_tokens=True)
         largest = max(tokens.values(), default=-1)
         if largest > _LARGEST_ID:
@@ -78,8 +79,6 @@ class TextTokenizer:
     def __call__(self, texts: Sequence[str], prompted: bool = True) -> TokenIds:
         prompt = self._prompt if prompted else ""
         prepared = [prompt + text.encode(errors="replace").decode() for text in texts]
-        if self._lowercase:
-            prepared = [text.lower() for text in prepared]
         encodings = self._tokenizer.encode_batch_fast(prepared, add_special_tokens=self._special_tokens)
         return TokenIds(
             [encoding.ids for encoding in encodings], [bool(encoding.overflowing) for encoding in encodings]
@@ -88,7 +87,7 @@ class TextTokenizer:
     def spans(self, texts: Sequence[str]) -> list[list[TermSpan]]:
         """The term of each token of texts, special tokens left out, and its place. Texts of any length are not cut."""
         whole = [text.encode(errors="replace").decode() for text in texts]
-        encodings = self._tokenizer.encode_batch(list(map(_lower, whole)) if self._lowercase else whole)
+        encodings = self._tokenizer.encode_batch(whole)
         return [
             sorted(  # parts that were cut off on the left follow the rest
                 (
@@ -116,9 +115,17 @@ class TextTokenizer:
         self._tokenizer.save(str(path))
 
 
-def _lower(text: str) -> str:
-    """The text in lower case, but for the few letters that would become several."""
-    return "".join(lower if len(lower := letter.lower()) == 1 else letter for letter in text)
+def _lowercase(tokenizer: Tokenizer) -> None:
+    """Puts a lowercasing normaliser before the others, unless there is one, as sentence-transformers 6 does.
+
+    Special tokens in a text are found before normalisation, so they stay what they are.
+    """
+    from tokenizers import normalizers
+
+    given = tokenizer.normalizer
+    parts = list(given) if isinstance(given, normalizers.Sequence) else [] if given is None else [given]
+    if not any(isinstance(part, normalizers.Lowercase) for part in parts):
+        tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *parts])
 
 
 def load_tokenizer(

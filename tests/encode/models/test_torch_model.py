@@ -189,6 +189,20 @@ def test_how_texts_are_read(checkpoints, tmp_path, settings):
             assert ours.encode_batch(TEXTS) != load_side(getattr(plain, side), ModelOptions("torch")).encode_batch(TEXTS)
 
 
+def test_lower_case_spares_special_tokens(checkpoints, tmp_path):
+    """Of a tokenizer that knows capitals; release 5 of sentence-transformers lowercased the whole text."""
+    folder = shutil.copytree(checkpoints.sparse_encoder, tmp_path / "m")
+    parts = json.loads((folder / "tokenizer.json").read_text())
+    edit_json(folder / "tokenizer.json", normalizer=parts["normalizer"] | {"lowercase": False})
+    edit_json(folder / "sentence_bert_config.json", do_lower_case=True)
+    edit_json(folder / "config_sentence_transformers.json", prompts={"query": "The [MASK] ", "document": ""})
+    theirs, checkpoint = needs_sentence_transformers().SparseEncoder(str(folder), device="cpu"), read_checkpoint(folder)
+    ours = load_side(checkpoint.query, ModelOptions("torch"))
+    assert_same_vectors(theirs, ours, "query")
+    ids = ours.tokenize(["A Spy"]).ids[0]
+    assert [ours._tokenizer.terms[number] for number in ids] == ["[CLS]", "the", "[MASK]", "a", "spy", "[SEP]"]
+
+
 def test_routes_of_any_name(checkpoints, tmp_path):
     folder = shutil.copytree(checkpoints.router, tmp_path / "m")
     routes = json.loads((folder / "router_config.json").read_text())
