@@ -112,15 +112,17 @@ def _select(graph: Any) -> None:
     from numpy import array
     from onnx import TensorProto, helper, numpy_helper
 
-    graph.initializer.extend(numpy_helper.from_array(array(axis), f"select_{axis}") for axis in (0, 1))
+    prefix = _unused_prefix(graph)
+    first, second, places, pairs = (f"{prefix}_{name}" for name in ("0", "1", "places", "pairs"))
+    graph.initializer.extend(numpy_helper.from_array(array(axis), name) for axis, name in enumerate((first, second)))
     columns, weights, rows = OUTPUTS
     graph.node.extend(
         [
-            helper.make_node("NonZero", [_DENSE], ["select_places"]),
-            helper.make_node("Gather", ["select_places", "select_0"], [rows], axis=0),
-            helper.make_node("Gather", ["select_places", "select_1"], [columns], axis=0),
-            helper.make_node("Transpose", ["select_places"], ["select_pairs"], perm=[1, 0]),
-            helper.make_node("GatherND", [_DENSE, "select_pairs"], [weights]),
+            helper.make_node("NonZero", [_DENSE], [places]),
+            helper.make_node("Gather", [places, first], [rows], axis=0),
+            helper.make_node("Gather", [places, second], [columns], axis=0),
+            helper.make_node("Transpose", [places], [pairs], perm=[1, 0]),
+            helper.make_node("GatherND", [_DENSE, pairs], [weights]),
         ]
     )
     del graph.output[:]
@@ -132,6 +134,16 @@ def _select(graph: Any) -> None:
         for name in INPUTS
         if name not in known
     )
+
+
+def _unused_prefix(graph: Any) -> str:
+    """The beginning of no name in a graph. torch's exporter numbers its own names, such as ``select_1``."""
+    named = {entry.name for entry in (*graph.initializer, *graph.input)}
+    named |= {name for node in graph.node for name in node.output}
+    prefix = "nonzero"
+    while any(name.startswith(prefix) for name in named):
+        prefix += "_"
+    return prefix
 
 
 @contextmanager
