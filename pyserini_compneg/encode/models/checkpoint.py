@@ -162,8 +162,9 @@ class Checkpoint(NamedTuple):
 
 
 def text_files(folder: Path) -> list[Path]:
-    """The files of a configuration and of a tokenizer that a folder has."""
-    return [folder / name for name in _TEXT_FILES if (folder / name).is_file()]
+    """The files of a configuration and of a tokenizer that a folder has, SentencePiece models of any name among them."""
+    names = dict.fromkeys((*_TEXT_FILES, *sorted(path.name for path in folder.glob("*.model"))))
+    return [folder / name for name in names if (folder / name).is_file()]
 
 
 def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = None) -> Checkpoint:

@@ -72,7 +72,7 @@ def test_a_masked_language_model(tmp_path):
 
 
 def test_what_a_model_is_made_of(tmp_path):
-    names = ["config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+    names = ["config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "spm.model", "tokenizer.model"]
     names += ["model-1.safetensors", "model-2.safetensors"]
     for name in ["README.md", "training_args.bin", *names]:
         write(tmp_path / name, MLM)
