@@ -37,6 +37,9 @@ TOLERANCE = 1e-4
 LEAST_COSINE = {"int8": 0.95, "fp16": 0.999}
 """The smallest mean cosine between vectors of a lower precision and torch's vectors, over the samples."""
 
+_OTHERWISE = {"fp32": "choose --backend torch", "int8": "choose --precision fp32", "fp16": "choose --precision fp32"}
+"""What works in place of an export that cannot be made."""
+
 _LEAD = (
     "The film follows a retired spy who is called back to Vienna, where an old friend has vanished with a list of "
     "names. Shot in black and white on the streets of the city, it was praised for its pace and its music. "
@@ -143,7 +146,7 @@ def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: 
 
 
 def read_report(folder: Path) -> dict[str, Any]:
-    """The report of an export: ``width``, the number of its columns, and its differences from torch."""
+    """The report of an export: ``width``, the number of its columns, ``unpadded``, and its differences from torch."""
     try:
         report: dict[str, Any] = json.loads((folder / REPORT_FILE).read_text(encoding="utf-8"))
         whole = type(report["width"]) is int and report["hash"] == _graph_hash(folder)
@@ -176,14 +179,16 @@ def _make(side: NeuralSide, precision: str, folder: Path) -> None:
         write_graph(original.module, precision, made / MODEL_FILE)
         tokenizer.save(made / TOKENIZER_FILE)
         try:
-            largest_difference, mean_cosine = compare(original, OnnxModel(made), tokenizer)
+            export = OnnxModel(made, unpadded=original.unpadded, remedy=_OTHERWISE[precision])
+            largest_difference, mean_cosine = compare(original, export, tokenizer)
             check_likeness(precision, largest_difference, mean_cosine)
         except EncodingError as error:
-            raise error.at(side.folder) from None
+            raise error.without(made / MODEL_FILE).at(side.folder) from None
         report = {
             "model": str(side.folder),
             "precision": precision,
             "width": original.module.width,
+            "unpadded": original.unpadded,
             "bytes": (made / MODEL_FILE).stat().st_size,
             "hash": _graph_hash(made),
             "largest_difference": largest_difference,

@@ -82,8 +82,9 @@ def load_side(side: Side, options: ModelOptions) -> SideEncoder:
 def _network(side: NeuralSide, options: ModelOptions, length: int) -> tuple[TextTokenizer, SparseModel]:
     if options.backend == "onnx":
         folder = export_model(side, options.runs_in)
-        width = read_report(folder)["width"]
-        model: SparseModel = OnnxModel(folder, options.device)
+        report = read_report(folder)
+        width = report["width"]
+        model: SparseModel = OnnxModel(folder, options.device, report.get("unpadded") is True)
     else:
         check_packages("torch")
         from pyserini_compneg.encode.networks import TorchModel

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from pyserini_compneg.encode.models.batching import Entries
 
+_SHORT = 4
+"""The tokens of a text that is compared with itself beside a text of twice as many."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -71,14 +74,19 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy has no types
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """The vectors of token ids, (batch, tokens), as (batch, terms)."""
-        types = {"token_type_ids": token_type_ids} if self._takes_types else {}
-        hidden = self.model(input_ids=input_ids, attention_mask=attention_mask, **types).logits
+        hidden = self.hidden(input_ids, token_type_ids, attention_mask)
         own = None
         if self.own is not None:
             pick = self._embeddings or (lambda ids: nn.functional.embedding(ids, self.rows))
             rows = pick(input_ids)
             own = own_logits(input_ids, attention_mask, hidden, rows, self.own)
         return pooled(hidden, attention_mask, self._decoder(), self.head, own)
+
+    def hidden(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """The decoder's inputs, (batch, tokens, width)."""
+        types = {"token_type_ids": token_type_ids} if self._takes_types else {}
+        hidden: Tensor = self.model(input_ids=input_ids, attention_mask=attention_mask, **types).logits
+        return hidden
 
     def _decoder(self) -> list[tuple[Tensor, Tensor]]:
         """The decoder's weights and biases, in slices. As separate buffers they stay constants in an export."""
@@ -95,6 +103,8 @@ class TorchModel:
 
     Attributes:
         device: The device in use.
+        unpadded: Whether padding changes the vectors of this network, as it does where convolutions or Fourier
+            transforms mix the tokens.
         module: The network.
 
     Raises:
@@ -108,6 +118,19 @@ class TorchModel:
         self.device = device
         module = SparseEncoderModule(side).eval().to(device)
         self.module = module.half() if half and device != "cpu" else module
+        self.unpadded = self._depends_on_padding(module.width)
+
+    def _depends_on_padding(self, width: int) -> bool:
+        """Compares the hidden states of a short text alone with those beside a longer one."""
+        text = torch.arange(1, 2 * _SHORT + 1) % width
+        real = torch.ones(2, len(text), dtype=torch.int64)
+        real[0, _SHORT:] = 0
+        both, real = (text * real).to(self.device), real.to(self.device)
+        with torch.inference_mode():
+            alone = self.module.hidden(both[:1, :_SHORT], both[:1, :_SHORT] * 0, real[:1, :_SHORT])
+            beside = self.module.hidden(both, both * 0, real)[:1, :_SHORT]
+        tolerance = 1e-3 if alone.dtype == torch.float32 else 1e-1
+        return not torch.allclose(alone, beside, atol=tolerance, rtol=tolerance, equal_nan=True)
 
     def __call__(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Entries:
         tokens, real = torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device)
