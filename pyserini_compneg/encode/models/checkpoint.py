@@ -90,7 +90,7 @@ class NeuralSide:
         max_length: The default number of tokens that are read of a text, including tokens that the tokenizer adds.
         longest: The largest number of tokens that the model can read.
         prompt: The prompt before each text.
-        lowercase: Whether sentence-transformers lowercases texts before the tokenizer reads them.
+        lowercase: Whether the tokenizer lowercases texts before its other normalisers.
         own_terms: Weights of tokens. If given, a vector contains only terms of the text's own tokens, times these
             weights.
         own_logits: A safetensors file with a tensor ``logits``. It replaces the decoder's bias in the logits that
@@ -127,7 +127,7 @@ class NeuralSide:
         A folder without weights may have an export instead.
         """
         export = [self.folder / MODEL_FILE] if self._has_export else []
-        return next(filter(None, (sorted(self.folder.glob(pattern)) for pattern in _WEIGHT_FILES)), export)
+        return weight_files(self.folder) or export
 
     @property
     def exported_in(self) -> str | None:
@@ -159,6 +159,11 @@ class Checkpoint(NamedTuple):
     name: str
     document: Side
     query: Side
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The files of weights of a folder, in the safe format if there are any."""
+    return next(filter(None, (sorted(folder.glob(pattern)) for pattern in _WEIGHT_FILES)), [])
 
 
 def text_files(folder: Path) -> list[Path]:
