@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from pyserini_compneg.encode.models.checkpoint import NeuralSide
 from pyserini_compneg.encode.models.configuration import read_lengths
 from pyserini_compneg.encode.models.loading import load_masked_lm
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer, load_tokenizer
+from pyserini_compneg.encode.networks.decoders import Decoder, take_decoder
 from pyserini_compneg.encode.networks.pooling import SLICE, own_logits, pooled
 from pyserini_compneg.support.errors import EncodingError, InputError, in_one_line
 
@@ -35,42 +37,33 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy has no types
     def __init__(self, side: NeuralSide) -> None:
         super().__init__()
         self.head = side.head
-        model = _masked_lm(side)
-        decoder = model.get_output_embeddings()
-        if not isinstance(decoder, nn.Linear):
-            raise EncodingError(f"its decoder is not a linear layer, but {type(decoder).__name__}", where=side.folder)
-        self.width = decoder.out_features
-        bias = decoder.bias if decoder.bias is not None else torch.zeros(self.width)
-        for number, (weight, offset) in enumerate(
-            zip(decoder.weight.detach().split(SLICE), bias.detach().split(SLICE), strict=True)
-        ):
-            self.register_buffer(f"weight_{number}", weight.clone())
+        self.model = model = _masked_lm(side)
+        self._takes_types = "token_type_ids" in signature(model.forward).parameters
+        with torch.no_grad():
+            weight, bias = self._take_decoder(side.folder)
+        self.width = len(weight)
+        self._slices = range(-(-self.width // SLICE))
+        for number, (part, offset) in enumerate(zip(weight.split(SLICE), bias.split(SLICE), strict=True)):
+            self.register_buffer(f"weight_{number}", part.clone())
             self.register_buffer(f"bias_{number}", offset.clone())
         own = read_own_logits(side, self.width)
         self.register_buffer("own", own)
-        tied = torch.equal(decoder.weight, model.get_input_embeddings().weight)
+        tied = torch.equal(weight, model.get_input_embeddings().weight)
         self._embeddings = model.get_input_embeddings() if tied else None  # an export then holds this table once
-        self.register_buffer("rows", None if own is None or tied else decoder.weight.detach().clone())
-        self._slices = range(-(-self.width // SLICE))
-        self._takes_types = "token_type_ids" in signature(model.forward).parameters
-        self.model = model
-        with torch.no_grad():
-            self._split(decoder, f"{side.folder}: the head of {type(model).__name__} is of an unknown kind")
+        self.register_buffer("rows", None if own is None or tied else weight.clone())
 
-    def _split(self, decoder: nn.Linear, message: str) -> None:
+    def _take_decoder(self, folder: Path) -> Decoder:
         """Removes the decoder, and checks that it was the last layer of the model."""
         ids = torch.ones(1, 3, dtype=torch.int64)
         expected = self.model(input_ids=ids).logits
-        name = next(name for name, part in self.model.named_modules() if part is decoder)
-        self.model.set_submodule(name, nn.Identity())
-        try:
-            hidden = self.model(input_ids=ids).logits
-            logits = torch.cat([nn.functional.linear(hidden, *pair) for pair in self._decoder()], -1)
-            same = torch.allclose(logits, expected, atol=1e-3, rtol=1e-3, equal_nan=True)
-        except (AttributeError, RuntimeError, TypeError):
-            same = False
-        if not same:
-            raise EncodingError(message)
+        decoder, same = take_decoder(self.model), False
+        if decoder is not None:
+            with suppress(AttributeError, RuntimeError, TypeError):
+                logits = nn.functional.linear(self.model(input_ids=ids).logits, *decoder)
+                same = torch.allclose(logits, expected, atol=1e-3, rtol=1e-3, equal_nan=True)
+        if decoder is None or not same:
+            raise EncodingError(f"the head of {type(self.model).__name__} is of an unknown kind", where=folder)
+        return decoder
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """The vectors of token ids, (batch, tokens), as (batch, terms)."""

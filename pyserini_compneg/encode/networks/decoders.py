@@ -1,0 +1,52 @@
+"""Takes the decoder, the last linear layer, off masked language models, whose classes write it in several ways."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+
+class Decoder(NamedTuple):
+    """The weights of a decoder, (terms, width), and its bias, (terms,)."""
+
+    weight: Tensor
+    bias: Tensor
+
+
+def take_decoder(model: Any) -> Decoder | None:
+    """The decoder of a masked language model, which then returns the decoder's inputs in place of logits.
+
+    None for a kind of decoder that is not known. The caller checks the result, since most classes follow one pattern.
+    """
+    kind = type(model).__name__
+    if kind == "MobileBertForMaskedLM":  # its weights are the embeddings and a second table, side by side
+        head = model.cls.predictions
+        weight = torch.cat([head.decoder.weight.t(), head.dense.weight], 0).t().detach()
+        model.cls.predictions = head.transform
+        return Decoder(weight, head.decoder.bias.detach())
+    if kind == "DebertaV2ForMaskedLM" and not model.config.legacy:  # its weights are the embeddings themselves
+        head = model.lm_predictions.lm_head
+        model.lm_predictions.lm_head = _Transform(head.dense, head.transform_act_fn, head.LayerNorm)
+        return Decoder(model.get_input_embeddings().weight.detach(), head.bias.detach())
+    decoder = model.get_output_embeddings()
+    if not isinstance(decoder, nn.Linear):
+        return None
+    bias = decoder.bias
+    if kind == "EsmForMaskedLM":  # its head adds the bias itself
+        bias, model.lm_head.bias = model.lm_head.bias, nn.Parameter(torch.zeros(1))
+    model.set_submodule(next(name for name, part in model.named_modules() if part is decoder), nn.Identity())
+    return Decoder(decoder.weight.detach(), torch.zeros(decoder.out_features) if bias is None else bias.detach())
+
+
+class _Transform(nn.Module):  # type: ignore[misc]  # mypy has no types of torch
+    """The layers of a head before its decoder. Further arguments, such as the embeddings, are ignored."""
+
+    def __init__(self, dense: nn.Module, activation: nn.Module, norm: nn.Module) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(dense, activation, norm)
+
+    def forward(self, hidden: Tensor, *_: Any) -> Tensor:
+        """The decoder's inputs, (batch, tokens, width)."""
+        return self.layers(hidden)
