@@ -13,7 +13,8 @@ from hub_server import COMMIT
 import pyserini_compneg
 from pyserini_compneg.baselines import dense_model_hash
 from pyserini_compneg.commands.main import main
-from pyserini_compneg.encode.models import model_folder
+from pyserini_compneg.encode.models import ModelOptions, load_checkpoint, model_folder
+from pyserini_compneg.encode.neural import ModelDocumentEncoder
 from pyserini_compneg.support.errors import EncodingError
 
 PACKAGE = Path(pyserini_compneg.__file__).parent
@@ -41,7 +42,7 @@ def foreign(request, tmp_path, monkeypatch):
     folder = shutil.copytree(request.getfixturevalue("checkpoints").bert, tmp_path / "foreign")
     (folder / "own.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')\n")
     names = {name: "own.Own" for name in ("AutoConfig", "AutoModel", "AutoModelForMaskedLM")}
-    edit_json(folder / "config.json", auto_map=names)
+    edit_json(folder / "config.json", auto_map=names, model_type="own")
     edit_json(folder / "tokenizer_config.json", auto_map={"AutoTokenizer": ["own.Own", None]})
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("asked a question"))
     monkeypatch.chdir(folder)  # so that Python itself would find the module
@@ -81,6 +82,17 @@ def test_no_command_takes_such_a_model(foreign, request, tmp_path, capsys, comma
     assert main([name, *(str(word) for pair in given.items() for word in pair), *more]) == 2
     said = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("info: ")]
     assert said == [f"error: {foreign}: needs custom code (config.json has `auto_map`), which is never run here"]
+
+
+def test_a_type_that_transformers_has_needs_no_classes_of_its_own(foreign, request):
+    """Its `auto_map` is ignored; libraries keep it when they save such a model."""
+    edit_json(foreign / "config.json", model_type="bert")
+    bert = str(request.getfixturevalue("checkpoints").bert)
+    found, expected = (
+        ModelDocumentEncoder(load_checkpoint(name), ModelOptions("torch")).encode_batch(["a spy film"])
+        for name in (str(foreign), bert)
+    )
+    assert found == expected != [{}]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from pyserini_compneg.encode.models.checkpoint import (
     NeuralSide,
     StaticSide,
 )
+from pyserini_compneg.encode.models.configuration import optional_json
 from pyserini_compneg.encode.models.loading import check_packages
 from pyserini_compneg.encode.models.onnx_model import OnnxModel
 from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TextTokenizer, check_direct
@@ -134,7 +135,7 @@ def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: 
         for file in kept:
             target = made / file.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, target)
+            _copy(file, target)
         for place, export in zip(places, exports, strict=True):
             for name in (MODEL_FILE, TOKENIZER_FILE):
                 shutil.copyfile(export / name, made / place / name)
@@ -143,6 +144,16 @@ def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: 
         for side in static:
             place = made / side.folder.resolve().relative_to(source)
             static_tokenizer(side).save(place / TOKENIZER_FILE)
+
+
+def _copy(file: Path, target: Path) -> None:
+    """Copies a file of a model. Classes of its own are left out, since an export needs none."""
+    values = optional_json(file) if file.name in ("config.json", "tokenizer_config.json") else {}
+    if "auto_map" not in values:
+        shutil.copyfile(file, target)
+        return
+    kept = {key: value for key, value in values.items() if key != "auto_map"}
+    target.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
 
 
 def read_report(folder: Path) -> dict[str, Any]:

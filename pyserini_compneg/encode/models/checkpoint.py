@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pyserini_compneg.encode.models.configuration import (
     ROUTER_FILES,
+    is_native,
+    missing_file,
     most_terms,
     optional_json,
     part_folder,
@@ -324,7 +326,7 @@ def _check_masked_lm(side: NeuralSide) -> None:
             f"{said} has no masked-language-model head, so it weighs no terms",
             remedy="name a SPLADE-like model",
         )
-    if "auto_map" in config:
+    if "auto_map" in config and not is_native(side.folder):
         raise EncodingError("needs custom code (config.json has `auto_map`), which is never run here")
     if not side.weights:
         raise EncodingError(f"{side.folder} has no weights (model.safetensors or pytorch_model.bin)")

@@ -210,8 +210,23 @@ def refuse_foreign_code(folder: Path, name: str) -> None:
             values = required_json(file, object, name)
         except EncodingError:  # what needs the file reports it
             continue
+        if isinstance(values, dict) and "auto_map" in values and is_native(file.parent):
+            values = {key: value for key, value in values.items() if key != "auto_map"}
         if said := next(_code(values), None) or _own_class(file.name, values):
             raise EncodingError(f"needs custom code ({file.name} has {said}), which is never run here", where=name)
+
+
+def is_native(folder: Path) -> bool:
+    """Whether transformers itself has the type of a network, and so ignores the classes that ``auto_map`` names.
+
+    Libraries keep this key when they save such a model. Without transformers the answer is no.
+    """
+    try:
+        from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+        return optional_json(folder / "config.json").get("model_type") in CONFIG_MAPPING_NAMES
+    except (ImportError, EncodingError):
+        return False
 
 
 def _configurations(folder: Path) -> Iterator[Path]:
@@ -264,3 +279,14 @@ def required_json(file: Path, kind: type, name: str = "") -> Any:
     if not isinstance(value, kind):
         raise EncodingError(f"{file.name}: expected {json_kind(kind())}, got {json_kind(value)}", where=name)
     return value
+
+
+def missing_file(file: Path, what: str, name: str = "") -> EncodingError:
+    """The error for a missing file, which says ``what`` unless the cause is known."""
+    if file.is_symlink():
+        what = f"{file.name} is a link to a file that is missing"
+        return EncodingError(what, where=name, remedy="copy the model with the files behind its links, as cp -rL does")
+    if (file.parent / "adapter_config.json").is_file():
+        remedy = "merge it into its base model (merge_and_unload of peft), and save the result"
+        return EncodingError("a PEFT adapter, which is a part of a model", where=name, remedy=remedy)
+    return EncodingError(what, where=name)
