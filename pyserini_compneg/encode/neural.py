@@ -15,7 +15,15 @@ from weakref import WeakValueDictionary
 
 from pyserini_compneg.encode.cached import VectorCache
 from pyserini_compneg.encode.export import static_tokenizer
-from pyserini_compneg.encode.models import Checkpoint, ModelOptions, NeuralSide, StaticSide, model_hash
+from pyserini_compneg.encode.models import (
+    Checkpoint,
+    ModelOptions,
+    NeuralSide,
+    Side,
+    StaticSide,
+    model_hash,
+    static_weights,
+)
 from pyserini_compneg.encode.models.options import checked_ablation
 from pyserini_compneg.encode.models.tokenizer import TokenIds
 from pyserini_compneg.encode.sides import SideEncoder, load_side
@@ -148,9 +156,8 @@ class ModelDocumentEncoder:
         self.settings = document_settings(checkpoint, options)
         self._options = options
         self.signed = isinstance(side, NeuralSide) and side.head.signed
+        _check_queries(checkpoint.query)
         self._encoder = load_side(side, options)
-        if isinstance(checkpoint.query, StaticSide):
-            static_tokenizer(checkpoint.query)  # made now, so that searches need not import transformers
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         return next(self.stream([texts]))
@@ -183,6 +190,16 @@ class ModelDocumentEncoder:
         tokens = self._encoder.tokenize(texts)
         ids = [ids if text and not text.isspace() else [] for text, ids in zip(texts, tokens.ids, strict=True)]
         return TokenIds(ids, tokens.cut)
+
+
+def _check_queries(side: Side) -> None:
+    """Refuses weights of queries' tokens that no search could use, before documents are encoded.
+
+    The tokenizer is made at the same time, so that searches need not import transformers.
+    """
+    static = side if isinstance(side, StaticSide) else side.own_terms
+    if static is not None:
+        static_weights(static, static_tokenizer(static))
 
 
 def _groups(batches: Iterable[Sequence[str]]) -> Iterator[list[list[str]]]:
