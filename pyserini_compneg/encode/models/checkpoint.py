@@ -54,6 +54,9 @@ _TEXT_FILES = (
 )
 """The files of a configuration and of a tokenizer, in all formats."""
 
+_OTHER_HEADS = ("XLMWithLMHeadModel", "FlaubertWithLMHeadModel")
+"""Masked language models whose names do not say it. Their networks take other inputs than those of BERT."""
+
 _IDF_FILE = "idf.json"
 
 
@@ -192,7 +195,9 @@ def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = N
         elif (folder / "config.json").is_file():
             document, query = _transformers(folder)
         else:
-            raise EncodingError(f"no model: neither config.json nor modules.json in {folder}")
+            link = folder / "modules.json"
+            file = link if link.is_symlink() else folder / "config.json"
+            raise missing_file(file, f"no model: neither config.json nor modules.json in {folder}")
     except EncodingError as error:
         raise error.at(name) from None
     except (
@@ -279,6 +284,9 @@ def _side(modules: Sequence[tuple[str, Path]], whole: Path, side: str) -> Side:
         raise EncodingError(str(cause), where=f"{folders[1].name}/config.json") from None
     own_terms = None
     if len(kinds) == 3:
+        if kinds[2] == "Normalize":
+            what = "Normalize after SpladePooling, which divides vectors by their lengths, is not supported"
+            raise EncodingError(what, remedy="index the model without it: delete the module from a copy of modules.json")
         if kinds[2] != "SparseStaticEmbedding":
             raise EncodingError(f"a model with {kinds[2]} after SpladePooling does not give weights of terms")
         own_terms = _static(folders[2], "")
@@ -320,6 +328,8 @@ def _check_masked_lm(side: NeuralSide) -> None:
     architectures = config.get("architectures") or []
     if not isinstance(architectures, list):
         raise EncodingError(f"config.json: `architectures` must be a list, got {architectures!r}")
+    if other := next((kind for kind in architectures if kind in _OTHER_HEADS), None):
+        raise EncodingError(f"{other} has a masked-language-model head of a kind that is not supported")
     if not any(str(kind).endswith(("ForMaskedLM", "ForPreTraining")) for kind in architectures):
         said = ", ".join(map(str, architectures)) or "a model of unknown architecture"
         raise EncodingError(
@@ -328,5 +338,12 @@ def _check_masked_lm(side: NeuralSide) -> None:
         )
     if "auto_map" in config and not is_native(side.folder):
         raise EncodingError("needs custom code (config.json has `auto_map`), which is never run here")
+    for file in side.weights:
+        if not file.is_file():
+            raise missing_file(file, f"{file.name} is missing")
     if not side.weights:
-        raise EncodingError(f"{side.folder} has no weights (model.safetensors or pytorch_model.bin)")
+        what = f"{side.folder} has no weights (model.safetensors or pytorch_model.bin)"
+        if found := next(iter(sorted(side.folder.rglob("*.onnx"))), None):
+            what += f"; {found.relative_to(side.folder)} is an export of another program, which lacks the pooling"
+            raise EncodingError(what, remedy="get the weights, from which this package makes its own export")
+        raise EncodingError(what)

@@ -273,7 +273,7 @@ def required_json(file: Path, kind: type, name: str = "") -> Any:
     try:
         value = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise EncodingError(f"{file.name} is missing", where=name) from None
+        raise missing_file(file, f"{file.name} is missing", name) from None
     except (OSError, ValueError, RecursionError) as cause:
         raise EncodingError(f"{file.name} cannot be read: {cause}", where=name) from None
     if not isinstance(value, kind):

@@ -180,6 +180,8 @@ def test_a_lexical_route(tmp_path):
 
 NO_TERMS = "does not give weights of terms"
 NO_HEAD = "has no masked-language-model head, so it weighs no terms; name a SPLADE-like model"
+LINK = "is a link to a file that is missing; copy the model with the files behind its links, as cp -rL does"
+MERGE = "merge it into its base model (merge_and_unload of peft), and save the result"
 SENTENCE = "sentence_bert_config.json"
 POOLING_FILE = "1_SpladePooling/config.json"
 POOL = ("x.SpladePooling", "")
@@ -210,6 +212,18 @@ NOT_MODELS = {
     "config_sentence_transformers.json: `max_active_dims` must be a whole number from 1, got 0": lambda folder: write(
         splade(folder) / "config_sentence_transformers.json", {"max_active_dims": 0}
     ),
+    "XLMWithLMHeadModel has a masked-language-model head of a kind that is not supported": lambda folder: masked_lm(
+        folder, {"architectures": ["XLMWithLMHeadModel"]}
+    ),
+    "{folder} has no weights (model.safetensors or pytorch_model.bin); onnx/model.onnx is an export of another program, "
+    "which lacks the pooling; get the weights, from which this package makes its own export": lambda folder: write(
+        masked_lm(folder, weights=None) / "onnx" / "model.onnx", ""
+    ),
+    f"config.json {LINK}": lambda folder: (folder / "config.json").symlink_to(folder / "gone"),
+    f"model.safetensors {LINK}": lambda folder: (masked_lm(folder, weights=None) / "model.safetensors").symlink_to("gone"),
+    f"a PEFT adapter, which is a part of a model; {MERGE}": lambda folder: write(folder / "adapter_config.json", {}),
+    "Normalize after SpladePooling, which divides vectors by their lengths, is not supported; index the model without "
+    "it: delete the module from a copy of modules.json": lambda at: modules(splade(at), *SPLADE, ("x.Normalize", "2")),
     "sentence_bert_config.json: a length must be a whole number from 3, got '9'": lambda folder: write(
         splade(folder) / SENTENCE, {"query_length": "9"}
     ),
