@@ -49,6 +49,29 @@ def tables(model):
     return sorted((entry.data_type, *entry.dims) for entry in model.graph.initializer if len(entry.dims) > 1)
 
 
+def test_products_that_share_their_weights(tmp_path):
+    """As layers of ALBERT do; twice the same square matrix, against the same products with whole numbers."""
+    drawn = np.random.default_rng(1)
+    table, square = drawn.normal(size=(TOKENS, WIDTH)), drawn.normal(size=(WIDTH, WIDTH))
+    nodes = [helper.make_node("Gather", ["table", "ids"], ["states_0"], axis=0)]
+    nodes += [helper.make_node("MatMul", [f"states_{i}", "square"], [f"states_{i + 1}"], name=f"m{i}") for i in (0, 1)]
+    graph = helper.make_graph(
+        nodes,
+        "shared",
+        [helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "tokens"])],
+        [helper.make_tensor_value_info("states_2", TensorProto.FLOAT, ["batch", "tokens", WIDTH])],
+        [numpy_helper.from_array(v.astype(np.float32), n) for n, v in (("table", table), ("square", square))],
+    )
+    opset = [helper.make_opsetid("", 20)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=9), tmp_path / "dense.onnx")
+    model = quantised(tmp_path / "dense.onnx", tmp_path / "int8.onnx", "ids")
+    onnx.checker.check_model(model)
+    assert tables(model) == [(TensorProto.UINT8, WIDTH, WIDTH), (TensorProto.INT8, TOKENS, WIDTH)]
+    (found,) = open_session(model.SerializeToString(), threads=1).run(["states_2"], {"ids": IDS})
+    expected = table[IDS] @ square @ square
+    assert np.abs(found - expected).max() <= 0.03 * np.abs(expected).max()
+
+
 @pytest.mark.parametrize("tied", [True, False])
 def test_one_table_serves_embeddings_and_a_decoder_that_is_tied(tmp_path, table, tied):
     decoder = table if tied else table[::-1].copy()
