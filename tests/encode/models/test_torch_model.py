@@ -252,10 +252,71 @@ def test_weights_and_tokenizers_of_different_sizes(checkpoints, tmp_path):
     )
 
 
-def test_a_head_that_does_not_end_with_its_decoder(tmp_path):
-    from transformers import MobileBertConfig, MobileBertForMaskedLM
+def write_kind(folder, kind, **settings):
+    """A masked language model of a class of transformers, its tokenizer, and its logits for a text."""
+    import transformers
 
-    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-    sizes |= {"true_hidden_size": 32, "intra_bottleneck_size": 32, "embedding_size": 16}
-    MobileBertForMaskedLM(MobileBertConfig(vocab_size=40, **sizes)).save_pretrained(tmp_path)
-    assert refused(tmp_path) == f"{tmp_path}: the head of MobileBertForMaskedLM is of an unknown kind"
+    size = write_tokenizer(folder)
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+    sizes |= {"max_position_embeddings": MAX_LENGTH, "initializer_range": 0.3, "pad_token_id": 0}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        config = getattr(transformers, f"{kind}Config")(vocab_size=size, **sizes | settings)
+        model = getattr(transformers, f"{kind}ForMaskedLM")(config).eval()
+    for name, value in model.named_parameters():
+        if name.endswith("bias") and value.shape == (size,):
+            value.data.copy_(torch.linspace(-1, 1, size))
+    model.save_pretrained(folder)
+
+
+MOBILE = {"true_hidden_size": 32, "intra_bottleneck_size": 32, "embedding_size": 16, "intermediate_size": 32}
+DEBERTA = {"legacy": False, "relative_attention": True, "pos_att_type": ["p2c", "c2p"]}
+CONVBERT = {"embedding_size": 32, "num_attention_heads": 4, "head_ratio": 2}
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [("MobileBert", MOBILE), ("DebertaV2", DEBERTA), ("Esm", {"mask_token_id": 4}), ("ConvBert", CONVBERT)],
+)
+def test_heads_of_other_classes(tmp_path, kind, settings):
+    """Whose decoder is no linear layer of its own, or adds its bias elsewhere; and where padding changes a text."""
+    write_kind(tmp_path, kind, **settings)
+    texts = ["a spy", "the film is about a spy and a film", "comedy"]
+    found = encode(tmp_path, texts)
+    terms = TextTokenizer(tmp_path, MAX_LENGTH).terms
+    for text, vector in zip(texts, found, strict=True):
+        columns = zip(*logits(tmp_path, text).tolist(), strict=True)
+        assert_alike(vector, {term: term_weight(column, Head()) for term, column in zip(terms, columns, strict=True)})
+
+
+@pytest.mark.parametrize("kind", ["Bert", "Albert"])
+def test_the_bias_of_a_decoder_that_transformers_4_saved(tmp_path, caplog, kind):
+    """Beside the decoder, which is not tied to the embeddings; transformers 5 would leave it without a bias."""
+    from safetensors.torch import load_file, save_file
+
+    write_kind(tmp_path, kind, tie_word_embeddings=False, **({"embedding_size": 16} if kind == "Albert" else {}))
+    texts, weights = TEXTS[14:20], load_file(tmp_path / "model.safetensors")
+    expected = encode(tmp_path, texts)
+    (name,) = (name for name in weights if name.endswith(".decoder.bias"))
+    beside = name.replace(".decoder", "")
+    save_file({beside: weights.pop(name)} | weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    caplog.set_level("INFO")
+    assert encode(tmp_path, texts) == expected
+    assert caplog.messages == [f"{tmp_path}: the bias of its decoder is {beside}, as transformers 4 saved it"]
+    (tmp_path / "model.safetensors").unlink()
+    torch.save(weights | {beside: torch.linspace(-1, 1, len(TextTokenizer(tmp_path, 9).terms))}, tmp_path / "pytorch_model.bin")
+    assert encode(tmp_path, texts) == expected
+
+
+def test_a_head_that_does_not_end_with_its_decoder(checkpoints, monkeypatch):
+    from transformers import BertForMaskedLM
+
+    forward = BertForMaskedLM.forward
+
+    def doubled(self, *args, **given):
+        found = forward(self, *args, **given)
+        found.logits = found.logits * 2
+        return found
+
+    monkeypatch.setattr(BertForMaskedLM, "forward", doubled)
+    assert refused(checkpoints.bert) == f"{checkpoints.bert}: the head of BertForMaskedLM is of an unknown kind"
