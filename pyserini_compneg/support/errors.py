@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
-
 TORCH = "torch==2.13.0"
 """The version of torch in constraints.txt, for which indexes of packages offer a small build without CUDA."""
 

@@ -32,7 +32,9 @@ def test_everything_that_is_missing_is_named(extra, monkeypatch):
     pip, install, *requirements = shlex.split(install_hint(extra))
     assert (pip, install) == ("pip", "install")
     expected = [requirement for requirement in needed(extra) if not requirement.startswith("torch>")]
-    brought = {"torch", "sentence-transformers", "mteb", "pyserini"} & {re.split("[<>=]", one)[0] for one in needed(extra)}
+    brought = {"torch", "sentence-transformers", "mteb", "pyserini"} & {
+        re.split("[<>=]", one)[0] for one in needed(extra)
+    }
     assert sorted(requirements) == sorted([*expected, *[TORCH] * bool(brought)])
 
 

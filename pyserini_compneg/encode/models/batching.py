@@ -57,9 +57,7 @@ def encode_tokens(
     return vectors
 
 
-def batches(
-    lengths: Sequence[int], batch_size: int, most_tokens: int, unpadded: bool = False
-) -> Iterator[list[int]]:
+def batches(lengths: Sequence[int], batch_size: int, most_tokens: int, unpadded: bool = False) -> Iterator[list[int]]:
     """Groups positions of texts into batches. Long texts come first, so that a lack of memory shows at once.
 
     >>> list(batches([3, 9, 4, 4], 2, 1024)), list(batches([3, 9, 4, 4], 2, 8))

@@ -172,7 +172,7 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def text_files(folder: Path) -> list[Path]:
-    """The files of a configuration and of a tokenizer that a folder has, SentencePiece models of any name among them."""
+    """The files of a configuration and of a tokenizer that a folder has, with SentencePiece models of any name."""
     names = dict.fromkeys((*_TEXT_FILES, *sorted(path.name for path in folder.glob("*.model"))))
     return [folder / name for name in names if (folder / name).is_file()]
 
@@ -286,7 +286,7 @@ def _side(modules: Sequence[tuple[str, Path]], whole: Path, side: str) -> Side:
     if len(kinds) == 3:
         if kinds[2] == "Normalize":
             what = "Normalize after SpladePooling, which divides vectors by their lengths, is not supported"
-            raise EncodingError(what, remedy="index the model without it: delete the module from a copy of modules.json")
+            raise EncodingError(what, remedy="delete the module from modules.json of a copy")
         if kinds[2] != "SparseStaticEmbedding":
             raise EncodingError(f"a model with {kinds[2]} after SpladePooling does not give weights of terms")
         own_terms = _static(folders[2], "")

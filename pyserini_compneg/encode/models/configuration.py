@@ -125,9 +125,7 @@ def reading_of(folder: Path, side: str) -> Reading:
     config = optional_json(folder / _SENTENCE_FILE)
     arguments = _known(config, ("processor_kwargs", "tokenizer_args"), _TOKENIZER_ARGUMENTS)
     calls = _known(config, ("processing_kwargs",), ("text", "common", *_OTHER_MODALITIES))
-    call = {
-        key: value for part in ("common", "text") for key, value in _known(calls, (part,), _CALL_ARGUMENTS).items()
-    }
+    call = {key: value for part in ("common", "text") for key, value in _known(calls, (part,), _CALL_ARGUMENTS).items()}
     if config.get("query_expansion") and side == "query":
         raise EncodingError(f"{_SENTENCE_FILE}: `query_expansion` is for models of several vectors for each text")
     max_length, longest = read_lengths(folder, saved=True)
@@ -256,7 +254,8 @@ def _code(values: Any) -> Iterator[str]:
 def _own_class(name: str, values: Any) -> str | None:
     """The first module that is not a class of sentence-transformers, of its list of modules or of a router."""
     if name == _MODULES_FILE:
-        kinds = [module.get("type") for module in values if isinstance(module, dict)] if isinstance(values, list) else []
+        modules = values if isinstance(values, list) else []
+        kinds = [module.get("type") for module in modules if isinstance(module, dict)]
     else:
         types = values.get("types") if name in ROUTER_FILES and isinstance(values, dict) else None
         kinds = list(types.values()) if isinstance(types, dict) else []

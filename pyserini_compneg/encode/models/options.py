@@ -44,7 +44,9 @@ class ModelOptions:
     )
     device: str = option("cpu", "cpu (default) or cuda", choices=DEVICES)
     max_length: int | None = option(
-        None, "longest text in tokens; the rest is not read (default: as the files of the model say, else at most 512)", _LENGTH
+        None,
+        "longest text in tokens; the rest is not read (default: as the files of the model say, else at most 512)",
+        _LENGTH,
     )
     batch_size: int = option(BATCH_SIZE, f"texts encoded at once (default {BATCH_SIZE})", COUNT)
     head: Head | None = option(
@@ -53,7 +55,9 @@ class ModelOptions:
         "absmax or sum",
         metavar="ACTIVATION:POOLING[:EPSILON]",
     )
-    top_terms: int | None = option(None, "keep the N heaviest terms of each text (default: as the files of the model say, else all)", COUNT)
+    top_terms: int | None = option(
+        None, "keep the N heaviest terms of each text (default: as the files of the model say, else all)", COUNT
+    )
     threshold: float = option(0.0, "drop weights below X", NOT_NEGATIVE)
 
     def __post_init__(self) -> None:

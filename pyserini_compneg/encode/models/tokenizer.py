@@ -138,7 +138,9 @@ def load_tokenizer(
         said = "without tokenizer.json, its tokenizer needs transformers"
         raise EncodingError(said, where=folder, remedy=install_hint("torch")) from None
     with in_one_line(error, failed):
-        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **(arguments or {}))
+        return AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False, **(arguments or {})
+        )
 
 
 def check_direct(folder: Path) -> None:
@@ -153,7 +155,7 @@ def check_direct(folder: Path) -> None:
         config = {"do_lower_case": True, **config}
     for key, named in _SAME_SETTINGS.items():
         if key in used and named in config and used[key] != config[named]:
-            what = f"tokenizer.json and tokenizer_config.json differ in `{named}`, and only transformers knows which counts"
+            what = f"`{named}` differs in tokenizer.json and tokenizer_config.json; transformers decides"
             raise EncodingError(what, where=folder, remedy=install_hint("torch"))
 
 

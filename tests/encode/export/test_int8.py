@@ -1,14 +1,16 @@
-"""Eight bits for embeddings, alone and shared with a decoder, on graphs of one embedding and two matrix products."""
+"""Eight bits for embeddings, alone and shared with a decoder, on graphs of one embedding and two matrix products; and
+names of exported graphs."""
 
 import pytest
 
 onnx = pytest.importorskip("onnx", reason="graphs are built with onnx")
 pytest.importorskip("onnxruntime", reason="graphs are run by onnxruntime")
-pytest.importorskip("torch", reason="export is torch's")
+torch = pytest.importorskip("torch", reason="export is torch's")
 
 import numpy as np  # noqa: E402
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
+from pyserini_compneg.encode.networks import graph as exporting  # noqa: E402
 from pyserini_compneg.encode.networks.int8 import quantised, rounded  # noqa: E402
 from pyserini_compneg.support.onnx_sessions import open_session  # noqa: E402
 
@@ -47,6 +49,30 @@ def logits(model):
 def tables(model):
     """The dimensions of what has more than one dimension, by type."""
     return sorted((entry.data_type, *entry.dims) for entry in model.graph.initializer if len(entry.dims) > 1)
+
+
+class _Picking(torch.nn.Module):
+    """The weights of a text are those of its first and last tokens, so torch's exporter names values `select`."""
+
+    def __init__(self, table):
+        super().__init__()
+        self.register_buffer("table", torch.from_numpy(table))
+
+    def forward(self, input_ids, token_type_ids, attention_mask):
+        rows = self.table[input_ids] * attention_mask[:, :, None]
+        return rows.select(1, 0) + rows.select(1, 1)
+
+
+@pytest.mark.slow
+def test_names_of_torchs_exporter_are_left_alone(tmp_path, table):
+    pytest.importorskip("onnxscript", reason="torch exports with onnxscript")
+    exporting.write_graph(_Picking(table).eval(), "fp32", tmp_path / "model.onnx")
+    session = open_session(tmp_path / "model.onnx", threads=1)
+    inputs = {"input_ids": IDS, "token_type_ids": IDS * 0, "attention_mask": IDS * 0 + 1}
+    columns, weights, rows = session.run(["output_idx", "output_weights", "output_row"], inputs)
+    found = np.zeros((2, WIDTH), np.float32)
+    found[rows, columns] = weights
+    np.testing.assert_allclose(found, table[IDS[:, 0]] + table[IDS[:, 1]], rtol=1e-6)
 
 
 def test_products_that_share_their_weights(tmp_path):

@@ -215,15 +215,17 @@ NOT_MODELS = {
     "XLMWithLMHeadModel has a masked-language-model head of a kind that is not supported": lambda folder: masked_lm(
         folder, {"architectures": ["XLMWithLMHeadModel"]}
     ),
-    "{folder} has no weights (model.safetensors or pytorch_model.bin); onnx/model.onnx is an export of another program, "
-    "which lacks the pooling; get the weights, from which this package makes its own export": lambda folder: write(
-        masked_lm(folder, weights=None) / "onnx" / "model.onnx", ""
+    "{folder} has no weights (model.safetensors or pytorch_model.bin); onnx/model.onnx is an export of another "
+    "program, which lacks the pooling; get the weights, from which this package makes its own export": lambda folder: (
+        write(masked_lm(folder, weights=None) / "onnx" / "model.onnx", "")
     ),
     f"config.json {LINK}": lambda folder: (folder / "config.json").symlink_to(folder / "gone"),
-    f"model.safetensors {LINK}": lambda folder: (masked_lm(folder, weights=None) / "model.safetensors").symlink_to("gone"),
+    f"model.safetensors {LINK}": lambda folder: (masked_lm(folder, weights=None) / "model.safetensors").symlink_to(
+        "gone"
+    ),
     f"a PEFT adapter, which is a part of a model; {MERGE}": lambda folder: write(folder / "adapter_config.json", {}),
-    "Normalize after SpladePooling, which divides vectors by their lengths, is not supported; index the model without "
-    "it: delete the module from a copy of modules.json": lambda at: modules(splade(at), *SPLADE, ("x.Normalize", "2")),
+    "Normalize after SpladePooling, which divides vectors by their lengths, is not supported; delete the module "
+    "from modules.json of a copy": lambda at: modules(splade(at), *SPLADE, ("x.Normalize", "2")),
     "sentence_bert_config.json: a length must be a whole number from 3, got '9'": lambda folder: write(
         splade(folder) / SENTENCE, {"query_length": "9"}
     ),
@@ -246,7 +248,9 @@ def test_folders_that_are_no_model_of_terms(tmp_path, said):
 
 def test_arguments_of_a_tokenizer_that_could_name_files_are_refused(tmp_path):
     write(splade(tmp_path) / SENTENCE, {"processor_kwargs": {"vocab_file": "/etc/passwd"}})
-    said = "m: sentence_bert_config.json: `processor_kwargs` has 'vocab_file', which is unknown here; known are model_max"
+    said = (
+        "m: sentence_bert_config.json: `processor_kwargs` has 'vocab_file', which is unknown here; known are model_max"
+    )
     assert refused(tmp_path).startswith(said)
 
 

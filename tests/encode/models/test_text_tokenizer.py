@@ -179,7 +179,7 @@ def test_queries_without_a_network_follow_the_rule_of_documents(folder, tmp_path
     monkeypatch.setitem(sys.modules, "transformers", None)
     assert static_tokenizer(side)(texts).ids == theirs  # as it was kept
     monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "third"))
-    said = "tokenizer.json and tokenizer_config.json differ in `do_lower_case`, and only transformers knows which counts"
+    said = "`do_lower_case` differs in tokenizer.json and tokenizer_config.json; transformers decides"
     assert refusal(static_tokenizer, side, error=EncodingError) == f"{copy}: {said}; {install_hint('torch')}"
 
 

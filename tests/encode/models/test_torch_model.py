@@ -186,7 +186,8 @@ def test_how_texts_are_read(checkpoints, tmp_path, settings):
         ours = load_side(getattr(checkpoint, side), ModelOptions("torch"))
         assert_same_vectors(theirs, ours, side)
         if side == "query" or "query_length" not in settings:
-            assert ours.encode_batch(TEXTS) != load_side(getattr(plain, side), ModelOptions("torch")).encode_batch(TEXTS)
+            others = load_side(getattr(plain, side), ModelOptions("torch"))
+            assert ours.encode_batch(TEXTS) != others.encode_batch(TEXTS)
 
 
 def test_lower_case_spares_special_tokens(checkpoints, tmp_path):
@@ -304,7 +305,8 @@ def test_the_bias_of_a_decoder_that_transformers_4_saved(tmp_path, caplog, kind)
     assert encode(tmp_path, texts) == expected
     assert caplog.messages == [f"{tmp_path}: the bias of its decoder is {beside}, as transformers 4 saved it"]
     (tmp_path / "model.safetensors").unlink()
-    torch.save(weights | {beside: torch.linspace(-1, 1, len(TextTokenizer(tmp_path, 9).terms))}, tmp_path / "pytorch_model.bin")
+    bias = torch.linspace(-1, 1, len(TextTokenizer(tmp_path, 9).terms))
+    torch.save(weights | {beside: bias}, tmp_path / "pytorch_model.bin")
     assert encode(tmp_path, texts) == expected
 
 
