@@ -128,16 +128,13 @@ def reading_of(folder: Path, side: str) -> Reading:
     call = {key: value for part in ("common", "text") for key, value in _known(calls, (part,), _CALL_ARGUMENTS).items()}
     if config.get("query_expansion") and side == "query":
         raise EncodingError(f"{_SENTENCE_FILE}: `query_expansion` is for models of several vectors for each text")
-    max_length, longest = read_lengths(folder, saved=True)
     told = [call.get("max_length"), config.get(f"{side}_length"), arguments.get("model_max_length")]
     for length in told:
         if length is not None and (type(length) is not int or length < 3):
             raise EncodingError(f"{_SENTENCE_FILE}: a length must be a whole number from 3, got {shown(length)}")
-    length = next((length for length in told if length is not None), max_length)
-    if call.get("truncation", True) in (False, "do_not_truncate"):
-        length = longest
+    max_length, longest = read_lengths(folder, True, next((length for length in told if length is not None), None))
     return Reading(
-        min(length, longest),
+        longest if call.get("truncation", True) in (False, "do_not_truncate") else max_length,
         longest,
         config.get("do_lower_case") is True,
         json.dumps(arguments, sort_keys=True) if arguments else "",
@@ -157,12 +154,12 @@ def _known(config: Mapping[str, Any], names: Sequence[str], known: Collection[st
     return values
 
 
-def read_lengths(folder: Path, saved: bool = False) -> tuple[int, int]:
+def read_lengths(folder: Path, saved: bool = False, told: int | None = None) -> tuple[int, int]:
     """The number of tokens that are read of a text by default, and the number that can be read.
 
     A module that sentence-transformers saved reads ``max_seq_length``, where its former releases kept the number, or
-    else ``model_max_length`` of the tokenizer, where release 6 keeps it, but no more than the network. Another model
-    reads at most 512.
+    else ``model_max_length`` of the tokenizer, where release 6 keeps it, but no more than the network. ``told``
+    takes the place of both. Another model reads at most 512.
     """
     config = optional_json(folder / "config.json")
     for key in _SIZES:
@@ -173,7 +170,7 @@ def read_lengths(folder: Path, saved: bool = False) -> tuple[int, int]:
     if positions is not None and config.get("model_type") in _PADDED_POSITIONS:
         positions -= int(_number(folder / "config.json", "pad_token_id") or 0) + 1
     allowed = _length(folder / "tokenizer_config.json", "model_max_length")
-    told = _length(folder / _SENTENCE_FILE, "max_seq_length")
+    told = told or _length(folder / _SENTENCE_FILE, "max_seq_length")
     tokens = max(allowed, told or 0) if allowed else None  # sentence-transformers replaces the tokenizer's limit
     longest = min((length for length in (positions, tokens) if length is not None), default=told or _LONGEST_INPUT)
     return min(told or (longest if saved else _LONGEST_INPUT), longest), longest

@@ -122,7 +122,7 @@ def _lowercase(tokenizer: Tokenizer) -> None:
     """
     from tokenizers import normalizers
 
-    given = tokenizer.normalizer
+    given: Any = tokenizer.normalizer
     parts = list(given) if isinstance(given, normalizers.Sequence) else [] if given is None else [given]
     if not any(isinstance(part, normalizers.Lowercase) for part in parts):
         tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *parts])
