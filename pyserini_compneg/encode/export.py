@@ -103,6 +103,8 @@ def static_tokenizer(side: StaticSide, max_length: int | None = None) -> TextTok
     )
     if (folder / TOKENIZER_FILE).is_file():
         return build(folder)
+    if (side.folder / REPORT_FILE).is_file():  # beside an export, whose tokenizer is one that was written here
+        return build(side.folder)
     if (side.folder / TOKENIZER_FILE).is_file() and find_spec("transformers") is None:
         check_direct(side.folder)
         return build(side.folder)
