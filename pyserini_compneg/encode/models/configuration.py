@@ -103,15 +103,7 @@ def most_terms(folder: Path) -> int | None:
 
 
 class Reading(NamedTuple):
-    """How sentence-transformers reads the texts of one side of a model.
-
-    Attributes:
-        max_length: The number of tokens that are read of a text by default.
-        longest: The largest number of tokens that can be read.
-        lowercase: Whether the tokenizer gets a normaliser that lowercases texts.
-        arguments: The arguments for building the tokenizer, as JSON; empty if there are none.
-        special_tokens: Whether the tokenizer adds its special tokens.
-    """
+    """How sentence-transformers reads the texts of one side of a model; the fields are those of ``NeuralSide``."""
 
     max_length: int
     longest: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,13 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.encode.models.checkpoint import StaticSide, weight_files
+from pyserini_compneg.encode.models.checkpoint import StaticSide
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer
 from pyserini_compneg.support.errors import CompNegError, EncodingError, in_one_line, install_hint
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import index_term, is_number
-
-_logger = logging.getLogger(__name__)
 
 
 def check_packages(extra: str) -> None:
@@ -61,38 +58,7 @@ def load_masked_lm(
             dtype="float32",
             **options,
         )
-        missing = {name for name in report["missing_keys"] if not _load_bias(model, folder, name)}
-    return model, sorted(missing)
-
-
-def _load_bias(model: Any, folder: Path, name: str) -> bool:
-    """Loads the bias of a decoder that is not tied to the embeddings, where it lies beside the decoder.
-
-    transformers 4 kept it there and used it for the decoder, too; transformers 5 does so for tied decoders only, and
-    leaves others without a bias.
-    """
-    beside = name.removesuffix(".decoder.bias") + ".bias"
-    value = _tensor(folder, beside) if name.endswith(".decoder.bias") else None
-    if value is None or value.shape != model.get_parameter(name).shape:
-        return False
-    model.get_parameter(name).data.copy_(value)
-    _logger.info("%s: the bias of its decoder is %s, as transformers 4 saved it", folder, beside)
-    return True
-
-
-def _tensor(folder: Path, name: str) -> Any:
-    """A tensor of a checkpoint's files of weights; None if there is none of this name."""
-    import torch
-    from safetensors import safe_open
-
-    for file in weight_files(folder):
-        if file.suffix == ".safetensors":
-            with safe_open(file, "pt") as tensors:
-                if name in tensors.keys():  # noqa: SIM118  # no dictionary
-                    return tensors.get_tensor(name)
-        elif (value := torch.load(file, map_location="cpu", weights_only=True).get(name)) is not None:
-            return value
-    return None
+    return model, sorted(report["missing_keys"])
 
 
 def static_weights(side: StaticSide, tokenizer: TextTokenizer | None = None) -> dict[str, float]:

@@ -6,7 +6,8 @@ import logging
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -148,8 +149,9 @@ def _unused_prefix(graph: Any) -> str:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
+    """Keeps torch's exporter from the terminal: it prints the whole graph of a model that it cannot export."""
     before = logging.root.manager.disable
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         warnings.simplefilter("ignore")
         logging.disable(logging.WARNING)
         try:

@@ -15,7 +15,7 @@ from pyserini_compneg.encode.models.checkpoint import NeuralSide
 from pyserini_compneg.encode.models.configuration import read_lengths
 from pyserini_compneg.encode.models.loading import load_masked_lm
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer, load_tokenizer
-from pyserini_compneg.encode.networks.decoders import Decoder, take_decoder
+from pyserini_compneg.encode.networks.decoders import Decoder, load_bias, take_decoder
 from pyserini_compneg.encode.networks.pooling import SLICE, own_logits, pooled
 from pyserini_compneg.support.errors import EncodingError, InputError, in_one_line
 
@@ -150,7 +150,7 @@ def load_for_training(folder: Path, name: str, dropout: float | None = None) -> 
         InputError: The network cannot be loaded, or has another kind of decoder.
     """
     failed = f"{name}: cannot be loaded as a masked language model"
-    model, missing = load_masked_lm(folder, failed, InputError, dropout)
+    model, missing = _loaded(folder, failed, InputError, dropout)
     tokenizer = load_tokenizer(folder, failed, InputError)
     try:
         longest = read_lengths(folder)[1]
@@ -184,11 +184,15 @@ def read_own_logits(side: NeuralSide, width: int) -> Tensor | None:
     return logits
 
 
+def _loaded(folder: Path, *arguments: Any, **options: Any) -> tuple[Any, list[str]]:
+    """A masked language model, and the weights that it lacks, but for a bias that transformers would leave out."""
+    model, missing = load_masked_lm(folder, *arguments, **options)
+    return model, [name for name in missing if not load_bias(model, folder, name)]
+
+
 def _masked_lm(side: NeuralSide) -> Any:
     """Loads a model and refuses missing weights: a head with random weights would give random vectors."""
-    model, missing = load_masked_lm(
-        side.folder, f"{side.folder}: the model cannot be loaded", attn_implementation="eager"
-    )
+    model, missing = _loaded(side.folder, f"{side.folder}: the model cannot be loaded", attn_implementation="eager")
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise EncodingError(f"its weights lack {missing[0]}{more}", where=side.folder, remedy="a head must be trained")
