@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pyserini_compneg.encode.models.configuration import optional_json
 from pyserini_compneg.support.errors import CompNegError, EncodingError, in_one_line, install_hint
@@ -122,8 +122,8 @@ def _lowercase(tokenizer: Tokenizer) -> None:
     """
     from tokenizers import normalizers
 
-    given: Any = tokenizer.normalizer
-    parts = list(given) if isinstance(given, normalizers.Sequence) else [] if given is None else [given]
+    given = tokenizer.normalizer
+    parts = list(cast("Any", given)) if isinstance(given, normalizers.Sequence) else [] if given is None else [given]
     if not any(isinstance(part, normalizers.Lowercase) for part in parts):
         tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *parts])
 
