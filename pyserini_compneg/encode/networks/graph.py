@@ -94,18 +94,21 @@ def _export(module: torch.nn.Module, path: Path, output: str) -> None:
     ids = torch.ones(2, 5, dtype=torch.int64)
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
     axes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("tokens")}
-    torch.onnx.export(
-        module,
-        (ids, torch.zeros_like(ids), mask),
-        str(path),
-        input_names=list(INPUTS),
-        output_names=[output],
-        dynamic_shapes=dict.fromkeys(INPUTS, axes),
-        opset_version=_OPSET,
-        external_data=False,
-        dynamo=True,
-        verbose=False,
-    )
+    try:
+        torch.onnx.export(
+            module,
+            (ids, torch.zeros_like(ids), mask),
+            str(path),
+            input_names=list(INPUTS),
+            output_names=[output],
+            dynamic_shapes=dict.fromkeys(INPUTS, axes),
+            opset_version=_OPSET,
+            external_data=False,
+            dynamo=True,
+            verbose=False,
+        )
+    except torch.onnx.OnnxExporterError as error:  # it describes the exporter's steps; its cause names the fault
+        raise error.__cause__ or error from None
 
 
 def _select(graph: Any) -> None:

@@ -9,9 +9,11 @@ torch = pytest.importorskip("torch", reason="export is torch's")
 
 import numpy as np  # noqa: E402
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from refusals import refusal  # noqa: E402
 
 from pyserini_compneg.encode.networks import graph as exporting  # noqa: E402
 from pyserini_compneg.encode.networks.int8 import quantised, rounded  # noqa: E402
+from pyserini_compneg.support.errors import EncodingError  # noqa: E402
 from pyserini_compneg.support.onnx_sessions import open_session  # noqa: E402
 
 TOKENS, WIDTH, FIRST = 40, 8, 25
@@ -73,6 +75,23 @@ def test_names_of_torchs_exporter_are_left_alone(tmp_path, table):
     found = np.zeros((2, WIDTH), np.float32)
     found[rows, columns] = weights
     np.testing.assert_allclose(found, table[IDS[:, 0]] + table[IDS[:, 1]], rtol=1e-6)
+
+
+class _Branching(_Picking):
+    """A network that looks at its values, as Longformer does, so it cannot be exported."""
+
+    def forward(self, input_ids, token_type_ids, attention_mask):
+        found = super().forward(input_ids, token_type_ids, attention_mask)
+        return found if (input_ids > 7).any().item() else -found
+
+
+@pytest.mark.slow
+def test_a_network_that_cannot_be_exported_is_one_line(tmp_path, table, capfd):
+    pytest.importorskip("onnxscript", reason="torch exports with onnxscript")
+    said = refusal(exporting.write_graph, _Branching(table), "fp32", tmp_path / "model.onnx", error=EncodingError)
+    assert said.startswith("the model cannot be exported: Could not guard on data-dependent expression ")
+    assert said.endswith("; choose --backend torch") and "\n" not in said
+    assert capfd.readouterr() == ("", "")
 
 
 def test_products_that_share_their_weights(tmp_path):
