@@ -2,15 +2,19 @@
 
 import ast
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 from checkpoints import edit_json, sample_texts, write_json
+from hub_server import COMMIT
 
 import pyserini_compneg
+from pyserini_compneg.baselines import dense_model_hash
 from pyserini_compneg.commands.main import main
-from pyserini_compneg.encode.models import model_folder
+from pyserini_compneg.encode.models import ModelOptions, load_checkpoint, model_folder
+from pyserini_compneg.encode.neural import ModelDocumentEncoder
 from pyserini_compneg.support.errors import EncodingError
 
 PACKAGE = Path(pyserini_compneg.__file__).parent
@@ -38,7 +42,7 @@ def foreign(request, tmp_path, monkeypatch):
     folder = shutil.copytree(request.getfixturevalue("checkpoints").bert, tmp_path / "foreign")
     (folder / "own.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')\n")
     names = {name: "own.Own" for name in ("AutoConfig", "AutoModel", "AutoModelForMaskedLM")}
-    edit_json(folder / "config.json", auto_map=names)
+    edit_json(folder / "config.json", auto_map=names, model_type="own")
     edit_json(folder / "tokenizer_config.json", auto_map={"AutoTokenizer": ["own.Own", None]})
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("asked a question"))
     monkeypatch.chdir(folder)  # so that Python itself would find the module
@@ -78,6 +82,17 @@ def test_no_command_takes_such_a_model(foreign, request, tmp_path, capsys, comma
     assert main([name, *(str(word) for pair in given.items() for word in pair), *more]) == 2
     said = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("info: ")]
     assert said == [f"error: {foreign}: needs custom code (config.json has `auto_map`), which is never run here"]
+
+
+def test_a_type_that_transformers_has_needs_no_classes_of_its_own(foreign, request):
+    """Its `auto_map` is ignored; libraries keep it when they save such a model."""
+    edit_json(foreign / "config.json", model_type="bert")
+    bert = str(request.getfixturevalue("checkpoints").bert)
+    found, expected = (
+        ModelDocumentEncoder(load_checkpoint(name), ModelOptions("torch")).encode_batch(["a spy film"])
+        for name in (str(foreign), bert)
+    )
+    assert found == expected != [{}]
 
 
 @pytest.mark.parametrize(
@@ -121,6 +136,9 @@ def test_no_command_takes_such_a_model(foreign, request, tmp_path, capsys, comma
             "the class 'sentence_transformers.base.model.pickle'",
         ),
         ("modules.json", "no list", None),
+        ("data_config.json", [{"name": "stackexchange", "lines": 7, "weight": 2}], None),  # as of all-MiniLM-L6-v2
+        ("0/config.json", {"types": {"a": "own.Own"}}, "the class 'own.Own'"),  # as routers had it
+        ("2/train_config.json", {"types": ["query"]}, None),
         ("config.json", "{", None),
     ],
 )
@@ -138,3 +156,17 @@ def test_every_file_that_can_name_code_is_read(tmp_path, file, content, said):
         with pytest.raises(EncodingError) as caught:
             model_folder(str(folder))
         assert str(caught.value) == f"{folder}: needs custom code ({path.name} has {said}), which is never run here"
+
+
+def test_a_dense_model_of_the_hub_is_refused_with_the_cause(tmp_path):
+    """By its name, too, though a message of its own says which names there are."""
+    cached = Path(os.environ["HF_HOME"], "hub", "models--owner--foreign")
+    folder = cached / "snapshots" / COMMIT
+    for file, content in (("refs/main", COMMIT), (f"snapshots/{COMMIT}/model.safetensors", "")):
+        (cached / file).parent.mkdir(parents=True)
+        (cached / file).write_text(content)
+    write_json(folder / "modules.json", [{"type": "own.Own", "path": ""}])
+    with pytest.raises(EncodingError) as caught:
+        dense_model_hash("owner/foreign")
+    said = "needs custom code (modules.json has the class 'own.Own'), which is never run here"
+    assert str(caught.value) == f"owner/foreign: {said}"

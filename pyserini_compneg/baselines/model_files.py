@@ -103,8 +103,8 @@ def folder_of(name: str) -> Path:
     """The folder of a model, which is downloaded if necessary."""
     try:
         return model_folder(name)
-    except EncodingError:
-        if Path(name).is_dir():
+    except EncodingError as error:
+        if error.where:  # of a model that was found
             raise
         expected = "expected a folder, or owner/name on the Hugging Face hub"
         raise EncodingError(f"no model of sentence-transformers {name!r}", remedy=expected) from None

@@ -6,16 +6,27 @@ import json
 import logging
 import math
 import shutil
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
-from pyserini_compneg.encode.models.cache import content_hash, model_hash
-from pyserini_compneg.encode.models.checkpoint import MODEL_FILE, REPORT_FILE, WEIGHTS, Checkpoint, NeuralSide
+from pyserini_compneg.encode.models.cache import content_hash, model_hash, tokenizer_hash
+from pyserini_compneg.encode.models.checkpoint import (
+    MODEL_FILE,
+    REPORT_FILE,
+    WEIGHTS,
+    Checkpoint,
+    NeuralSide,
+    StaticSide,
+)
+from pyserini_compneg.encode.models.configuration import optional_json
 from pyserini_compneg.encode.models.loading import check_packages
 from pyserini_compneg.encode.models.onnx_model import OnnxModel
-from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TextTokenizer
+from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TextTokenizer, check_direct
 from pyserini_compneg.support.errors import EncodingError, OutputError
 from pyserini_compneg.support.files import cache_home
 from pyserini_compneg.support.staging import locked, output_errors, parent_folders, staged_folder
@@ -26,6 +37,9 @@ TOLERANCE = 1e-4
 
 LEAST_COSINE = {"int8": 0.95, "fp16": 0.999}
 """The smallest mean cosine between vectors of a lower precision and torch's vectors, over the samples."""
+
+_OTHERWISE = {"fp32": "choose --backend torch", "int8": "choose --precision fp32", "fp16": "choose --precision fp32"}
+"""What works in place of an export that cannot be made."""
 
 _LEAD = (
     "The film follows a retired spy who is called back to Vienna, where an old friend has vanished with a list of "
@@ -49,7 +63,7 @@ _logger = logging.getLogger(__name__)
 
 def exported_folder(side: NeuralSide, precision: str = "fp32") -> Path:
     """The folder for the export of a model. It may not exist yet."""
-    graph = replace(side, prompt="", lowercase=False, own_terms=None)  # these are not part of the network
+    graph = replace(side, prompt="", lowercase=False, own_terms=None, special_tokens=True)  # no parts of the network
     return cache_home() / "models" / f"{model_hash(graph)}-{precision}"
 
 
@@ -72,6 +86,36 @@ def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False)
     return folder
 
 
+def static_tokenizer(side: StaticSide, max_length: int | None = None) -> TextTokenizer:
+    """The tokenizer of a side without a network, as transformers builds it, so that both sides follow one rule.
+
+    transformers is needed for the first use only: the tokenizer is kept beside the exports. ``index`` asks for it, too,
+    so that a search need not import transformers.
+    """
+    folder = cache_home() / "tokenizers" / tokenizer_hash(side)
+    build = partial(
+        TextTokenizer,
+        max_length=max_length or side.max_length,
+        special_tokens=False,
+        prompt=side.prompt,
+        lowercase=side.lowercase,
+        arguments=side.arguments,
+    )
+    if (folder / TOKENIZER_FILE).is_file():
+        return build(folder)
+    if (side.folder / REPORT_FILE).is_file():  # beside an export, whose tokenizer is one that was written here
+        return build(side.folder)
+    if (side.folder / TOKENIZER_FILE).is_file() and find_spec("transformers") is None:
+        check_direct(side.folder)
+        return build(side.folder)
+    tokenizer = build(side.folder, as_transformers=True)
+    with suppress(OSError):  # without a writable cache, only time is lost
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with staged_folder(folder, replace=True) as made:
+            tokenizer.save(made / TOKENIZER_FILE)
+    return tokenizer
+
+
 def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: Path) -> None:
     """Writes a folder like the checkpoint's, with exports in place of weights. It can be used as a checkpoint.
 
@@ -83,6 +127,7 @@ def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: 
     if output.resolve().is_relative_to(source):
         raise OutputError(f"lies in the model's folder, {source}", where=output, remedy="name another folder")
     sides = [side for side in dict.fromkeys(checkpoint[1:]) if isinstance(side, NeuralSide)]
+    static = [side for side in dict.fromkeys(checkpoint[1:]) if isinstance(side, StaticSide)]
     exports = [export_model(side, precision) for side in sides]
     places = [side.folder.resolve().relative_to(source) for side in sides]
     weights = {file for place in places for pattern in WEIGHTS for file in (source / place).glob(pattern)}
@@ -92,16 +137,29 @@ def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: 
         for file in kept:
             target = made / file.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, target)
+            _copy(file, target)
         for place, export in zip(places, exports, strict=True):
             for name in (MODEL_FILE, TOKENIZER_FILE):
                 shutil.copyfile(export / name, made / place / name)
             report = {key: value for key, value in read_report(export).items() if key != "model"}  # the model is a path
             (made / place / REPORT_FILE).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        for side in static:
+            place = made / side.folder.resolve().relative_to(source)
+            static_tokenizer(side).save(place / TOKENIZER_FILE)
+
+
+def _copy(file: Path, target: Path) -> None:
+    """Copies a file of a model. Classes of its own are left out, since an export needs none."""
+    values = optional_json(file) if file.name in ("config.json", "tokenizer_config.json") else {}
+    if "auto_map" not in values:
+        shutil.copyfile(file, target)
+        return
+    kept = {key: value for key, value in values.items() if key != "auto_map"}
+    target.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
 
 
 def read_report(folder: Path) -> dict[str, Any]:
-    """The report of an export: ``width``, the number of its columns, and its differences from torch."""
+    """The report of an export: ``width``, the number of its columns, ``unpadded``, and its differences from torch."""
     try:
         report: dict[str, Any] = json.loads((folder / REPORT_FILE).read_text(encoding="utf-8"))
         whole = type(report["width"]) is int and report["hash"] == _graph_hash(folder)
@@ -127,21 +185,23 @@ def _make(side: NeuralSide, precision: str, folder: Path) -> None:
     from pyserini_compneg.encode.networks import TorchModel, write_graph
 
     _logger.info("exporting %s to ONNX (%s), once; it is kept in %s", side.folder, precision, folder.parent)
-    tokenizer = TextTokenizer(side.folder, side.max_length, as_transformers=True)
+    tokenizer = TextTokenizer(side.folder, side.max_length, as_transformers=True, arguments=side.arguments)
     original = TorchModel(side)
     tokenizer.fit(original.module.width, str(side.folder))
     with staged_folder(folder, replace=True) as made:
         write_graph(original.module, precision, made / MODEL_FILE)
         tokenizer.save(made / TOKENIZER_FILE)
         try:
-            largest_difference, mean_cosine = compare(original, OnnxModel(made), tokenizer)
+            export = OnnxModel(made, unpadded=original.unpadded, remedy=_OTHERWISE[precision])
+            largest_difference, mean_cosine = compare(original, export, tokenizer)
             check_likeness(precision, largest_difference, mean_cosine)
         except EncodingError as error:
-            raise error.at(side.folder) from None
+            raise error.without(made / MODEL_FILE).at(side.folder) from None
         report = {
             "model": str(side.folder),
             "precision": precision,
             "width": original.module.width,
+            "unpadded": original.unpadded,
             "bytes": (made / MODEL_FILE).stat().st_size,
             "hash": _graph_hash(made),
             "largest_difference": largest_difference,

@@ -14,7 +14,16 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from pyserini_compneg.encode.cached import VectorCache
-from pyserini_compneg.encode.models import Checkpoint, ModelOptions, NeuralSide, StaticSide, model_hash
+from pyserini_compneg.encode.export import static_tokenizer
+from pyserini_compneg.encode.models import (
+    Checkpoint,
+    ModelOptions,
+    NeuralSide,
+    Side,
+    StaticSide,
+    model_hash,
+    static_weights,
+)
 from pyserini_compneg.encode.models.options import checked_ablation
 from pyserini_compneg.encode.models.tokenizer import TokenIds
 from pyserini_compneg.encode.sides import SideEncoder, load_side
@@ -64,7 +73,9 @@ class ModelQueryEncoder:
         self.name = checkpoint.name
         self._side = checkpoint.query
         if ablation == "doc-only":
-            self._side = StaticSide(self._side.folder, None, self._side.max_length, self._side.longest)
+            side = checkpoint.query
+            lengths = side.max_length, side.longest
+            self._side = StaticSide(side.folder, None, *lengths, lowercase=side.lowercase, arguments=side.arguments)
         self._ablation = ablation
         self._options = options
         loading = replace(options, top_terms=None, threshold=0.0)  # which prune vectors that are made
@@ -145,6 +156,7 @@ class ModelDocumentEncoder:
         self.settings = document_settings(checkpoint, options)
         self._options = options
         self.signed = isinstance(side, NeuralSide) and side.head.signed
+        _check_queries(checkpoint.query)
         self._encoder = load_side(side, options)
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
@@ -178,6 +190,16 @@ class ModelDocumentEncoder:
         tokens = self._encoder.tokenize(texts)
         ids = [ids if text and not text.isspace() else [] for text, ids in zip(texts, tokens.ids, strict=True)]
         return TokenIds(ids, tokens.cut)
+
+
+def _check_queries(side: Side) -> None:
+    """Refuses weights of queries' tokens that no search could use, before documents are encoded.
+
+    The tokenizer is made at the same time, so that searches need not import transformers.
+    """
+    static = side if isinstance(side, StaticSide) else side.own_terms
+    if static is not None:
+        static_weights(static, static_tokenizer(static))
 
 
 def _groups(batches: Iterable[Sequence[str]]) -> Iterator[list[list[str]]]:

@@ -174,7 +174,8 @@ def _model(
     if reader is not None and manifest is not None and model not in (None, checkpoint_hash(checkpoint)):
         raise IndexFormatError(
             f"{reader.folder} was encoded with {manifest.encoder!r} ({model}), and {name!r} is another model "
-            f"({checkpoint_hash(checkpoint)}), or has changed since; use the index's encoder"
+            f"({checkpoint_hash(checkpoint)}), or has changed since; use the index's encoder (a Router of "
+            "sentence-transformers is one encoder with a model for documents and another for queries)"
         )
     encoder = ModelQueryEncoder(checkpoint, options, ablation)
     if not hybrid or reader is None:

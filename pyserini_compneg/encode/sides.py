@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyserini_compneg.encode.export import export_model, read_report
+from pyserini_compneg.encode.export import export_model, read_report, static_tokenizer
 from pyserini_compneg.encode.models import ModelOptions, NeuralSide, Side, StaticSide, static_weights
 from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
 from pyserini_compneg.encode.models.loading import check_packages
@@ -71,7 +71,7 @@ def load_side(side: Side, options: ModelOptions) -> SideEncoder:
         raise EncodingError(said, where=side.folder)
     length = options.max_length or side.max_length
     if isinstance(side, StaticSide):
-        tokenizer = TextTokenizer(side.folder, length, False, side.prompt)
+        tokenizer = static_tokenizer(side, length)
         return SideEncoder(tokenizer, None, static_weights(side, tokenizer))
     own = load_side(side.own_terms, options).weights if side.own_terms else None
     # In int8 the texts of a batch would share a scale, and the vector of a text would depend on the others.
@@ -82,8 +82,9 @@ def load_side(side: Side, options: ModelOptions) -> SideEncoder:
 def _network(side: NeuralSide, options: ModelOptions, length: int) -> tuple[TextTokenizer, SparseModel]:
     if options.backend == "onnx":
         folder = export_model(side, options.runs_in)
-        width = read_report(folder)["width"]
-        model: SparseModel = OnnxModel(folder, options.device)
+        report = read_report(folder)
+        width = report["width"]
+        model: SparseModel = OnnxModel(folder, options.device, report.get("unpadded") is True)
     else:
         check_packages("torch")
         from pyserini_compneg.encode.networks import TorchModel
@@ -91,9 +92,14 @@ def _network(side: NeuralSide, options: ModelOptions, length: int) -> tuple[Text
         folder = side.folder
         model = network = TorchModel(side, options.device, half=options.precision == "fp16")
         width = network.module.width
-    made_by_transformers = options.backend == "torch"
     tokenizer = TextTokenizer(
-        folder, length, prompt=side.prompt, lowercase=side.lowercase, as_transformers=made_by_transformers
+        folder,
+        length,
+        side.special_tokens,
+        side.prompt,
+        side.lowercase,
+        as_transformers=options.backend == "torch",
+        arguments=side.arguments,
     )
     tokenizer.fit(width, str(side.folder))
     return tokenizer, model

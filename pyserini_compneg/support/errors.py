@@ -12,6 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
+TORCH = "torch==2.13.0"
+"""The version of torch in constraints.txt, for which indexes of packages offer a small build without CUDA."""
+
+_WITH_TORCH = ("torch", "sentence-transformers", "mteb", "pyserini")
+
 
 class CompNegError(Exception):
     """Base of all errors. The command line prints one line for an error and exits with ``exit_code``.
@@ -148,7 +153,8 @@ def in_one_line(
 def install_hint(extra: str) -> str:
     """The command that installs the missing packages of an extra, or all packages of the extra if none is missing.
 
-    The command names the packages, because ``pyserini_compneg[EXTRA]`` needs an index that offers this package.
+    The command names the packages, because ``pyserini_compneg[EXTRA]`` needs an index that offers this package. It
+    names the version of torch that is tested: pip would take the newest one, with gigabytes of CUDA.
     """
     from importlib import metadata  # takes long to import, and most commands install nothing
 
@@ -157,8 +163,11 @@ def install_hint(extra: str) -> str:
     except metadata.PackageNotFoundError:  # a checkout in PYTHONPATH
         needed = []
     if not needed:  # or one that was installed before it had this extra
-        return f"pip install -e '.[{extra}]' in the checkout"
-    return shlex.join(["pip", "install", *(list(filter(_is_missing, needed)) or needed)])
+        return f"pip install -c constraints.txt -e '.[{extra}]' in the checkout"
+    named = list(filter(_is_missing, needed)) or needed
+    if _is_missing(TORCH) and any(_name(requirement) in _WITH_TORCH for requirement in named):
+        named = [TORCH, *(requirement for requirement in named if _name(requirement) != "torch")]
+    return shlex.join(["pip", "install", *named])
 
 
 def _requirements(extra: str) -> Iterator[str]:
@@ -180,7 +189,11 @@ def _is_missing(requirement: str) -> bool:
     from importlib import metadata
 
     try:
-        metadata.version(re.split(r"[<>=!~ ]", requirement)[0])
+        metadata.version(_name(requirement))
     except metadata.PackageNotFoundError:
         return True
     return False
+
+
+def _name(requirement: str) -> str:
+    return re.split(r"[<>=!~ ]", requirement)[0]

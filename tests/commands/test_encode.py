@@ -122,7 +122,8 @@ def test_queries_of_another_model(tmp_path, collection, topics, model, checkpoin
     assert capfd.readouterr() == (
         "",
         f"error: {index} was encoded with {str(model)!r} ({hashes[0]}), and {str(checkpoints.distilbert)!r} is another "
-        f"model ({hashes[1]}), or has changed since; use the index's encoder\n",
+        f"model ({hashes[1]}), or has changed since; use the index's encoder (a Router of "
+        "sentence-transformers is one encoder with a model for documents and another for queries)\n",
     )
     assert run(search, index=index, topics=topics, encoder="bm25") == 2
     assert capfd.readouterr().err == (

@@ -296,7 +296,8 @@ NO_WEIGHT = "the weight of 'spy' must be a finite number, 0 or more, got "
 def test_damaged_weights_of_tokens(checkpoints, tmp_path, content, said):
     folder = shutil.copytree(checkpoints.opensearch, tmp_path / "m")
     (folder / "idf.json").write_text(content)
-    assert refusal(queries, folder, error=EncodingError) == f"{folder / 'idf.json'}: {said}"
+    for encoder in (queries, documents):  # which is refused before it runs, since no query could use its vectors
+        assert refusal(encoder, folder, error=EncodingError) == f"{folder / 'idf.json'}: {said}"
 
 
 def test_too_few_weights_of_tokens(checkpoints, tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pyserini_compneg.support.errors import install_hint
+from pyserini_compneg.support.errors import TORCH, install_hint
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
@@ -31,7 +31,34 @@ def test_everything_that_is_missing_is_named(extra, monkeypatch):
     monkeypatch.setattr(metadata, "version", version)
     pip, install, *requirements = shlex.split(install_hint(extra))
     assert (pip, install) == ("pip", "install")
-    assert sorted(requirements) == sorted(needed(extra))
+    expected = [requirement for requirement in needed(extra) if not requirement.startswith("torch>")]
+    brought = {"torch", "sentence-transformers", "mteb", "pyserini"} & {
+        re.split("[<>=]", one)[0] for one in needed(extra)
+    }
+    assert sorted(requirements) == sorted([*expected, *[TORCH] * bool(brought)])
+
+
+def test_torch_is_the_version_that_is_tested_and_the_page_names_the_command(monkeypatch):
+    """Without a version, pip takes the newest torch, which brings gigabytes of CUDA."""
+
+    def version(name):
+        raise metadata.PackageNotFoundError(name)
+
+    assert TORCH in (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    monkeypatch.setattr(metadata, "version", version)
+    page = (ROOT / "docs/start/install.md").read_text("utf-8")
+    for extra in ("export", "dense"):
+        assert install_hint(extra) in page
+
+
+def test_torch_is_not_named_where_it_is_there(monkeypatch):
+    def version(name):
+        if name == "sentence-transformers":
+            raise metadata.PackageNotFoundError(name)
+        return "2.9"
+
+    monkeypatch.setattr(metadata, "version", version)
+    assert install_hint("dense") == "pip install 'sentence-transformers>=6'"
 
 
 def test_what_is_there_is_not_named(monkeypatch):
@@ -66,4 +93,4 @@ def is_not_installed(name):
 @pytest.mark.parametrize("requires", [requires_nothing, is_not_installed])
 def test_a_checkout_that_is_not_installed(monkeypatch, requires):
     monkeypatch.setattr(metadata, "requires", requires)
-    assert install_hint("ray") == "pip install -e '.[ray]' in the checkout"
+    assert install_hint("ray") == "pip install -c constraints.txt -e '.[ray]' in the checkout"

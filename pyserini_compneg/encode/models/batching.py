@@ -29,6 +29,9 @@ class SparseModel(Protocol):
     device: str
     """``cpu`` or ``cuda``."""
 
+    unpadded: bool
+    """Whether padding would change a text's vector, so that the texts of a batch must have one length."""
+
     def __call__(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Entries:
         """The vectors for token ids and their mask, 1 for tokens and 0 for padding, both (batch, tokens)."""
 
@@ -41,7 +44,8 @@ def encode_tokens(
 
     vectors: list[dict[str, float]] = [{}] * len(ids)
     numbers = [number for number, text in enumerate(ids) if text]
-    for chosen in batches([len(ids[number]) for number in numbers], batch_size, MOST_TOKENS[model.device]):
+    lengths = [len(ids[number]) for number in numbers]
+    for chosen in batches(lengths, batch_size, MOST_TOKENS[model.device], model.unpadded):
         batch = [numbers[position] for position in chosen]
         padded = np.zeros((len(batch), len(ids[batch[0]])), np.int64)
         mask = np.zeros_like(padded)
@@ -53,16 +57,21 @@ def encode_tokens(
     return vectors
 
 
-def batches(lengths: Sequence[int], batch_size: int, most_tokens: int) -> Iterator[list[int]]:
+def batches(lengths: Sequence[int], batch_size: int, most_tokens: int, unpadded: bool = False) -> Iterator[list[int]]:
     """Groups positions of texts into batches. Long texts come first, so that a lack of memory shows at once.
 
     >>> list(batches([3, 9, 4, 4], 2, 1024)), list(batches([3, 9, 4, 4], 2, 8))
     ([[1, 2], [3, 0]], [[1], [2, 3], [0]])
+    >>> list(batches([3, 9, 4, 4], 2, 1024, unpadded=True))
+    [[1], [2, 3], [0]]
     """
     order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
     start = 0
     while start < len(order):
-        end = start + max(1, min(batch_size, most_tokens // lengths[order[start]]))
+        longest = lengths[order[start]]
+        end = min(start + max(1, min(batch_size, most_tokens // longest)), len(order))
+        if unpadded:
+            end = next((place for place in range(start, end) if lengths[order[place]] < longest), end)
         yield order[start:end]
         start = end
 

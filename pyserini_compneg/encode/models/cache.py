@@ -9,13 +9,16 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from pyserini_compneg.encode.models.checkpoint import NeuralSide
+from pyserini_compneg.encode.models.checkpoint import NeuralSide, StaticSide, text_files
+from pyserini_compneg.encode.models.configuration import optional_json
 from pyserini_compneg.support.files import cache_home
 from pyserini_compneg.support.staging import atomic_writer
 
 _FORMAT = 4
 """The version of exports and of vectors. It is increased when a change in ``encode`` changes the vectors of unchanged
 files, so that older results in the cache are not used."""
+
+_TOKENIZER_FORMAT = 1
 
 
 def content_hash(files: Iterable[Path], settings: Mapping[str, object]) -> str:
@@ -44,8 +47,24 @@ def content_hash(files: Iterable[Path], settings: Mapping[str, object]) -> str:
 
 def model_hash(side: NeuralSide) -> str:
     """A hash of the files of a model, its head and its prompt. The names of the model and its folder are ignored."""
-    settings = asdict(side.head) | {"prompt": side.prompt, "own_terms": side.own_terms is not None, "format": _FORMAT}
-    return content_hash(side.files, settings | {"lowercase": side.lowercase})
+    settings: dict[str, object] = {**asdict(side.head), "prompt": side.prompt}
+    settings |= {"lowercase": "by a normaliser" if side.lowercase else False}
+    settings |= {"own_terms": side.own_terms is not None, "format": _FORMAT}
+    settings |= {"arguments": side.arguments} if side.arguments else {}
+    settings |= {} if side.special_tokens else {"special_tokens": False}
+    settings |= {"cut": "left"} if _cut_on_the_left(side.folder) else {}
+    return content_hash(side.files, settings)
+
+
+def _cut_on_the_left(folder: Path) -> bool:
+    """Whether texts lose their beginning, which former versions of this package kept."""
+    return optional_json(folder / "tokenizer_config.json").get("truncation_side") == "left"
+
+
+def tokenizer_hash(side: StaticSide) -> str:
+    """A hash of the files from which transformers builds the tokenizer of a side."""
+    settings = {"format": _TOKENIZER_FORMAT, "lowercase": side.lowercase, "arguments": side.arguments}
+    return content_hash(text_files(side.folder), settings)
 
 
 def _remembered(memory: Path) -> dict[str, str]:

@@ -7,16 +7,21 @@ language model with OpenSearch's ``idf.json`` for queries, and a folder of sente
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from pyserini_compneg.encode.models.configuration import (
+    ROUTER_FILES,
+    is_native,
+    missing_file,
+    most_terms,
     optional_json,
     part_folder,
     prompt_of,
     read_lengths,
+    reading_of,
     required_json,
 )
 from pyserini_compneg.encode.models.heads import Head
@@ -49,8 +54,10 @@ _TEXT_FILES = (
 )
 """The files of a configuration and of a tokenizer, in all formats."""
 
+_OTHER_HEADS = ("XLMWithLMHeadModel", "FlaubertWithLMHeadModel")
+"""Masked language models whose names do not say it. Their networks take other inputs than those of BERT."""
+
 _IDF_FILE = "idf.json"
-_ROUTER_FILES = ("router_config.json", "config.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,9 @@ class StaticSide:
         max_length: The default number of tokens that are read of a text.
         longest: The largest number of tokens that the tokenizer allows.
         prompt: The prompt before each text.
+        top_terms: The number of terms to keep of each text, the heaviest; None for all.
+        lowercase: See :class:`NeuralSide`.
+        arguments: See :class:`NeuralSide`.
     """
 
     folder: Path
@@ -70,6 +80,9 @@ class StaticSide:
     max_length: int
     longest: int
     prompt: str = ""
+    top_terms: int | None = None
+    lowercase: bool = False
+    arguments: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +95,14 @@ class NeuralSide:
         max_length: The default number of tokens that are read of a text, including tokens that the tokenizer adds.
         longest: The largest number of tokens that the model can read.
         prompt: The prompt before each text.
-        lowercase: Whether sentence-transformers lowercases texts before the tokenizer reads them.
+        lowercase: Whether the tokenizer lowercases texts before its other normalisers.
         own_terms: Weights of tokens. If given, a vector contains only terms of the text's own tokens, times these
             weights.
         own_logits: A safetensors file with a tensor ``logits``. It replaces the decoder's bias in the logits that
             tokens have for their own terms. None means that these logits are computed like all others.
+        top_terms: The number of terms to keep of each text, the heaviest; None for all.
+        arguments: The arguments with which transformers builds the tokenizer, as JSON; empty if there are none.
+        special_tokens: Whether the tokenizer adds its special tokens.
     """
 
     folder: Path
@@ -97,6 +113,9 @@ class NeuralSide:
     lowercase: bool = False
     own_terms: StaticSide | None = None
     own_logits: Path | None = None
+    top_terms: int | None = None
+    arguments: str = ""
+    special_tokens: bool = True
 
     @property
     def files(self) -> list[Path]:
@@ -104,8 +123,7 @@ class NeuralSide:
         others = [self.own_terms.weights] if self.own_terms and self.own_terms.weights else []
         others += [self.own_logits] if self.own_logits else []
         folders = {self.folder, self.own_terms.folder} if self.own_terms else {self.folder}
-        texts = [folder / name for folder in sorted(folders) for name in _TEXT_FILES]
-        return [file for file in texts if file.is_file()] + self.weights + others
+        return [file for folder in sorted(folders) for file in text_files(folder)] + self.weights + others
 
     @property
     def weights(self) -> list[Path]:
@@ -114,7 +132,7 @@ class NeuralSide:
         A folder without weights may have an export instead.
         """
         export = [self.folder / MODEL_FILE] if self._has_export else []
-        return next(filter(None, (sorted(self.folder.glob(pattern)) for pattern in _WEIGHT_FILES)), export)
+        return weight_files(self.folder) or export
 
     @property
     def exported_in(self) -> str | None:
@@ -148,6 +166,17 @@ class Checkpoint(NamedTuple):
     query: Side
 
 
+def weight_files(folder: Path) -> list[Path]:
+    """The files of weights of a folder, in the safe format if there are any."""
+    return next(filter(None, (sorted(folder.glob(pattern)) for pattern in _WEIGHT_FILES)), [])
+
+
+def text_files(folder: Path) -> list[Path]:
+    """The files of a configuration and of a tokenizer that a folder has, with SentencePiece models of any name."""
+    names = dict.fromkeys((*_TEXT_FILES, *sorted(path.name for path in folder.glob("*.model"))))
+    return [folder / name for name in names if (folder / name).is_file()]
+
+
 def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = None) -> Checkpoint:
     """Reads the configuration of a checkpoint without loading weights.
 
@@ -166,7 +195,9 @@ def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = N
         elif (folder / "config.json").is_file():
             document, query = _transformers(folder)
         else:
-            raise EncodingError(f"no model: neither config.json nor modules.json in {folder}")
+            link = folder / "modules.json"
+            file = link if link.is_symlink() else folder / "config.json"
+            raise missing_file(file, f"no model: neither config.json nor modules.json in {folder}")
     except EncodingError as error:
         raise error.at(name) from None
     except (
@@ -197,11 +228,12 @@ def _sentence_transformers(folder: Path) -> tuple[Side, Side]:
     modules = required_json(folder / "modules.json", list)
     chain = [(str(module["type"]).rsplit(".", 1)[-1], str(module["path"])) for module in modules]
     routes = _routes(folder, chain)
-    document, query = (
-        _side([(kind, part_folder(folder, path)) for kind, path in parts], prompt_of(folder, side))
+    made = {
+        side: _side([(kind, part_folder(folder, path)) for kind, path in parts], folder, side)
         for side, parts in routes.items()
-    )
-    return document, query
+    }
+    terms = most_terms(folder)
+    return replace(made["document"], top_terms=terms), replace(made["query"], top_terms=terms)
 
 
 def _routes(folder: Path, chain: Sequence[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
@@ -213,18 +245,27 @@ def _routes(folder: Path, chain: Sequence[tuple[str, str]]) -> dict[str, list[tu
                 modules.append((kind, path))
             continue
         router = part_folder(folder, path)
-        file = next((router / file for file in _ROUTER_FILES if (router / file).is_file()), router / _ROUTER_FILES[0])
+        file = next((router / file for file in ROUTER_FILES if (router / file).is_file()), router / ROUTER_FILES[0])
         config = required_json(file, dict)
         for side, modules in routes.items():
-            if side not in config["structure"]:
-                raise EncodingError(f"its router has no route {side!r}, only {', '.join(config['structure'])}")
-            for part in config["structure"][side]:
+            for part in config["structure"][_route(config, side)]:
                 modules.append((str(config["types"][part]).rsplit(".", 1)[-1], f"{path}/{part}" if path else part))
     return routes
 
 
-def _side(modules: Sequence[tuple[str, Path]], prompt: str) -> Side:
+def _route(config: Mapping[str, Any], side: str) -> str:
+    """The name of the route that a router chooses for the texts of a side."""
+    mappings = (config.get("parameters") or {}).get("route_mappings") or {}
+    named = (mappings.get(str(key)) for key in ((side, "text"), (side, None), (None, "text"), (None, None)))
+    for route in (*named, side, "text"):
+        if route is not None and route in config["structure"]:
+            return str(route)
+    raise EncodingError(f"its router has no route {side!r}, only {', '.join(config['structure'])}")
+
+
+def _side(modules: Sequence[tuple[str, Path]], whole: Path, side: str) -> Side:
     """The side that a chain of modules makes. Raises an error if the chain gives no weights of terms."""
+    prompt = prompt_of(whole, side)
     kinds = [kind for kind, _ in modules]
     folders = [folder for _, folder in modules]
     if kinds == ["SparseStaticEmbedding"]:
@@ -241,18 +282,32 @@ def _side(modules: Sequence[tuple[str, Path]], prompt: str) -> Side:
         )
     except (EncodingError, TypeError) as cause:
         raise EncodingError(str(cause), where=f"{folders[1].name}/config.json") from None
-    lowercase = optional_json(folders[0] / "sentence_bert_config.json").get("do_lower_case") is True
     own_terms = None
     if len(kinds) == 3:
+        if kinds[2] == "Normalize":
+            what = "Normalize after SpladePooling, which divides vectors by their lengths, is not supported"
+            raise EncodingError(what, remedy="delete the module from modules.json of a copy")
         if kinds[2] != "SparseStaticEmbedding":
             raise EncodingError(f"a model with {kinds[2]} after SpladePooling does not give weights of terms")
         own_terms = _static(folders[2], "")
     own_logits = folders[1] / OWN_LOGITS_FILE if config.get("own_logits") else None
     if own_logits and not own_logits.is_file():
         raise EncodingError(f"{folders[1].name} has no {OWN_LOGITS_FILE}, which its config.json asks for")
-    side = NeuralSide(folders[0], head, *read_lengths(folders[0]), prompt, lowercase, own_terms, own_logits)
-    _check_masked_lm(side)
-    return side
+    reading = reading_of(folders[0], side)
+    made = NeuralSide(
+        folders[0],
+        head,
+        reading.max_length,
+        reading.longest,
+        prompt,
+        reading.lowercase,
+        own_terms,
+        own_logits,
+        arguments=reading.arguments,
+        special_tokens=reading.special_tokens,
+    )
+    _check_masked_lm(made)
+    return made
 
 
 def _static(folder: Path, prompt: str) -> StaticSide:
@@ -265,7 +320,7 @@ def _static(folder: Path, prompt: str) -> StaticSide:
         raise EncodingError(
             f"{folder.name} has no weights of its tokens (model.safetensors, or what config.json names)"
         )
-    return StaticSide(folder, weights, *read_lengths(folder), prompt)
+    return StaticSide(folder, weights, *read_lengths(folder, saved=True), prompt)
 
 
 def _check_masked_lm(side: NeuralSide) -> None:
@@ -273,13 +328,22 @@ def _check_masked_lm(side: NeuralSide) -> None:
     architectures = config.get("architectures") or []
     if not isinstance(architectures, list):
         raise EncodingError(f"config.json: `architectures` must be a list, got {architectures!r}")
+    if other := next((kind for kind in architectures if kind in _OTHER_HEADS), None):
+        raise EncodingError(f"{other} has a masked-language-model head of a kind that is not supported")
     if not any(str(kind).endswith(("ForMaskedLM", "ForPreTraining")) for kind in architectures):
         said = ", ".join(map(str, architectures)) or "a model of unknown architecture"
         raise EncodingError(
             f"{said} has no masked-language-model head, so it weighs no terms",
             remedy="name a SPLADE-like model",
         )
-    if "auto_map" in config:
+    if "auto_map" in config and not is_native(side.folder):
         raise EncodingError("needs custom code (config.json has `auto_map`), which is never run here")
+    for file in side.weights:
+        if not file.is_file():
+            raise missing_file(file, f"{file.name} is missing")
     if not side.weights:
-        raise EncodingError(f"{side.folder} has no weights (model.safetensors or pytorch_model.bin)")
+        what = f"{side.folder} has no weights (model.safetensors or pytorch_model.bin)"
+        if found := next(iter(sorted(side.folder.rglob("*.onnx"))), None):
+            what += f"; {found.relative_to(side.folder)} is an export of another program, which lacks the pooling"
+            raise EncodingError(what, remedy="get the weights, from which this package makes its own export")
+        raise EncodingError(what)

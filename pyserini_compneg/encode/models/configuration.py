@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyserini_compneg.support.errors import EncodingError
 from pyserini_compneg.support.json_objects import json_kind
@@ -37,6 +37,10 @@ _SIZES = (
 _FILES_WITH_CLASSES = re.compile(r"modules\.json|.*config.*\.json")
 """For each kind of module of sentence-transformers, the name of its configuration file."""
 
+_MODULES_FILE = "modules.json"
+ROUTER_FILES = ("router_config.json", "config.json")
+"""A router's configuration, and its former name."""
+
 _OWN_MODULE = re.compile(r"sentence_transformers\.(\w+\.)*[A-Z]\w*")
 _ACTIVATION = re.compile(
     r"torch\.nn\.(modules\.(activation|linear)\.)?"
@@ -61,6 +65,20 @@ _SWITCHES_OF_CODE: Mapping[str, tuple[Any, ...]] = {
 }
 """Arguments of loaders in a configuration, and the values that run no code from the folder."""
 
+_SENTENCE_FILE = "sentence_bert_config.json"
+_TOKENIZER_ARGUMENTS = (
+    *("model_max_length", "truncation_side", "padding_side", "do_lower_case", "strip_accents"),
+    *("tokenize_chinese_chars", "add_prefix_space", "clean_up_tokenization_spaces", "use_fast", "legacy"),
+    *("add_bos_token", "add_eos_token", "trim_offsets", "split_special_tokens"),
+)
+"""Arguments by which transformers builds a tokenizer. Others name files and code."""
+
+_CALL_ARGUMENTS = (
+    *("max_length", "truncation", "add_special_tokens", "padding", "pad_to_multiple_of", "return_tensors"),
+    *("return_token_type_ids", "return_attention_mask"),
+)
+_OTHER_MODALITIES = ("audio", "image", "video", "chat_template")
+
 _NO_LIMIT = 1_000_000
 """More tokens than any model reads. Tokenizers without a limit report 10^30."""
 
@@ -75,11 +93,65 @@ def prompt_of(folder: Path, side: str) -> str:
     return str((config.get("prompts") or {}).get(side) or "")
 
 
-def read_lengths(folder: Path) -> tuple[int, int]:
+def most_terms(folder: Path) -> int | None:
+    """The number of terms that sentence-transformers keeps of a text of either side; None for all."""
+    file = folder / "config_sentence_transformers.json"
+    count = optional_json(file).get("max_active_dims")
+    if count is not None and (type(count) is not int or count < 1):
+        raise EncodingError(f"{file.name}: `max_active_dims` must be a whole number from 1, got {shown(count)}")
+    return count
+
+
+class Reading(NamedTuple):
+    """How sentence-transformers reads the texts of one side of a model; the fields are those of ``NeuralSide``."""
+
+    max_length: int
+    longest: int
+    lowercase: bool
+    arguments: str
+    special_tokens: bool
+
+
+def reading_of(folder: Path, side: str) -> Reading:
+    """The settings of ``sentence_bert_config.json`` for a side, ``query`` or ``document``."""
+    config = optional_json(folder / _SENTENCE_FILE)
+    arguments = _known(config, ("processor_kwargs", "tokenizer_args"), _TOKENIZER_ARGUMENTS)
+    calls = _known(config, ("processing_kwargs",), ("text", "common", *_OTHER_MODALITIES))
+    call = {key: value for part in ("common", "text") for key, value in _known(calls, (part,), _CALL_ARGUMENTS).items()}
+    if config.get("query_expansion") and side == "query":
+        raise EncodingError(f"{_SENTENCE_FILE}: `query_expansion` is for models of several vectors for each text")
+    told = [call.get("max_length"), config.get(f"{side}_length"), arguments.get("model_max_length")]
+    for length in told:
+        if length is not None and (type(length) is not int or length < 3):
+            raise EncodingError(f"{_SENTENCE_FILE}: a length must be a whole number from 3, got {shown(length)}")
+    max_length, longest = read_lengths(folder, True, next((length for length in told if length is not None), None))
+    return Reading(
+        longest if call.get("truncation", True) in (False, "do_not_truncate") else max_length,
+        longest,
+        config.get("do_lower_case") is True,
+        json.dumps(arguments, sort_keys=True) if arguments else "",
+        call.get("add_special_tokens", True) is not False,
+    )
+
+
+def _known(config: Mapping[str, Any], names: Sequence[str], known: Collection[str]) -> dict[str, Any]:
+    """The settings under the first of some names that a configuration has. Unknown settings are refused."""
+    name = next((name for name in names if config.get(name)), names[0])
+    values = config.get(name) or {}
+    if not isinstance(values, dict):
+        raise EncodingError(f"{_SENTENCE_FILE}: `{name}` must be an object, got {shown(values)}")
+    if unknown := [key for key in values if key not in known]:
+        remedy = f"known are {', '.join(known)}"
+        raise EncodingError(f"{_SENTENCE_FILE}: `{name}` has {shown(unknown[0])}, which is unknown here", remedy=remedy)
+    return values
+
+
+def read_lengths(folder: Path, saved: bool = False, told: int | None = None) -> tuple[int, int]:
     """The number of tokens that are read of a text by default, and the number that can be read.
 
-    The default is ``max_seq_length`` of sentence-transformers. Without it, the default is the smallest limit of the
-    network and the tokenizer, and at most 512.
+    A module that sentence-transformers saved reads ``max_seq_length``, where its former releases kept the number, or
+    else ``model_max_length`` of the tokenizer, where release 6 keeps it, but no more than the network. ``told``
+    takes the place of both. Another model reads at most 512.
     """
     config = optional_json(folder / "config.json")
     for key in _SIZES:
@@ -90,9 +162,10 @@ def read_lengths(folder: Path) -> tuple[int, int]:
     if positions is not None and config.get("model_type") in _PADDED_POSITIONS:
         positions -= int(_number(folder / "config.json", "pad_token_id") or 0) + 1
     allowed = _length(folder / "tokenizer_config.json", "model_max_length")
-    told = _length(folder / "sentence_bert_config.json", "max_seq_length")
-    longest = min((length for length in (positions, allowed) if length is not None), default=_LONGEST_INPUT)
-    return min(told or _LONGEST_INPUT, longest), longest
+    told = told or _length(folder / _SENTENCE_FILE, "max_seq_length")
+    tokens = max(allowed, told or 0) if allowed else None  # sentence-transformers replaces the tokenizer's limit
+    longest = min((length for length in (positions, tokens) if length is not None), default=told or _LONGEST_INPUT)
+    return min(told or (longest if saved else _LONGEST_INPUT), longest), longest
 
 
 def _length(file: Path, key: str) -> int | None:
@@ -124,8 +197,23 @@ def refuse_foreign_code(folder: Path, name: str) -> None:
             values = required_json(file, object, name)
         except EncodingError:  # what needs the file reports it
             continue
-        if said := next(_code(values), None) or _own_class(values):
+        if isinstance(values, dict) and "auto_map" in values and is_native(file.parent):
+            values = {key: value for key, value in values.items() if key != "auto_map"}
+        if said := next(_code(values), None) or _own_class(file.name, values):
             raise EncodingError(f"needs custom code ({file.name} has {said}), which is never run here", where=name)
+
+
+def is_native(folder: Path) -> bool:
+    """Whether transformers itself has the type of a network, and so ignores the classes that ``auto_map`` names.
+
+    Libraries keep this key when they save such a model. Without transformers the answer is no.
+    """
+    try:
+        from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+        return optional_json(folder / "config.json").get("model_type") in CONFIG_MAPPING_NAMES
+    except (ImportError, EncodingError):
+        return False
 
 
 def _configurations(folder: Path) -> Iterator[Path]:
@@ -152,11 +240,14 @@ def _code(values: Any) -> Iterator[str]:
             yield from _code(value)
 
 
-def _own_class(values: Any) -> str | None:
-    """The first module of a list or a router that is not a class of sentence-transformers."""
-    types = values.get("types") if isinstance(values, dict) else values
-    modules = types.values() if isinstance(types, dict) else types if isinstance(types, list) else ()
-    kinds = (module.get("type") if isinstance(module, dict) else module for module in modules)
+def _own_class(name: str, values: Any) -> str | None:
+    """The first module that is not a class of sentence-transformers, of its list of modules or of a router."""
+    if name == _MODULES_FILE:
+        modules = values if isinstance(values, list) else []
+        kinds = [module.get("type") for module in modules if isinstance(module, dict)]
+    else:
+        types = values.get("types") if name in ROUTER_FILES and isinstance(values, dict) else None
+        kinds = list(types.values()) if isinstance(types, dict) else []
     return next((f"the class {kind!r}" for kind in kinds if not _OWN_MODULE.fullmatch(str(kind))), None)
 
 
@@ -170,9 +261,20 @@ def required_json(file: Path, kind: type, name: str = "") -> Any:
     try:
         value = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise EncodingError(f"{file.name} is missing", where=name) from None
+        raise missing_file(file, f"{file.name} is missing", name) from None
     except (OSError, ValueError, RecursionError) as cause:
         raise EncodingError(f"{file.name} cannot be read: {cause}", where=name) from None
     if not isinstance(value, kind):
         raise EncodingError(f"{file.name}: expected {json_kind(kind())}, got {json_kind(value)}", where=name)
     return value
+
+
+def missing_file(file: Path, what: str, name: str = "") -> EncodingError:
+    """The error for a missing file, which says ``what`` unless the cause is known."""
+    if file.is_symlink():
+        what = f"{file.name} is a link to a file that is missing"
+        return EncodingError(what, where=name, remedy="copy the model with the files behind its links, as cp -rL does")
+    if (file.parent / "adapter_config.json").is_file():
+        remedy = "merge it into its base model (merge_and_unload of peft), and save the result"
+        return EncodingError("a PEFT adapter, which is a part of a model", where=name, remedy=remedy)
+    return EncodingError(what, where=name)

@@ -24,12 +24,21 @@ _logger = logging.getLogger(__name__)
 
 
 class OnnxModel:
-    """An onnxruntime session. Several threads may use it."""
+    """An onnxruntime session. Several threads may use it.
 
-    def __init__(self, folder: Path, device: str = "cpu") -> None:
-        path = folder / MODEL_FILE
+    ``remedy`` is what the user can do if onnxruntime refuses the graph. For ``unpadded``, see ``SparseModel``.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        device: str = "cpu",
+        unpadded: bool = False,
+        remedy: str = "delete it, and it is made again",
+    ) -> None:
+        path, self.unpadded = folder / MODEL_FILE, unpadded
         providers, self.device = _providers(import_onnxruntime(), device)
-        with in_one_line(EncodingError, "cannot be run", where=path, remedy="delete it, and it is made again"):
+        with in_one_line(EncodingError, "cannot be run", where=path, remedy=remedy):
             self._session = open_session(path, processors(), providers)
         if self.device == "cuda" and "CUDAExecutionProvider" not in self._session.get_providers():
             _logger.warning("onnxruntime could not start CUDA; models run on the processor")

@@ -44,7 +44,9 @@ class ModelOptions:
     )
     device: str = option("cpu", "cpu (default) or cuda", choices=DEVICES)
     max_length: int | None = option(
-        None, "longest text in tokens; the rest is not read (default: the limit of the model, at most 512)", _LENGTH
+        None,
+        "longest text in tokens; the rest is not read (default: as the files of the model say, else at most 512)",
+        _LENGTH,
     )
     batch_size: int = option(BATCH_SIZE, f"texts encoded at once (default {BATCH_SIZE})", COUNT)
     head: Head | None = option(
@@ -53,7 +55,9 @@ class ModelOptions:
         "absmax or sum",
         metavar="ACTIVATION:POOLING[:EPSILON]",
     )
-    top_terms: int | None = option(None, "keep the N heaviest terms of each text", COUNT)
+    top_terms: int | None = option(
+        None, "keep the N heaviest terms of each text (default: as the files of the model say, else all)", COUNT
+    )
     threshold: float = option(0.0, "drop weights below X", NOT_NEGATIVE)
 
     def __post_init__(self) -> None:
@@ -78,7 +82,9 @@ class ModelOptions:
         return replace(self, head=head, precision=self.precision or ("int8" if as_int8 else None))
 
     def for_side(self, side: Side) -> ModelOptions:
-        """The options for one side. A side that comes as an export without weights has the export's precision.
+        """The options for one side, with the number of terms that its model keeps, unless these options set another.
+
+        A side that comes as an export without weights has the export's precision.
 
         Raises:
             EncodingError: The options need weights, and the side has none.
@@ -91,7 +97,7 @@ class ModelOptions:
             raise EncodingError(
                 f"comes exported in {has}, without its weights", where=side.folder, remedy=f"leave out {chosen}"
             )
-        return replace(self, precision=self.precision or has)
+        return replace(self, precision=self.precision or has, top_terms=self.top_terms or side.top_terms)
 
     def pruned(self, vector: dict[str, float]) -> dict[str, float]:
         """The kept entries of a vector. Equal weights rank by the code points of their terms."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from pyserini_compneg.encode.models.configuration import optional_json
 from pyserini_compneg.support.errors import CompNegError, EncodingError, in_one_line, install_hint
 from pyserini_compneg.support.vectors import TermSpan, index_term
 
@@ -18,7 +20,17 @@ _LARGEST_ID = 4_000_000
 """Four times the largest known vocabulary. All ids up to the largest get a term, so a wrong id would fill the memory.
 """
 _MOST_PADDING = 1024
+_LONGEST = 512
+"""A number of tokens that the caller replaces."""
 _TOKENIZER_FILES = (TOKENIZER_FILE, "vocab.txt", "vocab.json", "tokenizer_config.json")
+
+_SAME_SETTINGS = {
+    "lowercase": "do_lower_case",
+    "strip_accents": "strip_accents",
+    "handle_chinese_chars": "tokenize_chinese_chars",
+    "add_prefix_space": "add_prefix_space",
+}
+"""Settings of normalisers and splitters in tokenizer.json, and their names in tokenizer_config.json."""
 
 
 class TokenIds(NamedTuple):
@@ -29,8 +41,9 @@ class TokenIds(NamedTuple):
 class TextTokenizer:
     """Splits texts into tokens as its model does.
 
-    With ``as_transformers``, transformers builds the tokenizer and applies ``tokenizer_config.json``. Otherwise
-    ``tokenizer.json`` is read directly, if it exists. ``terms`` has the term of an index for each token id.
+    With ``as_transformers``, transformers builds the tokenizer: for BERT and its kin, ``tokenizer_config.json`` then
+    replaces parts of ``tokenizer.json``. Otherwise ``tokenizer.json`` is read directly, if it exists; it should be one
+    that :meth:`save` wrote. ``terms`` has the term of an index for each token id.
     """
 
     def __init__(
@@ -41,13 +54,16 @@ class TextTokenizer:
         prompt: str = "",
         lowercase: bool = False,
         as_transformers: bool = False,
+        arguments: str = "",
     ) -> None:
-        self._tokenizer = _converted(folder) if as_transformers else _load(folder)
+        self._tokenizer = _converted(folder, arguments) if as_transformers else _load(folder, arguments)
+        if lowercase:
+            _lowercase(self._tokenizer)
         self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(max_length)
+        side = (self._tokenizer.truncation or {}).get("direction", "right")
+        self._tokenizer.enable_truncation(max_length, direction=side)
         self._special_tokens = special_tokens
         self._prompt = prompt
-        self._lowercase = lowercase
         tokens = self._tokenizer.get_vocab(with_added_tokens=True)
         largest = max(tokens.values(), default=-1)
         if largest > _LARGEST_ID:
@@ -63,8 +79,6 @@ class TextTokenizer:
     def __call__(self, texts: Sequence[str], prompted: bool = True) -> TokenIds:
         prompt = self._prompt if prompted else ""
         prepared = [prompt + text.encode(errors="replace").decode() for text in texts]
-        if self._lowercase:
-            prepared = [text.lower() for text in prepared]
         encodings = self._tokenizer.encode_batch_fast(prepared, add_special_tokens=self._special_tokens)
         return TokenIds(
             [encoding.ids for encoding in encodings], [bool(encoding.overflowing) for encoding in encodings]
@@ -73,14 +87,17 @@ class TextTokenizer:
     def spans(self, texts: Sequence[str]) -> list[list[TermSpan]]:
         """The term of each token of texts, special tokens left out, and its place. Texts of any length are not cut."""
         whole = [text.encode(errors="replace").decode() for text in texts]
-        encodings = self._tokenizer.encode_batch(list(map(_lower, whole)) if self._lowercase else whole)
+        encodings = self._tokenizer.encode_batch(whole)
         return [
-            [
-                TermSpan(self.terms[number], end - len(text[start:end].lstrip()), end)  # some tokens begin with a blank
-                for part in (encoding, *encoding.overflowing)
-                for number, (start, end) in zip(part.ids, part.offsets, strict=True)
-                if start < end and number not in self.special
-            ]
+            sorted(  # parts that were cut off on the left follow the rest
+                (
+                    TermSpan(self.terms[number], end - len(text[start:end].lstrip()), end)  # some begin with a blank
+                    for part in (encoding, *encoding.overflowing)
+                    for number, (start, end) in zip(part.ids, part.offsets, strict=True)
+                    if start < end and number not in self.special
+                ),
+                key=lambda span: span[1:],
+            )
             for text, encoding in zip(whole, encodings, strict=True)
         ]
 
@@ -98,34 +115,72 @@ class TextTokenizer:
         self._tokenizer.save(str(path))
 
 
-def _lower(text: str) -> str:
-    """The text in lower case, but for the few letters that would become several."""
-    return "".join(lower if len(lower := letter.lower()) == 1 else letter for letter in text)
+def _lowercase(tokenizer: Tokenizer) -> None:
+    """Puts a lowercasing normaliser before the others, unless there is one, as sentence-transformers 6 does.
+
+    Special tokens in a text are found before normalisation, so they stay what they are.
+    """
+    from tokenizers import normalizers
+
+    given = tokenizer.normalizer
+    parts = list(cast("Any", given)) if isinstance(given, normalizers.Sequence) else [] if given is None else [given]
+    if not any(isinstance(part, normalizers.Lowercase) for part in parts):
+        tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *parts])
 
 
-def load_tokenizer(folder: Path, failed: str, error: type[CompNegError] = EncodingError) -> Any:
-    """The tokenizer that transformers builds from a folder."""
+def load_tokenizer(
+    folder: Path, failed: str, error: type[CompNegError] = EncodingError, arguments: Mapping[str, Any] | None = None
+) -> Any:
+    """The tokenizer that transformers builds from a folder, with further arguments."""
     try:
         from transformers import AutoTokenizer
     except ImportError:
         said = "without tokenizer.json, its tokenizer needs transformers"
         raise EncodingError(said, where=folder, remedy=install_hint("torch")) from None
     with in_one_line(error, failed):
-        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        return AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False, **(arguments or {})
+        )
 
 
-def _load(folder: Path) -> Tokenizer:
+def check_direct(folder: Path) -> None:
+    """Refuses a ``tokenizer.json`` that ``tokenizer_config.json`` contradicts, where transformers is missing.
+
+    transformers decides by the tokenizer's class which of the two counts, and changes the rule with its releases.
+    """
+    config, file = optional_json(folder / "tokenizer_config.json"), folder / TOKENIZER_FILE
+    parts = optional_json(file)
+    used = {key: value for name in ("normalizer", "pre_tokenizer") for key, value in _settings(parts.get(name))}
+    if "Bert" in str(config.get("tokenizer_class")):
+        config = {"do_lower_case": True, **config}
+    for key, named in _SAME_SETTINGS.items():
+        if key in used and named in config and used[key] != config[named]:
+            what = f"`{named}` differs in tokenizer.json and tokenizer_config.json; transformers decides"
+            raise EncodingError(what, where=folder, remedy=install_hint("torch"))
+
+
+def _settings(part: object) -> Iterator[tuple[str, object]]:
+    """The settings of a part of a tokenizer, and of the parts of a sequence."""
+    if isinstance(part, dict):
+        yield from part.items()
+    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from _settings(inner)
+
+
+def _load(folder: Path, arguments: str) -> Tokenizer:
     from tokenizers import Tokenizer
 
     file = folder / TOKENIZER_FILE
     if not file.is_file():
-        return _converted(folder)
+        return _converted(folder, arguments)
     with in_one_line(EncodingError, f"{file}: no tokenizer"):
         return Tokenizer.from_file(str(file))
 
 
-def _converted(folder: Path) -> Tokenizer:
+def _converted(folder: Path, arguments: str) -> Tokenizer:
     if not any((folder / name).is_file() for name in _TOKENIZER_FILES):
         raise EncodingError("no tokenizer: tokenizer.json is missing", where=folder)
-    tokenizer: Tokenizer = load_tokenizer(folder, f"{folder}: no tokenizer").backend_tokenizer
+    made = load_tokenizer(folder, f"{folder}: no tokenizer", arguments=json.loads(arguments or "{}"))
+    tokenizer: Tokenizer = made.backend_tokenizer
+    tokenizer.enable_truncation(_LONGEST, direction=made.truncation_side)
     return tokenizer

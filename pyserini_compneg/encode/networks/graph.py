@@ -6,7 +6,8 @@ import logging
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -93,18 +94,21 @@ def _export(module: torch.nn.Module, path: Path, output: str) -> None:
     ids = torch.ones(2, 5, dtype=torch.int64)
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
     axes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("tokens")}
-    torch.onnx.export(
-        module,
-        (ids, torch.zeros_like(ids), mask),
-        str(path),
-        input_names=list(INPUTS),
-        output_names=[output],
-        dynamic_shapes=dict.fromkeys(INPUTS, axes),
-        opset_version=_OPSET,
-        external_data=False,
-        dynamo=True,
-        verbose=False,
-    )
+    try:
+        torch.onnx.export(
+            module,
+            (ids, torch.zeros_like(ids), mask),
+            str(path),
+            input_names=list(INPUTS),
+            output_names=[output],
+            dynamic_shapes=dict.fromkeys(INPUTS, axes),
+            opset_version=_OPSET,
+            external_data=False,
+            dynamo=True,
+            verbose=False,
+        )
+    except torch.onnx.OnnxExporterError as error:  # it describes the exporter's steps; its cause names the fault
+        raise error.__cause__ or error from None
 
 
 def _select(graph: Any) -> None:
@@ -112,15 +116,17 @@ def _select(graph: Any) -> None:
     from numpy import array
     from onnx import TensorProto, helper, numpy_helper
 
-    graph.initializer.extend(numpy_helper.from_array(array(axis), f"select_{axis}") for axis in (0, 1))
+    prefix = _unused_prefix(graph)
+    first, second, places, pairs = (f"{prefix}_{name}" for name in ("0", "1", "places", "pairs"))
+    graph.initializer.extend(numpy_helper.from_array(array(axis), name) for axis, name in enumerate((first, second)))
     columns, weights, rows = OUTPUTS
     graph.node.extend(
         [
-            helper.make_node("NonZero", [_DENSE], ["select_places"]),
-            helper.make_node("Gather", ["select_places", "select_0"], [rows], axis=0),
-            helper.make_node("Gather", ["select_places", "select_1"], [columns], axis=0),
-            helper.make_node("Transpose", ["select_places"], ["select_pairs"], perm=[1, 0]),
-            helper.make_node("GatherND", [_DENSE, "select_pairs"], [weights]),
+            helper.make_node("NonZero", [_DENSE], [places]),
+            helper.make_node("Gather", [places, first], [rows], axis=0),
+            helper.make_node("Gather", [places, second], [columns], axis=0),
+            helper.make_node("Transpose", [places], [pairs], perm=[1, 0]),
+            helper.make_node("GatherND", [_DENSE, pairs], [weights]),
         ]
     )
     del graph.output[:]
@@ -134,10 +140,21 @@ def _select(graph: Any) -> None:
     )
 
 
+def _unused_prefix(graph: Any) -> str:
+    """The beginning of no name in a graph. torch's exporter numbers its own names, such as ``select_1``."""
+    named = {entry.name for entry in (*graph.initializer, *graph.input)}
+    named |= {name for node in graph.node for name in node.output}
+    prefix = "nonzero"
+    while any(name.startswith(prefix) for name in named):
+        prefix += "_"
+    return prefix
+
+
 @contextmanager
 def _quietly() -> Iterator[None]:
+    """Keeps torch's exporter from the terminal: it prints the whole graph of a model that it cannot export."""
     before = logging.root.manager.disable
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         warnings.simplefilter("ignore")
         logging.disable(logging.WARNING)
         try:

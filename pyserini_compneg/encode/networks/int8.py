@@ -6,6 +6,7 @@ same numbers again in 8 bits for a tied decoder. Here both share one 8-bit table
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,11 +42,30 @@ def quantised(dense: Path, path: Path, token_ids: str) -> Any:
     model = onnx.load(path)
     for name, values in tables.items():
         _round_embeddings(model.graph, name, values, tied[name])
+    _without_signs(model.graph)
     used = {name for node in model.graph.node for name in node.input}
     kept = [entry for entry in model.graph.initializer if entry.name in used]
     del model.graph.initializer[:]
     model.graph.initializer.extend(kept)
     return model
+
+
+def _without_signs(graph: Any) -> None:
+    """Adds 128 to the weights that several products share, as layers of ALBERT do, and to their zero points.
+
+    The products stay the same. onnxruntime itself would do this to each product on processors with AVX2, whose sums of
+    signed products may overflow, and fails at weights that it has changed already.
+    """
+    from onnx import numpy_helper
+
+    products = [node for node in graph.node if node.op_type == "MatMulInteger"]
+    uses = Counter(node.input[1] for node in products)
+    shared = {name for node in products if uses[node.input[1]] > 1 for name in (node.input[1], node.input[3])}
+    for entry in graph.initializer:
+        values = numpy_helper.to_array(entry) if entry.name in shared else None
+        if values is not None and values.dtype == np.int8:
+            moved = (values.astype(np.int16) + 128).astype(np.uint8)
+            entry.CopyFrom(numpy_helper.from_array(moved, entry.name))
 
 
 def rounded(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:

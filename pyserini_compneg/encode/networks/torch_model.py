@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from pyserini_compneg.encode.models.checkpoint import NeuralSide
 from pyserini_compneg.encode.models.configuration import read_lengths
 from pyserini_compneg.encode.models.loading import load_masked_lm
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer, load_tokenizer
+from pyserini_compneg.encode.networks.decoders import Decoder, load_bias, take_decoder
 from pyserini_compneg.encode.networks.pooling import SLICE, own_logits, pooled
 from pyserini_compneg.support.errors import EncodingError, InputError, in_one_line
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyserini_compneg.encode.models.batching import Entries
+
+_SHORT = 4
+"""The tokens of a text that is compared with itself beside a text of twice as many."""
 
 _logger = logging.getLogger(__name__)
 
@@ -32,53 +37,49 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy has no types
     def __init__(self, side: NeuralSide) -> None:
         super().__init__()
         self.head = side.head
-        model = _masked_lm(side)
-        decoder = model.get_output_embeddings()
-        if not isinstance(decoder, nn.Linear):
-            raise EncodingError(f"its decoder is not a linear layer, but {type(decoder).__name__}", where=side.folder)
-        self.width = decoder.out_features
-        bias = decoder.bias if decoder.bias is not None else torch.zeros(self.width)
-        for number, (weight, offset) in enumerate(
-            zip(decoder.weight.detach().split(SLICE), bias.detach().split(SLICE), strict=True)
-        ):
-            self.register_buffer(f"weight_{number}", weight.clone())
+        self.model = model = _masked_lm(side)
+        self._takes_types = "token_type_ids" in signature(model.forward).parameters
+        with torch.no_grad():
+            weight, bias = self._take_decoder(side.folder)
+        self.width = len(weight)
+        self._slices = range(-(-self.width // SLICE))
+        for number, (part, offset) in enumerate(zip(weight.split(SLICE), bias.split(SLICE), strict=True)):
+            self.register_buffer(f"weight_{number}", part.clone())
             self.register_buffer(f"bias_{number}", offset.clone())
         own = read_own_logits(side, self.width)
         self.register_buffer("own", own)
-        tied = torch.equal(decoder.weight, model.get_input_embeddings().weight)
+        tied = torch.equal(weight, model.get_input_embeddings().weight)
         self._embeddings = model.get_input_embeddings() if tied else None  # an export then holds this table once
-        self.register_buffer("rows", None if own is None or tied else decoder.weight.detach().clone())
-        self._slices = range(-(-self.width // SLICE))
-        self._takes_types = "token_type_ids" in signature(model.forward).parameters
-        self.model = model
-        with torch.no_grad():
-            self._split(decoder, f"{side.folder}: the head of {type(model).__name__} is of an unknown kind")
+        self.register_buffer("rows", None if own is None or tied else weight.clone())
 
-    def _split(self, decoder: nn.Linear, message: str) -> None:
+    def _take_decoder(self, folder: Path) -> Decoder:
         """Removes the decoder, and checks that it was the last layer of the model."""
         ids = torch.ones(1, 3, dtype=torch.int64)
         expected = self.model(input_ids=ids).logits
-        name = next(name for name, part in self.model.named_modules() if part is decoder)
-        self.model.set_submodule(name, nn.Identity())
-        try:
-            hidden = self.model(input_ids=ids).logits
-            logits = torch.cat([nn.functional.linear(hidden, *pair) for pair in self._decoder()], -1)
-            same = torch.allclose(logits, expected, atol=1e-3, rtol=1e-3, equal_nan=True)
-        except (AttributeError, RuntimeError, TypeError):
-            same = False
-        if not same:
-            raise EncodingError(message)
+        decoder, same = take_decoder(self.model), False
+        if decoder is not None:
+            with suppress(AttributeError, RuntimeError, TypeError):
+                logits = nn.functional.linear(self.model(input_ids=ids).logits, *decoder)
+                same = torch.allclose(logits, expected, atol=1e-3, rtol=1e-3, equal_nan=True)
+        if decoder is None or not same:
+            raise EncodingError(f"the head of {type(self.model).__name__} is of an unknown kind", where=folder)
+        return decoder
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """The vectors of token ids, (batch, tokens), as (batch, terms)."""
-        types = {"token_type_ids": token_type_ids} if self._takes_types else {}
-        hidden = self.model(input_ids=input_ids, attention_mask=attention_mask, **types).logits
+        hidden = self.hidden(input_ids, token_type_ids, attention_mask)
         own = None
         if self.own is not None:
             pick = self._embeddings or (lambda ids: nn.functional.embedding(ids, self.rows))
             rows = pick(input_ids)
             own = own_logits(input_ids, attention_mask, hidden, rows, self.own)
         return pooled(hidden, attention_mask, self._decoder(), self.head, own)
+
+    def hidden(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """The decoder's inputs, (batch, tokens, width)."""
+        types = {"token_type_ids": token_type_ids} if self._takes_types else {}
+        hidden: Tensor = self.model(input_ids=input_ids, attention_mask=attention_mask, **types).logits
+        return hidden
 
     def _decoder(self) -> list[tuple[Tensor, Tensor]]:
         """The decoder's weights and biases, in slices. As separate buffers they stay constants in an export."""
@@ -95,6 +96,8 @@ class TorchModel:
 
     Attributes:
         device: The device in use.
+        unpadded: Whether padding changes the vectors of this network, as it does where convolutions or Fourier
+            transforms mix the tokens.
         module: The network.
 
     Raises:
@@ -108,6 +111,19 @@ class TorchModel:
         self.device = device
         module = SparseEncoderModule(side).eval().to(device)
         self.module = module.half() if half and device != "cpu" else module
+        self.unpadded = self._depends_on_padding(module.width)
+
+    def _depends_on_padding(self, width: int) -> bool:
+        """Compares the hidden states of a short text alone with those beside a longer one."""
+        text = torch.arange(1, 2 * _SHORT + 1) % width
+        real = torch.ones(2, len(text), dtype=torch.int64)
+        real[0, _SHORT:] = 0
+        both, real = (text * real).to(self.device), real.to(self.device)
+        with torch.inference_mode():
+            alone = self.module.hidden(both[:1, :_SHORT], both[:1, :_SHORT] * 0, real[:1, :_SHORT])
+            beside = self.module.hidden(both, both * 0, real)[:1, :_SHORT]
+        tolerance = 1e-3 if alone.dtype == torch.float32 else 1e-1
+        return not torch.allclose(alone, beside, atol=tolerance, rtol=tolerance, equal_nan=True)
 
     def __call__(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Entries:
         tokens, real = torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device)
@@ -134,7 +150,7 @@ def load_for_training(folder: Path, name: str, dropout: float | None = None) -> 
         InputError: The network cannot be loaded, or has another kind of decoder.
     """
     failed = f"{name}: cannot be loaded as a masked language model"
-    model, missing = load_masked_lm(folder, failed, InputError, dropout)
+    model, missing = _loaded(folder, failed, InputError, dropout)
     tokenizer = load_tokenizer(folder, failed, InputError)
     try:
         longest = read_lengths(folder)[1]
@@ -168,11 +184,15 @@ def read_own_logits(side: NeuralSide, width: int) -> Tensor | None:
     return logits
 
 
+def _loaded(folder: Path, *arguments: Any, **options: Any) -> tuple[Any, list[str]]:
+    """A masked language model, and the weights that it lacks, but for a bias that transformers would leave out."""
+    model, missing = load_masked_lm(folder, *arguments, **options)
+    return model, [name for name in missing if not load_bias(model, folder, name)]
+
+
 def _masked_lm(side: NeuralSide) -> Any:
     """Loads a model and refuses missing weights: a head with random weights would give random vectors."""
-    model, missing = load_masked_lm(
-        side.folder, f"{side.folder}: the model cannot be loaded", attn_implementation="eager"
-    )
+    model, missing = _loaded(side.folder, f"{side.folder}: the model cannot be loaded", attn_implementation="eager")
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise EncodingError(f"its weights lack {missing[0]}{more}", where=side.folder, remedy="a head must be trained")

@@ -1,15 +1,19 @@
-"""Eight bits for embeddings, alone and shared with a decoder, on graphs of one embedding and two matrix products."""
+"""Eight bits for embeddings, alone and shared with a decoder, on graphs of one embedding and two matrix products; and
+names of exported graphs."""
 
 import pytest
 
 onnx = pytest.importorskip("onnx", reason="graphs are built with onnx")
 pytest.importorskip("onnxruntime", reason="graphs are run by onnxruntime")
-pytest.importorskip("torch", reason="export is torch's")
+torch = pytest.importorskip("torch", reason="export is torch's")
 
 import numpy as np  # noqa: E402
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from refusals import refusal  # noqa: E402
 
+from pyserini_compneg.encode.networks import graph as exporting  # noqa: E402
 from pyserini_compneg.encode.networks.int8 import quantised, rounded  # noqa: E402
+from pyserini_compneg.support.errors import EncodingError  # noqa: E402
 from pyserini_compneg.support.onnx_sessions import open_session  # noqa: E402
 
 TOKENS, WIDTH, FIRST = 40, 8, 25
@@ -47,6 +51,70 @@ def logits(model):
 def tables(model):
     """The dimensions of what has more than one dimension, by type."""
     return sorted((entry.data_type, *entry.dims) for entry in model.graph.initializer if len(entry.dims) > 1)
+
+
+class _Picking(torch.nn.Module):
+    """The weights of a text are those of its first and last tokens, so torch's exporter names values `select`."""
+
+    def __init__(self, table):
+        super().__init__()
+        self.register_buffer("table", torch.from_numpy(table))
+
+    def forward(self, input_ids, token_type_ids, attention_mask):
+        rows = self.table[input_ids] * attention_mask[:, :, None]
+        return rows.select(1, 0) + rows.select(1, 1)
+
+
+@pytest.mark.slow
+def test_names_of_torchs_exporter_are_left_alone(tmp_path, table):
+    pytest.importorskip("onnxscript", reason="torch exports with onnxscript")
+    exporting.write_graph(_Picking(table).eval(), "fp32", tmp_path / "model.onnx")
+    session = open_session(tmp_path / "model.onnx", threads=1)
+    inputs = {"input_ids": IDS, "token_type_ids": IDS * 0, "attention_mask": IDS * 0 + 1}
+    columns, weights, rows = session.run(["output_idx", "output_weights", "output_row"], inputs)
+    found = np.zeros((2, WIDTH), np.float32)
+    found[rows, columns] = weights
+    np.testing.assert_allclose(found, table[IDS[:, 0]] + table[IDS[:, 1]], rtol=1e-6)
+
+
+class _Branching(_Picking):
+    """A network that looks at its values, as Longformer does, so it cannot be exported."""
+
+    def forward(self, input_ids, token_type_ids, attention_mask):
+        found = super().forward(input_ids, token_type_ids, attention_mask)
+        return found if (input_ids > 7).any().item() else -found
+
+
+@pytest.mark.slow
+def test_a_network_that_cannot_be_exported_is_one_line(tmp_path, table, capfd):
+    pytest.importorskip("onnxscript", reason="torch exports with onnxscript")
+    said = refusal(exporting.write_graph, _Branching(table), "fp32", tmp_path / "model.onnx", error=EncodingError)
+    assert said.startswith("the model cannot be exported: Could not guard on data-dependent expression ")
+    assert said.endswith("; choose --backend torch") and "\n" not in said
+    assert capfd.readouterr() == ("", "")
+
+
+def test_products_that_share_their_weights(tmp_path):
+    """As layers of ALBERT do; twice the same square matrix, against the same products with whole numbers."""
+    drawn = np.random.default_rng(1)
+    table, square = drawn.normal(size=(TOKENS, WIDTH)), drawn.normal(size=(WIDTH, WIDTH))
+    nodes = [helper.make_node("Gather", ["table", "ids"], ["states_0"], axis=0)]
+    nodes += [helper.make_node("MatMul", [f"states_{i}", "square"], [f"states_{i + 1}"], name=f"m{i}") for i in (0, 1)]
+    graph = helper.make_graph(
+        nodes,
+        "shared",
+        [helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "tokens"])],
+        [helper.make_tensor_value_info("states_2", TensorProto.FLOAT, ["batch", "tokens", WIDTH])],
+        [numpy_helper.from_array(v.astype(np.float32), n) for n, v in (("table", table), ("square", square))],
+    )
+    opset = [helper.make_opsetid("", 20)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=9), tmp_path / "dense.onnx")
+    model = quantised(tmp_path / "dense.onnx", tmp_path / "int8.onnx", "ids")
+    onnx.checker.check_model(model)
+    assert tables(model) == [(TensorProto.UINT8, WIDTH, WIDTH), (TensorProto.INT8, TOKENS, WIDTH)]
+    (found,) = open_session(model.SerializeToString(), threads=1).run(["states_2"], {"ids": IDS})
+    expected = table[IDS] @ square @ square
+    assert np.abs(found - expected).max() <= 0.03 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("tied", [True, False])

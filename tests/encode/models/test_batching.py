@@ -13,8 +13,8 @@ TERMS = [f"t{number}" for number in range(50)]
 class CountingModel:
     device = "cpu"
 
-    def __init__(self):
-        self.shapes = []
+    def __init__(self, unpadded=False):
+        self.shapes, self.unpadded = [], unpadded
 
     def __call__(self, ids, mask):
         self.shapes.append(ids.shape)
@@ -30,14 +30,16 @@ class CountingModel:
 texts = st.lists(st.lists(st.integers(0, 49), min_size=1, max_size=12), max_size=20)
 
 
-@given(texts, st.integers(1, 7))
-def test_vectors_come_in_the_order_of_their_texts(ids, batch_size):
-    model = CountingModel()
+@given(texts, st.integers(1, 7), st.booleans())
+def test_vectors_come_in_the_order_of_their_texts(ids, batch_size, unpadded):
+    model = CountingModel(unpadded)
     expected = [{TERMS[number]: float(text.count(number)) for number in sorted(set(text))} for text in ids]
     found = encode_tokens(model, ids, TERMS, batch_size)
     assert found == expected
     assert [list(vector) for vector in found] == [list(vector) for vector in expected]
     assert all(rows <= batch_size for rows, _ in model.shapes)
+    if unpadded:
+        assert sum(rows * tokens for rows, tokens in model.shapes) == sum(map(len, ids))
 
 
 def test_a_text_without_a_token_has_no_terms():
@@ -61,7 +63,7 @@ def encoded(rows, columns, weights):
     def model(ids, mask):
         return (np.array(rows, np.int64), np.array(columns, np.int64), np.array(weights, np.float32))
 
-    model.device = "cpu"
+    model.device, model.unpadded = "cpu", False
     return encode_tokens(model, [[1], [2], [3]], TERMS)
 
 

@@ -72,7 +72,7 @@ def test_a_masked_language_model(tmp_path):
 
 
 def test_what_a_model_is_made_of(tmp_path):
-    names = ["config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+    names = ["config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "spm.model", "tokenizer.model"]
     names += ["model-1.safetensors", "model-2.safetensors"]
     for name in ["README.md", "training_args.bin", *names]:
         write(tmp_path / name, MLM)
@@ -91,6 +91,8 @@ def test_what_a_model_is_made_of(tmp_path):
         ({"max_position_embeddings": 512}, {"model_max_length": -1}, {"max_seq_length": 0}, 512, 512),
         ({"max_position_embeddings": 8192}, {}, {}, 512, 8192),
         ({"max_position_embeddings": 8192}, {}, {"max_seq_length": 2048}, 2048, 8192),
+        ({}, {}, {"max_seq_length": 1024}, 1024, 1024),
+        ({"max_position_embeddings": 512}, {"model_max_length": 128}, {"max_seq_length": 256}, 256, 256),
         ({"max_position_embeddings": 66, "model_type": "roberta", "pad_token_id": 1}, {}, {}, 64, 64),
     ],
 )
@@ -98,6 +100,29 @@ def test_how_much_is_read(tmp_path, config, tokenizer, limits, default, longest)
     files = {"tokenizer_config": tokenizer, "sentence_bert_config": limits}
     masked_lm(tmp_path, {"architectures": MLM["architectures"]} | config, **files)
     side = read_checkpoint(tmp_path).query
+    assert (side.max_length, side.longest) == (default, longest)
+
+
+@pytest.mark.parametrize(
+    ("positions", "tokenizer", "limits", "default", "longest"),
+    [
+        (2048, {"model_max_length": 1024}, {}, 1024, 1024),  # as release 6 of sentence-transformers keeps it
+        (2048, {"model_max_length": 1024}, {"max_seq_length": 1024}, 1024, 1024),  # as release 5 did
+        (2048, {"model_max_length": 4096}, {}, 2048, 2048),
+        (2048, {"model_max_length": 1e30}, {"max_seq_length": 256}, 256, 2048),
+        (2048, {}, {}, 2048, 2048),
+        (512, {"model_max_length": 1024}, {}, 512, 512),
+        (2048, {"model_max_length": 512}, {"tokenizer_args": {"model_max_length": 1024}}, 1024, 1024),
+        (2048, {"model_max_length": 512}, {"document_length": 128, "query_length": 32}, 128, 512),
+        (2048, {"model_max_length": 512}, {"processing_kwargs": {"text": {"truncation": False}}}, 512, 512),
+    ],
+)
+def test_how_much_is_read_of_what_sentence_transformers_saved(tmp_path, positions, tokenizer, limits, default, longest):
+    folder = splade(tmp_path)
+    write(folder / "config.json", MLM | {"max_position_embeddings": positions})
+    write(folder / "tokenizer_config.json", tokenizer)
+    write(folder / "sentence_bert_config.json", {"transformer_task": "fill-mask"} | limits)
+    side = read_checkpoint(folder).document
     assert (side.max_length, side.longest) == (default, longest)
 
 
@@ -158,6 +183,9 @@ def test_a_lexical_route(tmp_path):
 
 NO_TERMS = "does not give weights of terms"
 NO_HEAD = "has no masked-language-model head, so it weighs no terms; name a SPLADE-like model"
+LINK = "is a link to a file that is missing; copy the model with the files behind its links, as cp -rL does"
+MERGE = "merge it into its base model (merge_and_unload of peft), and save the result"
+SENTENCE = "sentence_bert_config.json"
 POOLING_FILE = "1_SpladePooling/config.json"
 POOL = ("x.SpladePooling", "")
 SPLADE = (("x.Transformer", ""), ("x.SpladePooling", "1_SpladePooling"))
@@ -184,6 +212,32 @@ NOT_MODELS = {
     f"a model with D after SpladePooling {NO_TERMS}": lambda folder: modules(splade(folder), *SPLADE, ("x.D", "2")),
     f"{POOLING_FILE}: relu is pooled by max or sum, got 'mean'": lambda folder: splade(folder, pooling_strategy="mean"),
     f"{POOLING_FILE}: epsilon must be a number, got 'x'": lambda folder: splade(folder, epsilon="x"),
+    "config_sentence_transformers.json: `max_active_dims` must be a whole number from 1, got 0": lambda folder: write(
+        splade(folder) / "config_sentence_transformers.json", {"max_active_dims": 0}
+    ),
+    "XLMWithLMHeadModel has a masked-language-model head of a kind that is not supported": lambda folder: masked_lm(
+        folder, {"architectures": ["XLMWithLMHeadModel"]}
+    ),
+    "{folder} has no weights (model.safetensors or pytorch_model.bin); onnx/model.onnx is an export of another "
+    "program, which lacks the pooling; get the weights, from which this package makes its own export": lambda folder: (
+        write(masked_lm(folder, weights=None) / "onnx" / "model.onnx", "")
+    ),
+    f"config.json {LINK}": lambda folder: (folder / "config.json").symlink_to(folder / "gone"),
+    f"model.safetensors {LINK}": lambda folder: (masked_lm(folder, weights=None) / "model.safetensors").symlink_to(
+        "gone"
+    ),
+    f"a PEFT adapter, which is a part of a model; {MERGE}": lambda folder: write(folder / "adapter_config.json", {}),
+    "Normalize after SpladePooling, which divides vectors by their lengths, is not supported; delete the module "
+    "from modules.json of a copy": lambda at: modules(splade(at), *SPLADE, ("x.Normalize", "2")),
+    "sentence_bert_config.json: a length must be a whole number from 3, got '9'": lambda folder: write(
+        splade(folder) / SENTENCE, {"query_length": "9"}
+    ),
+    "sentence_bert_config.json: `query_expansion` is for models of several vectors for each text": lambda folder: write(
+        splade(folder) / SENTENCE, {"query_expansion": {"strategy": "fixed", "length": 32}}
+    ),
+    "sentence_bert_config.json: `tokenizer_args` must be an object, got ['x']": lambda folder: write(
+        splade(folder) / SENTENCE, {"tokenizer_args": ["x"]}
+    ),
     "its part 'a/../../b' lies outside its folder": lambda at: modules(at, ("x.Transformer", "a/../../b"), POOL),
     "its part '/etc' lies outside its folder": lambda folder: modules(folder, ("x.Transformer", "/etc"), POOL),
 }
@@ -193,6 +247,14 @@ NOT_MODELS = {
 def test_folders_that_are_no_model_of_terms(tmp_path, said):
     NOT_MODELS[said](tmp_path)
     assert refused(tmp_path) == f"m: {said.replace('{folder}', str(tmp_path))}"
+
+
+def test_arguments_of_a_tokenizer_that_could_name_files_are_refused(tmp_path):
+    write(splade(tmp_path) / SENTENCE, {"processor_kwargs": {"vocab_file": "/etc/passwd"}})
+    said = (
+        "m: sentence_bert_config.json: `processor_kwargs` has 'vocab_file', which is unknown here; known are model_max"
+    )
+    assert refused(tmp_path).startswith(said)
 
 
 @pytest.mark.parametrize(

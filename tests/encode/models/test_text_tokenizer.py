@@ -7,9 +7,11 @@ import pytest
 pytest.importorskip("tokenizers", reason="texts are cut into tokens by the package tokenizers")
 pytest.importorskip("transformers", reason="tokenizers of checkpoints are written by transformers")
 
-from checkpoints import MAX_LENGTH, ODD_TOKENS, write_tokenizer  # noqa: E402
+from checkpoints import MAX_LENGTH, ODD_TOKENS, edit_json, write_json, write_tokenizer  # noqa: E402
 from refusals import refusal  # noqa: E402
 
+from pyserini_compneg.encode.export import static_tokenizer  # noqa: E402
+from pyserini_compneg.encode.models import StaticSide  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
 from pyserini_compneg.support.errors import EncodingError, install_hint  # noqa: E402
 from pyserini_compneg.support.vectors import is_pseudo_term  # noqa: E402
@@ -152,3 +154,41 @@ def test_the_tokenizer_is_what_transformers_makes_of_it(folder, tmp_path):
     texts = ["Spy FILM"]
     theirs = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(copy)(texts)["input_ids"]
     assert TextTokenizer(copy, 16, as_transformers=True)(texts).ids == theirs
+
+
+@pytest.mark.parametrize(
+    ("config", "lowercase"),
+    [
+        ({"tokenizer_class": "BertTokenizer", "do_lower_case": False}, True),  # the first counts, for this class
+        ({"tokenizer_class": "BertTokenizer"}, False),  # and without it texts are in lower case
+        ({"tokenizer_class": "PreTrainedTokenizerFast", "do_lower_case": False}, True),
+    ],
+)
+def test_queries_without_a_network_follow_the_rule_of_documents(folder, tmp_path, monkeypatch, config, lowercase):
+    copy, texts = shutil.copytree(folder, tmp_path / "copy"), ["Spy FILM", "the Film naïve"]
+    edit_json(copy / "tokenizer_config.json", **{"do_lower_case": None} | config)
+    parts = json.loads((copy / "tokenizer.json").read_text())
+    edit_json(copy / "tokenizer.json", normalizer=parts["normalizer"] | {"lowercase": lowercase})
+    write_json(copy / "config.json", {"model_type": "bert"})
+    tokenizer = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(copy)
+    theirs, side = tokenizer(texts, add_special_tokens=False)["input_ids"], StaticSide(copy, None, 16, 16)
+    for cache in ("first", "second"):
+        monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / cache))
+        assert static_tokenizer(side)(texts).ids == theirs
+    assert TextTokenizer(copy, 16, False, as_transformers=True)(texts).ids == theirs
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    assert static_tokenizer(side)(texts).ids == theirs  # as it was kept
+    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "third"))
+    said = "`do_lower_case` differs in tokenizer.json and tokenizer_config.json; transformers decides"
+    assert refusal(static_tokenizer, side, error=EncodingError) == f"{copy}: {said}; {install_hint('torch')}"
+
+
+def test_texts_may_be_cut_on_the_left(folder, tmp_path):
+    copy, texts = shutil.copytree(folder, tmp_path / "copy"), ["the film of a spy and a spy film", "spy"]
+    edit_json(copy / "tokenizer_config.json", truncation_side="left")
+    theirs = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(copy)
+    tokenizer = TextTokenizer(copy, 6, as_transformers=True)
+    assert tokenizer(texts) == (theirs(texts, truncation=True, max_length=6)["input_ids"], [True, False])
+    assert [term for term, _, _ in tokenizer.spans(texts)[0]] == texts[0].split()
+    tokenizer.save(copy / "tokenizer.json")
+    assert TextTokenizer(copy, 6)(texts) == tokenizer(texts)

@@ -1,5 +1,6 @@
 """Checkpoints run by torch, against the untouched model of transformers and sentence-transformers' own encoders."""
 
+import json
 import shutil
 from functools import cache
 
@@ -17,6 +18,7 @@ from pyserini_compneg.encode.models import Head, ModelOptions, NeuralSide, read_
 from pyserini_compneg.encode.models.batching import encode_tokens  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
 from pyserini_compneg.encode.networks.torch_model import TorchModel  # noqa: E402
+from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder  # noqa: E402
 from pyserini_compneg.encode.sides import load_side  # noqa: E402
 from pyserini_compneg.support.errors import EncodingError  # noqa: E402
 
@@ -144,6 +146,76 @@ def assert_same_vectors(theirs, ours, side):
     assert len(lengths) > 2
 
 
+@pytest.mark.parametrize("kind", ["sparse_encoder", "router"])
+def test_a_model_may_keep_a_few_terms_of_each_text(checkpoints, tmp_path, kind):
+    """As many as sentence-transformers keeps, of documents and queries, unless the user asks for another number."""
+    folder = shutil.copytree(getattr(checkpoints, kind), tmp_path / "m")
+    edit_json(folder / "config_sentence_transformers.json", max_active_dims=5)
+    model, texts = needs_sentence_transformers().SparseEncoder(str(folder), device="cpu"), sample_texts(5)
+    checkpoint, options = read_checkpoint(folder), ModelOptions("torch")
+    for encoder, encode in (
+        (ModelDocumentEncoder(checkpoint, options), model.encode_document),
+        (ModelQueryEncoder(checkpoint, options), model.encode_query),
+    ):
+        expected = [dict(terms) for terms in model.decode(encode(texts))]
+        found = encoder.encode_batch(texts)
+        assert [len(vector) for vector in found] == [5] * len(texts)
+        for ours, theirs in zip(found, expected, strict=True):
+            assert_alike(ours, theirs)
+    assert len(ModelDocumentEncoder(checkpoint, ModelOptions("torch", top_terms=7)).encode_batch(texts)[0]) == 7
+    assert ModelDocumentEncoder(checkpoint, options).settings["top_terms"] == 5  # for updates of an index
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"query_length": 6, "document_length": 12},
+        {"query_length": 6, "processing_kwargs": {"text": {"max_length": 9, "padding": True}}},
+        {"processing_kwargs": {"common": {"add_special_tokens": False}}},
+        {"processor_kwargs": {"truncation_side": "left"}, "max_seq_length": 8},
+        {"tokenizer_args": {"model_max_length": 7}, "max_seq_length": 20},
+    ],
+)
+def test_how_texts_are_read(checkpoints, tmp_path, settings):
+    """By the settings of the first module's file, of which release 6 knows more than release 5."""
+    folder = shutil.copytree(checkpoints.sparse_encoder, tmp_path / "m")
+    edit_json(folder / "sentence_bert_config.json", **settings)
+    theirs, checkpoint = needs_sentence_transformers().SparseEncoder(str(folder), device="cpu"), read_checkpoint(folder)
+    plain = read_checkpoint(checkpoints.sparse_encoder)
+    for side in ("document", "query"):
+        ours = load_side(getattr(checkpoint, side), ModelOptions("torch"))
+        assert_same_vectors(theirs, ours, side)
+        if side == "query" or "query_length" not in settings:
+            others = load_side(getattr(plain, side), ModelOptions("torch"))
+            assert ours.encode_batch(TEXTS) != others.encode_batch(TEXTS)
+
+
+def test_lower_case_spares_special_tokens(checkpoints, tmp_path):
+    """Of a tokenizer that knows capitals; release 5 of sentence-transformers lowercased the whole text."""
+    folder = shutil.copytree(checkpoints.sparse_encoder, tmp_path / "m")
+    parts = json.loads((folder / "tokenizer.json").read_text())
+    edit_json(folder / "tokenizer.json", normalizer=parts["normalizer"] | {"lowercase": False})
+    edit_json(folder / "sentence_bert_config.json", do_lower_case=True)
+    edit_json(folder / "config_sentence_transformers.json", prompts={"query": "The [MASK] ", "document": ""})
+    theirs, checkpoint = needs_sentence_transformers().SparseEncoder(str(folder), device="cpu"), read_checkpoint(folder)
+    ours = load_side(checkpoint.query, ModelOptions("torch"))
+    assert_same_vectors(theirs, ours, "query")
+    ids = ours.tokenize(["A Spy"]).ids[0]
+    assert [ours._tokenizer.terms[number] for number in ids] == ["[CLS]", "the", "[MASK]", "a", "spy", "[SEP]"]
+
+
+def test_routes_of_any_name(checkpoints, tmp_path):
+    folder = shutil.copytree(checkpoints.router, tmp_path / "m")
+    routes = json.loads((folder / "router_config.json").read_text())
+    structure = {"short": routes["structure"]["query"], "long": routes["structure"]["document"]}
+    mappings = {"('query', 'text')": "short", "(None, 'text')": "long"}
+    parameters = routes["parameters"] | {"route_mappings": mappings, "default_route": "long"}
+    edit_json(folder / "router_config.json", structure=structure, parameters=parameters)
+    theirs, checkpoint = needs_sentence_transformers().SparseEncoder(str(folder), device="cpu"), read_checkpoint(folder)
+    for side in ("document", "query"):
+        assert_same_vectors(theirs, load_side(getattr(checkpoint, side), ModelOptions("torch")), side)
+
+
 @pytest.mark.slow
 def test_what_sentence_transformers_itself_saves(checkpoints, tmp_path):
     package = needs_sentence_transformers()
@@ -181,10 +253,72 @@ def test_weights_and_tokenizers_of_different_sizes(checkpoints, tmp_path):
     )
 
 
-def test_a_head_that_does_not_end_with_its_decoder(tmp_path):
-    from transformers import MobileBertConfig, MobileBertForMaskedLM
+def write_kind(folder, kind, **settings):
+    """A masked language model of a class of transformers, its tokenizer, and its logits for a text."""
+    import transformers
 
-    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-    sizes |= {"true_hidden_size": 32, "intra_bottleneck_size": 32, "embedding_size": 16}
-    MobileBertForMaskedLM(MobileBertConfig(vocab_size=40, **sizes)).save_pretrained(tmp_path)
-    assert refused(tmp_path) == f"{tmp_path}: the head of MobileBertForMaskedLM is of an unknown kind"
+    size = write_tokenizer(folder)
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+    sizes |= {"max_position_embeddings": MAX_LENGTH, "initializer_range": 0.3, "pad_token_id": 0}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        config = getattr(transformers, f"{kind}Config")(vocab_size=size, **sizes | settings)
+        model = getattr(transformers, f"{kind}ForMaskedLM")(config).eval()
+    for name, value in model.named_parameters():
+        if name.endswith("bias") and value.shape == (size,):
+            value.data.copy_(torch.linspace(-1, 1, size))
+    model.save_pretrained(folder)
+
+
+MOBILE = {"true_hidden_size": 32, "intra_bottleneck_size": 32, "embedding_size": 16, "intermediate_size": 32}
+DEBERTA = {"legacy": False, "relative_attention": True, "pos_att_type": ["p2c", "c2p"]}
+CONVBERT = {"embedding_size": 32, "num_attention_heads": 4, "head_ratio": 2}
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [("MobileBert", MOBILE), ("DebertaV2", DEBERTA), ("Esm", {"mask_token_id": 4}), ("ConvBert", CONVBERT)],
+)
+def test_heads_of_other_classes(tmp_path, kind, settings):
+    """Whose decoder is no linear layer of its own, or adds its bias elsewhere; and where padding changes a text."""
+    write_kind(tmp_path, kind, **settings)
+    texts = ["a spy", "the film is about a spy and a film", "comedy"]
+    found = encode(tmp_path, texts)
+    terms = TextTokenizer(tmp_path, MAX_LENGTH).terms
+    for text, vector in zip(texts, found, strict=True):
+        columns = zip(*logits(tmp_path, text).tolist(), strict=True)
+        assert_alike(vector, {term: term_weight(column, Head()) for term, column in zip(terms, columns, strict=True)})
+
+
+@pytest.mark.parametrize("kind", ["Bert", "Albert"])
+def test_the_bias_of_a_decoder_that_transformers_4_saved(tmp_path, caplog, kind):
+    """Beside the decoder, which is not tied to the embeddings; transformers 5 would leave it without a bias."""
+    from safetensors.torch import load_file, save_file
+
+    write_kind(tmp_path, kind, tie_word_embeddings=False, **({"embedding_size": 16} if kind == "Albert" else {}))
+    texts, weights = TEXTS[14:20], load_file(tmp_path / "model.safetensors")
+    expected = encode(tmp_path, texts)
+    (name,) = (name for name in weights if name.endswith(".decoder.bias"))
+    beside = name.replace(".decoder", "")
+    save_file({beside: weights.pop(name)} | weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    caplog.set_level("INFO")
+    assert encode(tmp_path, texts) == expected
+    assert caplog.messages == [f"{tmp_path}: the bias of its decoder is {beside}, as transformers 4 saved it"]
+    (tmp_path / "model.safetensors").unlink()
+    bias = torch.linspace(-1, 1, len(TextTokenizer(tmp_path, 9).terms))
+    torch.save(weights | {beside: bias}, tmp_path / "pytorch_model.bin")
+    assert encode(tmp_path, texts) == expected
+
+
+def test_a_head_that_does_not_end_with_its_decoder(checkpoints, monkeypatch):
+    from transformers import BertForMaskedLM
+
+    forward = BertForMaskedLM.forward
+
+    def doubled(self, *args, **given):
+        found = forward(self, *args, **given)
+        found.logits = found.logits * 2
+        return found
+
+    monkeypatch.setattr(BertForMaskedLM, "forward", doubled)
+    assert refused(checkpoints.bert) == f"{checkpoints.bert}: the head of BertForMaskedLM is of an unknown kind"
