@@ -10,7 +10,7 @@ from typing import Any
 
 from pyserini_compneg.support.errors import CompNegError, InputError
 
-ID_FIELDS = ("id", "qid", "_id")
+ID_FIELDS = ("id", "qid", "_id", "query_id", "question_id")
 DOCUMENT_ID_FIELDS = ("id", "_id", "docid")
 
 _KINDS = {
