@@ -37,8 +37,8 @@ NOT have the same precedence, from left to right, and bind tighter than OR. Word
 them: `(French OR Italian) comedies` is `French comedies OR Italian comedies`. NOT lowers the scores of documents and
 removes none. NOT! removes what matches: `spy films NOT! comedies`, or by a filter field `spy films NOT! genre=Comedy`.
 AND! scores as AND and finds only what has every operand: `spy films AND! comedies`.
-Topics are TSV (id, tab, text) or JSON Lines with an `expression`, QUEST's `original_query`, a plain `query` or `text`,
-or a composed `vector` or `score`, with an optional `filter` {field: values}. Titles of TREC's topics are plain text.
+Topics are TSV (id, tab, text) or JSON Lines with an `expression`, QUEST's `original_query`, a plain `query`, `text` or
+`title`, or a composed `vector` or `score`, with an optional `filter` {field: values}; or TREC's, read as plain text.
 --read parses all texts in the same way.
 """
 
@@ -80,7 +80,7 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
 
 def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None:
     """Adds the other flags for queries; ``--on-error`` only if there are several queries."""
-    text = "field of TREC's or Pyserini's topics that is searched: title (default), desc, narr, or another"
+    text = "field of TREC's, Pyserini's or JSON topics that is searched: title (default), desc, narr, or another"
     group.add_argument("--topic-field", metavar="NAME", help=text)
     add_flags(group, Operators, _STRENGTHS)
     add_flags(group, SearchSettings)

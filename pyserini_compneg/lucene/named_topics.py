@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from pyserini_compneg.lucene.gate import java_class, message_of
 from pyserini_compneg.support.errors import DownloadError, InputError
 
 
-def named_topics(name: str) -> list[tuple[str, Mapping[str, str]]]:
-    """The topics of a name such as ``msmarco-passage-dev-subset``: ids and fields, in the order of the ids."""
+def topics_file(name: str) -> Path:
+    """The file of topics of a name such as ``msmarco-passage-dev-subset``."""
     if (spec := importlib.util.find_spec("pyserini")) is None or not spec.origin:
         remedy = "give a file of topics, or pip install --no-deps pyserini"
         raise InputError(
@@ -27,32 +27,34 @@ def named_topics(name: str) -> list[tuple[str, Mapping[str, str]]]:
     out = system.out
     system.setOut(system.err)  # Anserini reports a download on standard output, which may be a run
     try:
-        java_class("io.anserini.search.topicreader.TopicReader")
-    finally:
-        system.setOut(out)
-    try:
         base = _pyserini_search_base()
         known = _known_names(base)
-        found = base.get_topics(name) if name in known else None
+        found = _downloaded(base, known[name]) if name in known else None
     except Exception as cause:  # without a network, Pyserini raises various errors
         what = f"no such file, and Pyserini's topics of a name need a network: {message_of(cause)}"
         raise DownloadError(what, where=name, remedy="give a file of topics") from None
+    finally:
+        system.setOut(out)
     if found is None:
         nearest = ", ".join(difflib.get_close_matches(name, known, cutoff=0.4))
         remedy = f"nearest: {nearest}" if nearest else "give a file of topics"
         raise InputError("no such file, and Pyserini has no topics of that name", where=name, remedy=remedy)
-    return [(str(qid), fields) for qid, fields in sorted(found.items(), key=lambda one: _order(one[0]))]
+    return found
 
 
-def _known_names(base: Any) -> Collection[str]:
-    """The names that Pyserini knows. Pyserini 2 reads their list from the network, or from its cache."""
-    names: Collection[str] = base.topics_mapping if hasattr(base, "topics_mapping") else base._get_topics_mapping()
+def _known_names(base: Any) -> Mapping[str, Any]:
+    """The topics that Pyserini knows, by name. Pyserini 2 reads their list from the network, or from its cache."""
+    names: Mapping[str, Any] = base.topics_mapping if hasattr(base, "topics_mapping") else base._get_topics_mapping()
     return names
 
 
-def _order(qid: int | str) -> tuple[bool, int, str]:
-    """Numbers by value, then texts. Pyserini loses the order of the file."""
-    return (False, qid, "") if isinstance(qid, int) else (True, 0, qid)
+def _downloaded(base: Any, topics: Any) -> Path:
+    """The file of some topics. Pyserini itself gives only their fields, with ids that have lost their zeros."""
+    if hasattr(base, "topics_mapping"):
+        path = java_class("java.nio.file.Path").of(topics.path)
+        return Path(java_class("io.anserini.search.topicreader.TopicReader").getTopicPath(path).toString())
+    file = topics["path"]
+    return Path(base._download_and_cache(f"{base.TOPICS_BASE_URL}{file}", file, base._get_topics_cache_path()))
 
 
 def _pyserini_search_base() -> Any:

@@ -19,7 +19,7 @@ from uuid import UUID
 
 from pyserini_compneg.support.errors import ArgumentError, CompNegError, InputError
 
-ID_FIELDS = ("id", "qid", "_id")
+ID_FIELDS = ("id", "qid", "_id", "query_id", "question_id")
 DOCUMENT_ID_FIELDS = ("id", "_id", "docid")
 
 _KINDS = {

@@ -43,6 +43,13 @@ WEB = """\
 """
 
 
+CDS = '<topic number="1"><note>a</note>text<summary>b</summary></topic>'
+ONE = '<topics><topic number="1"><title>{}</title></topic></topics>'
+RENAME = "rename it; --on-error skip leaves out the later one"
+SGML = "repair it, or remove <?xml ...?> to have the file read like TREC's SGML"
+ENTITY = "the file defines the entity 'e', and such entities are not read; write its text in its place"
+
+
 @pytest.fixture
 def write(tmp_path):
     def write(text, name="topics.txt"):
@@ -61,7 +68,7 @@ def texts(path, **options):
 def test_titles_are_plain_text(write, name):
     path = write(AD_HOC.replace("\n", "\r\n"), name)
     title = "Airbus Subsidies NOT Boeing"
-    assert read_topics(path) == [Topic("51", title, Atom(title)), Topic("MB01", "spy films", Atom("spy films"))]
+    assert read_topics(path) == [Topic("51", title, Atom(title)), Topic("1", "spy films", Atom("spy films"))]
     assert [topic.plain for topic in read_topics(path)] == [True, True]
     assert [topic.source for topic in read_topics(path)] == [f"{path}:2", f"{path}:13"]
     (parsed, _) = read_topics(path, "expression")
@@ -81,19 +88,80 @@ def test_other_fields(write, caplog):
     ("text", "options", "said"),
     [
         (AD_HOC, {"field": "narr"}, ":13: the topic has no narrative; name one of its fields as --topic-field: title"),
-        (WEB, {}, ":3: the topic has no title; name one of its fields as --topic-field: query, description"),
+        (WEB, {"field": "desc"}, ":4: the topic has no description; name one of its fields as --topic-field: query"),
+        (CDS, {}, ":1: the topic has no title; name one of its fields as --topic-field: note, summary"),
         ("<top><title>spy</top>", {}, """:1: the topic has no number; expected <num>, or <topic number="1">"""),
-        ("<top><num>1<title>spy</top>\n<top><num>01<title>b</top>", {}, ":2: query id '1' was given on line 1 already"),
+        (
+            "<top><num>1<title>spy</top>\n<top><num>01<title>b</top>",
+            {},
+            f":2: query id '1' was given on line 1 already; {RENAME}",
+        ),
         ("<top>\n<num>1\n<title>spy\n", {}, ":1: a topic that does not end; expected </top>"),
-        ("<top>\n<num>1<title>spy\n<top>", {}, ":3: <top> where none is expected"),
-        ("<topics>\n</topic>", {}, ":2: </topic> where none is expected"),
+        ("<top>\n<num>1<title>spy\n<top>", {}, ":3: a topic that does not end; expected </top>"),
+        ("<top><num>1<title>a</top>\n</top>", {}, ":2: </top> where none is expected"),
+        ("<top>\n<!-- <num>1", {}, ":2: a <!-- that does not end"),
+        ("<?xml version='1.0'?>\n<topics>\n<topic></topics>", {}, f":3: not well-formed XML: mismatched tag; {SGML}"),
+        (f"<!DOCTYPE topics [\n<!ENTITY e 'spy'>]>{ONE.format('&e;')}", {}, f":2: {ENTITY}"),
+        (f"<!DOCTYPE topics [\n<!ENTITY e SYSTEM 'e.txt'>]>{ONE.format('&e;')}", {}, f":2: {ENTITY}"),
         ("<topics></topics>", {}, ": no topics; expected lines of qid<TAB>expression, JSON objects, or TREC's <top>"),
-        ("1\tspy", {"field": "desc"}, ": has no topics of TREC, so --topic-field has no use"),
+        ("1\tspy", {"field": "desc"}, ": has no fields, so --topic-field has no use"),
     ],
 )
 def test_wrong_topics(write, text, options, said):
     path = write(text)
     assert refusal(read_topics, path, **options) == f"{path}{said}"
+
+
+@pytest.mark.parametrize("declared", ["", "<?xml version='1.0'?>\n"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (ONE.format("the <i>Otter</i> beaver<br/>lake"), [("1", "the Otter beaver lake")]),
+        (ONE.format("the <disease>Otter</disease> lake"), [("1", "the Otter lake")]),
+        (ONE.format("ot<!-- no <b> part -->ter"), [("1", "otter")]),
+        ("<topics><!-- <topic number='9'><title>b</title></topic> -->\n<topic id='2'><title>c</title></topic></topics>",
+         [("2", "c")]),
+        (ONE.format("<![CDATA[otter & <b> beaver]]>"), [("1", "otter & <b> beaver")]),
+        (ONE.format("x &lt; 5 &amp; AT&#38;T"), [("1", "x < 5 & AT&T")]),
+        (f"<!DOCTYPE topics SYSTEM 'topics.dtd'>{ONE.format('caf&eacute;')}", [("1", "caf\u00e9")]),
+        ("<topics><topic><number>101</number><query>spy</query><desc>x</desc></topic></topics>", [("101", "spy")]),
+        ('<topics><topic number="1">a 64-year-old\n <i>man</i></topic></topics>', [("1", "a 64-year-old man")]),
+        ("<queries><query><qid>0001</qid><content>a &amp; b</content></query></queries>", [("1", "a & b")]),
+        ("<topics><topic a='b'><identifier>7-AH</identifier><FR-title>b</FR-title></topic></topics>", [("7-AH", "b")]),
+    ],
+)  # fmt: skip
+def test_xml(write, declared, text, expected):
+    assert texts(write(declared + text, "topics.xml")) == expected
+    loose = f"R&D {text}"  # text outside of the root and an ampersand, so it is no XML
+    assert texts(write(f"<!-- -->{loose}", "topics.txt")) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<top>\n<num> 1\n<title> the <i>Otter</i> lake\n<desc> x\n</top>", [("1", "the Otter lake")]),
+        ("<top>\n<num> MB001 </num>\n<query> R&D <b> x </query>\n</top>", [("1", "R&D x")]),
+        ("<top>\n<num> Number: AR26\n<title> spy\n</top>", [("26", "spy")]),
+        ("<top>\n<num> Number: OHSU7\n<title> a\nspy\n</top>", [("OHSU7", "a spy")]),
+        ("<DOC>\n<DOCNO> 3 </DOCNO>\n\n spy films;\nPrieve, B.\n</DOC>", [("3", "spy films; Prieve, B.")]),
+    ],
+)
+def test_sgml(write, text, expected):
+    assert texts(write(text)) == expected
+    assert texts(write(f"{text}\n<!-- {text} -->")) == expected
+
+
+def test_a_topic_that_is_not_closed_ends_where_the_next_begins(write, caplog):
+    path = write("<top>\n<num>1\n<title>spy\n\n<top>\n<num>2\n<title>birds\n</top>")
+    assert texts(path) == [("1", "spy"), ("2", "birds")]
+    assert caplog.messages == [f"{path}:1: <top> without </top>, so the topic ends at line 5, where the next begins"]
+
+
+def test_a_topic_that_is_a_document(write, caplog):
+    path = write("".join(f"<top>\n<num>{n}</num>\n<docid>d{n}</docid>\n<url>u<url>\n</top>\n" for n in (1, 2)))
+    assert texts(path) == [("1", "d1"), ("2", "d2")]
+    said = "the topic has only a docid, which is searched as its text, as in Anserini's reader"
+    assert caplog.messages == [f"{path}:1: {said}"]
 
 
 def test_a_number_of_any_length(write):
@@ -109,36 +177,37 @@ def test_a_title_that_is_no_expression(write):
     assert refusal(read_topics, path, "expression", error=QueryError).startswith(f"{path}:1: ")
 
 
-@pytest.fixture(params=["topics_mapping", "_get_topics_mapping"])
-def pyserini(request, monkeypatch):
-    """Stands in for Pyserini's module of topics, of Pyserini 1 or 2."""
+@pytest.fixture
+def pyserini(monkeypatch, tmp_path):
+    """Stands in for Pyserini 2's module of topics."""
 
-    def get_topics(name):
-        if name == "offline":
+    def download(url, file, folder):
+        if file == "offline":
             raise OSError("no\nroute")
-        if name == "damaged":
-            raise ValueError("Unable to load topic")
-        return {10: {"title": "spy NOT comedies"}, 9: {"title": "birds", "narrative": "all"}, "a": {"title": "bats"}}
+        assert (url, folder) == (f"https://topics/{file}", tmp_path / "cache")
+        return tmp_path / file
 
-    known = dict.fromkeys(["msmarco-passage-dev-subset", "offline", "damaged"])
-    names = known if request.param == "topics_mapping" else lambda: known
-    base = SimpleNamespace(get_topics=get_topics, **{request.param: names})
+    known = {name: {"path": file} for name, file in (("msmarco-passage-dev-subset", "dev.tsv"), ("offline", "offline"))}
+    base = SimpleNamespace(
+        _get_topics_mapping=lambda: known,
+        _get_topics_cache_path=lambda: tmp_path / "cache",
+        _download_and_cache=download,
+        TOPICS_BASE_URL="https://topics/",
+    )
     monkeypatch.setattr(named_topics, "_pyserini_search_base", lambda: base)
+    (tmp_path / "dev.tsv").write_text("010\tspy NOT comedies\n9\tbirds\n")
 
 
 def test_topics_by_name(pyserini, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     name = "msmarco-passage-dev-subset"
-    assert texts(name) == [("9", "birds"), ("10", "spy NOT comedies"), ("a", "bats")]
-    assert [topic.plain for topic in read_topics(name)] == [True] * 3
-    assert texts(name, field="narr", skip=True) == [("9", "all")]
-    said = f"{name}: topic 10: the topic has no narrative; name one of its fields as --topic-field: title"
-    assert refusal(read_topics, name, field="narrative") == said
+    assert texts(name) == texts(tmp_path / "dev.tsv", read="plain") == [("010", "spy NOT comedies"), ("9", "birds")]
+    assert [topic.plain for topic in read_topics(name)] == [True] * 2
+    assert read_topics(name, "expression")[0].expression == Difference(Atom("spy"), Atom("comedies"))
     said = f"msmarco-passage-dev-subst: no such file, and Pyserini has no topics of that name; nearest: {name}"
     assert refusal(read_topics, "msmarco-passage-dev-subst") == said
-    for failing, why in (("offline", "no route"), ("damaged", "Unable to load topic")):
-        said = f"no such file, and Pyserini's topics of a name need a network: {why}; give a file of topics"
-        assert refusal(read_topics, failing, error=DownloadError) == f"{failing}: {said}"
+    said = "no such file, and Pyserini's topics of a name need a network: no route; give a file of topics"
+    assert refusal(read_topics, "offline", error=DownloadError) == f"offline: {said}"
     assert refusal(read_topics, "missing.tsv") == "missing.tsv: no such file"
     (tmp_path / name).write_text("1\tspy\n")  # a file is a file
     assert texts(name) == [("1", "spy")]
@@ -148,12 +217,12 @@ def test_pyserinis_own_topics(tmp_path, monkeypatch):
     """Pyserini 1 reads a file beside it without a network. Its module brings neither torch nor a logger."""
     if java_class("org.apache.lucene.util.Version").LATEST.major > 9:
         pytest.skip("Pyserini 2 needs a network")
-    (tmp_path / "topics.msmarco-passage.dev-subset.txt").write_text("300\tspy films\n2\tNOT a word\n")
+    (tmp_path / "topics.msmarco-passage.dev-subset.txt").write_text("300\tspy films\n02\tNOT a word\n")
     code = "import logging, sys\nfrom pyserini_compneg.topics import read_topics\n"
     code += "print([(one.qid, one.text) for one in read_topics('msmarco-passage-dev-subset')])\n"
     code += "print('torch' in sys.modules, logging.root.handlers)"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["[('2', 'NOT a word'), ('300', 'spy films')]", "False []"]
+    assert done.stdout.splitlines() == ["[('300', 'spy films'), ('02', 'NOT a word')]", "False []"]
     assert done.stderr == "" and logging.root.handlers is not None
 
 
