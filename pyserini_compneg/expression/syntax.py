@@ -287,16 +287,30 @@ def _tokens(text: str) -> list[Token]:
     return list(parser.lexer_thread.lex(parser.parser_state))
 
 
-def operators_as_words(text: str) -> list[str]:
-    """The operators in a text that ``parse`` takes as words, because no operands stand on both sides of them.
+def signs_as_words(text: str) -> list[str]:
+    """What ``parse`` takes as words although it looks like a part of the syntax.
 
-    >>> operators_as_words("NOT gate"), operators_as_words("gates NOT doors"), operators_as_words('"AND gate"')
-    (['NOT'], [], [])
+    These are the operators that do not join two operands, and the brackets and quotes of an expression that have no
+    partner.
+
+    >>> signs_as_words("NOT gate"), signs_as_words("gates NOT doors :)"), signs_as_words('"AND gate"')
+    (['NOT'], [')'], [])
     """
     tokens = _tokens(text)
     try:
-        kept = settled(tokens) or [None] * len(tokens)
+        kept = settled(tokens)
     except Fault:
         return []
-    pairs = zip(tokens, kept, strict=True)
-    return [str(token) for token, other in pairs if token.type in OPERATORS and token is not other]
+    if kept is None:
+        return [str(token) for token in tokens if token.type in OPERATORS]
+    open_brackets, signs = 0, list[str]()
+    for token, other in zip(tokens, kept, strict=True):
+        if other.type != "WORD":
+            continue
+        if token.type == "_LPAR":
+            open_brackets += 1
+        elif token.type == "_RPAR" and open_brackets:
+            open_brackets -= 1
+        elif token.type in OPERATORS or token.type == "_RPAR" or token.startswith('"'):
+            signs.append(str(token))
+    return signs
