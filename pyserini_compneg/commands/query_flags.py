@@ -25,7 +25,6 @@ from pyserini_compneg.search import Method, SearchSettings
 from pyserini_compneg.search.matches import TOTALS, Counting
 from pyserini_compneg.support.errors import ArgumentError, InputError
 from pyserini_compneg.support.options import COUNT, NOT_NEGATIVE, add_flags, given_options
-from pyserini_compneg.support.progress import warn_of
 from pyserini_compneg.support.terminal import shown
 
 if TYPE_CHECKING:
@@ -271,17 +270,11 @@ def _only(topics: list[Topic], qid: str, path: str) -> Topic:
 
 def _read_by_model(topics: list[Topic], name: str) -> list[Topic]:
     """The topics with their plain texts decomposed. One warning lists texts that may be misread."""
-    from pyserini_compneg.reading import reader
+    from pyserini_compneg.reading import reader, warn_of_doubts
     from pyserini_compneg.support.files import cache_home
     from pyserini_compneg.topics.topics import decompose_topics
 
     read = reader(name, cache_home())
     topics = decompose_topics(topics, read) if read else topics
-    doubted = {
-        topic.qid: f"{shown(topic.text)} ({'; '.join(topic.decomposition.doubts)})"
-        for topic in topics
-        if topic.decomposition is not None and topic.decomposition.doubts
-    }
-    qids = [topic.qid for topic in topics]
-    warn_of("text", "texts", "may be misread; the command read shows how texts are read", doubted, qids)
+    warn_of_doubts({topic.qid: topic.decomposition for topic in topics if topic.decomposition is not None})
     return topics

@@ -45,11 +45,7 @@ _Item: TypeAlias = "int | _Level"
 
 
 def settled(tokens: Sequence[Token]) -> list[Token] | None:
-    """The tokens of an expression, with the type WORD for all that are words; None if the text is no expression.
-
-    Raises:
-        Fault: A bracket is not closed, or a group stands beside words that it does not join.
-    """
+    """The tokens of an expression, with the type WORD for all that are words; None if the text is no expression."""
     levels = _Levels(tokens)
     text, unclosed = levels.read()
     if not _is_expression(text, tokens):

@@ -13,7 +13,7 @@ A text is an expression only if an operator stands between two operands. Any oth
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -27,7 +27,6 @@ from pyserini_compneg.expression.faults import (
     Fault,
     blamed_on,
     empty_quotes,
-    is_glued,
     located,
     position_of,
     unexpected,
@@ -196,9 +195,11 @@ def _sequence(*parts: Token | _Group) -> Region:
         said = f"groups beside each other hold more than {_MOST_CHARACTERS:,} characters"
         raise Fault(f"{said}; write AND between them", position_of(groups[0].opening))
     choices: list[tuple[str, ...]] = []
-    for is_group, some in groupby(parts, lambda part: isinstance(part, _Group)):
-        run = list(some)
-        choices += (group.region.phrases for group in run) if is_group else [(_joined(run),)]
+    for kind, run in groupby(parts, type):
+        if kind is _Group:
+            choices += (group.region.phrases for group in cast("Iterator[_Group]", run))
+        else:
+            choices.append((_joined(cast("Iterator[Token]", run)),))
     phrases = tuple(map(" ".join, product(*choices)))
     return Region(Union(tuple(map(Atom, phrases))), phrases=phrases)
 
@@ -214,7 +215,7 @@ def _atom(parts: Sequence[Token]) -> Region:
     return Region(atom, phrases=(atom.text,))
 
 
-def _joined(words: Sequence[Token]) -> str:
+def _joined(words: Iterable[Token]) -> str:
     """The text of words and quoted parts, without the quotes, and with single blanks between them."""
     text, end = "", None
     for word in words:
@@ -265,7 +266,7 @@ def _expression(text: str) -> Expression:
     lexed = _tokens(text)
     if (tokens := settled(lexed)) is None:
         return Atom(_plain(text, lexed))
-    parser = _parser().parse_interactive("")
+    parser: Any = _parser().parse_interactive("")
     before = None
     for token in tokens:
         try:
@@ -283,7 +284,7 @@ def _tokens(text: str) -> list[Token]:
     """The tokens of a text; none of a text without operators, which is plain."""
     if not _OPERATOR.search(text):
         return []
-    parser = _parser().parse_interactive(text)
+    parser: Any = _parser().parse_interactive(text)
     return list(parser.lexer_thread.lex(parser.parser_state))
 
 

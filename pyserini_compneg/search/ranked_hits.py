@@ -6,25 +6,28 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import zip_longest
-from typing import NamedTuple, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from pyserini_compneg.compose import Query, ScoringNode, is_empty, query_line, query_text
 from pyserini_compneg.compose.lowering import MATERIALISED
-from pyserini_compneg.compose.queries import checked_queries, lacking_pairs, why_empty
+from pyserini_compneg.compose.queries import checked_queries, expression_of, lacking_pairs, read_queries, why_empty
 from pyserini_compneg.compose.scoring import Excluding
 from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.compose.trees import nodes as tree_nodes
-from pyserini_compneg.expression import Expression, Filter, parse
+from pyserini_compneg.expression import Expression, Filter
 from pyserini_compneg.expression.filters import ID, Values, as_filter
-from pyserini_compneg.lucene import Ranking, Reader
+from pyserini_compneg.lucene import ENGLISH, Ranking, Reader
 from pyserini_compneg.lucene.rankings import PassageRanking
 from pyserini_compneg.lucene.reader import QueryFailure
-from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.search.run_writer import Hit, PassageHit
 from pyserini_compneg.support.arguments import checked_count, checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, QueryError
 from pyserini_compneg.support.progress import warn_of
 from pyserini_compneg.support.terminal import shown
+
+if TYPE_CHECKING:
+    from pyserini_compneg.search.searcher import SignedImpactSearcher
 
 FilterLike: TypeAlias = Filter | Mapping[str, Values] | None
 """A filter, or its fields; None means no filter."""
@@ -41,6 +44,15 @@ class SearchRequest(NamedTuple):
     k: int
     threads: int
     filters: Sequence[Filter | None]
+
+
+@runtime_checkable
+class Method(Protocol):
+    """A way to answer queries, besides operators. :mod:`pyserini_compneg.baselines.methods` has the methods."""
+
+    def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
+        """The k best documents of each query, by its id: higher scores first, equal scores by ascending docid."""
+        ...
 
 
 def ranked_hits(
@@ -92,13 +104,20 @@ def _warn_of_unknown(reader: Reader, name: str, node: ScoringNode, asked: Filter
 def as_expressions(queries: Sequence[Query]) -> list[Expression]:
     """The expression of each query. A composed query has no expression and is refused."""
     expressions = []
-    for query in checked_queries(queries):
-        if isinstance(query, ScoringNode):
+    for expression in map(expression_of, read_queries(queries)):
+        if expression is None:
             what = "a composed query has no atoms any more, so only operators run it"
             raise QueryError(what, remedy="leave out the method")
-        query = query.expression if isinstance(query, Decomposition) else query
-        expressions.append(parse(query) if isinstance(query, str) else query)
+        expressions.append(expression)
     return expressions
+
+
+def read_for(language: str, queries: Sequence[Query], read: str | Path) -> Sequence[Query]:
+    """The queries for an index of texts in a language, without texts among them."""
+    if read == "model" and language != ENGLISH:
+        what, remedy = f"the model reads English, and the language of the index is {language}", "write an expression"
+        raise ArgumentError(what, where="read", remedy=remedy)
+    return read_queries(queries, read)
 
 
 def checked_docids(queries: Sequence[Query], docids: Sequence[Sequence[str]]) -> tuple[list[Query], list[list[str]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from pyserini_compneg.compose import Operators, Query, QueryEncoder, ScoringNode, compose_queries, query_line
 from pyserini_compneg.compose.operators import chosen_operators
@@ -22,12 +22,14 @@ from pyserini_compneg.search.lacking import LastBatch, lacking_operands
 from pyserini_compneg.search.matches import Counting, Matches, count_matches
 from pyserini_compneg.search.ranked_hits import (
     FilterLike,
+    Method,
     SearchRequest,
     check_pairs,
     checked_docids,
     checked_filters,
     query_name,
     ranked_hits,
+    read_for,
     scored,
     warn_of_lacking_pairs,
     warn_of_no_result,
@@ -38,15 +40,6 @@ from pyserini_compneg.support.arguments import checked_count, checked_list
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.progress import gathered_warnings
 from pyserini_compneg.support.terminal import shown
-
-
-@runtime_checkable
-class Method(Protocol):
-    """A way to answer queries, besides operators. :mod:`pyserini_compneg.baselines.methods` has the methods."""
-
-    def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
-        """The k best documents of each query, by its id: higher scores first, equal scores by ascending docid."""
-        ...
 
 
 class SignedImpactSearcher:
@@ -161,6 +154,7 @@ class SignedImpactSearcher:
         filter: FilterLike = None,
         method: Method | None = None,
         after: Hit | None = None,
+        read: str | Path = "expression",
     ) -> list[Hit]:
         """The k best documents, or fewer if fewer match. Equal scores rank by ascending docid.
 
@@ -173,14 +167,17 @@ class SignedImpactSearcher:
                 ``{"id": [...]}``. The filter does not change scores.
             method: A method to answer the query, such as ``ScoreFusion()``, instead of operators.
             after: The last hit of the page before, to get the page behind it. Without a method only.
+            read: How a text is read: ``expression``, ``plain`` (as one atom), ``model``, ``llm``, or the folder of a
+                reader, as with ``--read``.
 
         Raises:
-            ArgumentError: The query or the filter has a wrong type, or k is not a whole number from 1.
-            QueryError: The text cannot be parsed as an expression.
+            ArgumentError: An argument has a wrong type, k is below 1, or ``model`` is to read other texts than English.
+            QueryError: The text is an expression with a fault, or there is no such way to read texts.
             EncodingError: The encoder cannot encode an atom.
             IndexFormatError: The index does not have a filter field.
         """
-        name, options = query_name(query), {"operators": operators, "filter": as_filter(filter), "method": method}
+        name = query_name(query)
+        options = {"operators": operators, "filter": as_filter(filter), "method": method, "read": read}
         return self.batch_search([query], [name], k, threads, **options, after=[after])[name]  # type: ignore[arg-type]
 
     def batch_search(
@@ -194,6 +191,7 @@ class SignedImpactSearcher:
         filter: FilterLike | Sequence[FilterLike] = None,
         method: Method | None = None,
         after: Sequence[Hit | None] = (),
+        read: str | Path = "expression",
     ) -> dict[str, list[Hit]]:
         """Works like :meth:`search` for many queries, whose atoms are encoded together. Hits are in their order.
 
@@ -207,11 +205,12 @@ class SignedImpactSearcher:
             filter: See :meth:`search`; one filter for all queries, or a sequence with one filter for each.
             method: See :meth:`search`.
             after: See :meth:`search`; a hit or None for each query.
+            read: See :meth:`search`; one value for all texts.
 
         Raises:
             ArgumentError: See :meth:`search`; also, the ids do not fit the queries, or threads is below 1.
         """
-        queries, qids = checked_queries(queries), checked_list("qids", qids)
+        queries, qids = read_for(self.language, queries, read), checked_list("qids", qids)
         if len(qids) != len(queries) or len(set(qids)) != len(qids):
             raise ArgumentError(f"{len(queries)} queries need as many distinct qids, got {len(set(qids))}")
         filters = checked_filters(filter, len(queries))

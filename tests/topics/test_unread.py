@@ -13,7 +13,14 @@ from pyserini_compneg.topics.unread import notes_on, unread_operators
         ("spy films not comedies", ["case"], []),
         *[
             (text, ["edge"], ["capitals"])
-            for text in ("NOT gate", "AND gate truth table", "spy AND", "OR spy AND war", "(spy AND war) films", "(NOT a) b")
+            for text in (
+                "NOT gate",
+                "AND gate truth table",
+                "spy AND",
+                "OR spy AND war",
+                "(spy AND war) films",
+                "(NOT a) b",
+            )
         ],
         *[(text, ["edge"], []) for text in ("∩", "∪ films", "films \\")],
         *[(text, ["edge"], ["capitals"]) for text in ("a :-) AND b", 'a NOT "b', "(a AND b) OR c)")],
