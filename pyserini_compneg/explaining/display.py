@@ -13,9 +13,9 @@ from pyserini_compneg.encode.hybrid import PREFIX
 from pyserini_compneg.expression import Atom, Filter
 from pyserini_compneg.reading.decomposition import Decomposition, shown_confidence, tagged
 from pyserini_compneg.search.matches import Counting, Matches, count_matches
-from pyserini_compneg.search.ranked_hits import Method, query_name
+from pyserini_compneg.search.ranked_hits import query_name
 from pyserini_compneg.search.run_writer import PassageHit
-from pyserini_compneg.search.searcher import SignedImpactSearcher
+from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.support.terminal import printable
 from pyserini_compneg.topics.batch import topic_query
 from pyserini_compneg.topics.topics import Topic

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import NamedTuple, TypeAlias
 
-from pyserini_compneg.compose import Query, ScoringNode, is_empty, query_line, query_text
+from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_line, query_text
 from pyserini_compneg.compose.lowering import MATERIALISED
 from pyserini_compneg.compose.queries import checked_queries, expression_of, lacking_pairs, read_queries, why_empty
 from pyserini_compneg.compose.scoring import Excluding
@@ -26,9 +26,6 @@ from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, Que
 from pyserini_compneg.support.progress import warn_of
 from pyserini_compneg.support.terminal import shown
 
-if TYPE_CHECKING:
-    from pyserini_compneg.search.searcher import SignedImpactSearcher
-
 FilterLike: TypeAlias = Filter | Mapping[str, Values] | None
 """A filter, or its fields; None means no filter."""
 
@@ -44,15 +41,6 @@ class SearchRequest(NamedTuple):
     k: int
     threads: int
     filters: Sequence[Filter | None]
-
-
-@runtime_checkable
-class Method(Protocol):
-    """A way to answer queries, besides operators. :mod:`pyserini_compneg.baselines.methods` has the methods."""
-
-    def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
-        """The k best documents of each query, by its id: higher scores first, equal scores by ascending docid."""
-        ...
 
 
 def ranked_hits(
@@ -110,6 +98,13 @@ def as_expressions(queries: Sequence[Query]) -> list[Expression]:
             raise QueryError(what, remedy="leave out the method")
         expressions.append(expression)
     return expressions
+
+
+def refuse_with_method(operators: Operators | None, after: Sequence[Hit | None]) -> None:
+    if operators is not None:
+        raise ArgumentError("a method brings its own operators; leave out operators, or method")
+    if any(after):
+        raise ArgumentError("a method has no pages; leave out after, or method")
 
 
 def read_for(language: str, queries: Sequence[Query], read: str | Path) -> Sequence[Query]:

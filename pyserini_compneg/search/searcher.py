@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from pyserini_compneg.compose import Operators, Query, QueryEncoder, ScoringNode, compose_queries, query_line
 from pyserini_compneg.compose.operators import chosen_operators
@@ -22,7 +22,6 @@ from pyserini_compneg.search.lacking import LastBatch, lacking_operands
 from pyserini_compneg.search.matches import Counting, Matches, count_matches
 from pyserini_compneg.search.ranked_hits import (
     FilterLike,
-    Method,
     SearchRequest,
     check_pairs,
     checked_docids,
@@ -30,6 +29,7 @@ from pyserini_compneg.search.ranked_hits import (
     query_name,
     ranked_hits,
     read_for,
+    refuse_with_method,
     scored,
     warn_of_lacking_pairs,
     warn_of_no_result,
@@ -40,6 +40,15 @@ from pyserini_compneg.support.arguments import checked_count, checked_list
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.progress import gathered_warnings
 from pyserini_compneg.support.terminal import shown
+
+
+@runtime_checkable
+class Method(Protocol):
+    """A way to answer queries, besides operators. :mod:`pyserini_compneg.baselines.methods` has the methods."""
+
+    def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
+        """The k best documents of each query, by its id: higher scores first, equal scores by ascending docid."""
+        ...
 
 
 class SignedImpactSearcher:
@@ -114,7 +123,6 @@ class SignedImpactSearcher:
         """Opens the index that is now in the folder, if the open index was replaced, and returns whether it was.
 
         Until then, the searcher continues with the index that it opened. No other thread may search during this call.
-        See :meth:`ImpactReader.reopen`.
 
         Raises:
             IndexFormatError: The folder no longer holds an index, or the new index lacks the pairs of ``materialised``.
@@ -217,10 +225,7 @@ class SignedImpactSearcher:
         if method is not None:
             if not isinstance(method, Method):
                 raise ArgumentError(f"method must be an object such as ScoreFusion(), got {shown(method)}")
-            if operators is not None:
-                raise ArgumentError("a method brings its own operators; leave out operators, or method")
-            if any(after):
-                raise ArgumentError("a method has no pages; leave out after, or method")
+            refuse_with_method(operators, after)
             counts = checked_count("k", k), checked_count("threads", threads)
             return method.answer(self, SearchRequest(queries, qids, *counts, filters))
         composed = self.compose(queries, operators)
@@ -337,8 +342,7 @@ class SignedImpactSearcher:
     def unit(self, query: Query) -> float:
         """The number to divide scores by for the encoder's unit: the scale of impacts times the scale of query weights.
 
-        Composed queries keep their weights, and an index of stock Anserini does not record its scale; these scales are
-        1.
+        Composed queries keep their weights, and an index of stock Anserini does not record its scale: both are 1.
         """
         impact_scale = self.reader.manifest.impact_scale if self.reader.manifest else 1.0
         return impact_scale if isinstance(query, ScoringNode) else impact_scale * self.weight_scale

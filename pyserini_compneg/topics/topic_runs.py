@@ -8,9 +8,8 @@ from typing import Any, TextIO
 
 from pyserini_compneg.reading.decomposition import to_object
 from pyserini_compneg.search.matches import Counting, Matches, Total, count_matches
-from pyserini_compneg.search.ranked_hits import Method
 from pyserini_compneg.search.run_writer import Hit, write_run
-from pyserini_compneg.search.searcher import SignedImpactSearcher
+from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.support.staging import keep_inputs
 from pyserini_compneg.topics.batch import topic_query, write_answers
 from pyserini_compneg.topics.topics import Topic

@@ -22,7 +22,11 @@ TRUTH = ("parse", "explain", "highlight", "strict")
         ({"query": "a" * 8001}, f"query: expected a text of at most 8000 characters, got '{'a' * 56}..."),
         ({"query": "a\x00b"}, "query: must hold no control characters"),
         ({"query": "a\x1b[31m"}, "query: must hold no control characters"),
-        ({"query": "(a"}, '"(" is not closed; expected ")"\n  (a\n  ^'),
+        (
+            {"query": "a AND (b"},
+            '"(" is not closed; expected ")"; for plain words, use quotes or --read plain (read=plain)\n'
+            "  a AND (b\n        ^",
+        ),
         ({"query": "a", "hits": "ten"}, "hits: expected a whole number, got 'ten'"),
         ({"query": "a", "hits": "1.5"}, "hits: expected a whole number, got '1.5'"),
         ({"query": "a", "hits": "-1"}, "hits: expected a number from 0, got '-1'"),
