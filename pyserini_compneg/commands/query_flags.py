@@ -32,11 +32,12 @@ if TYPE_CHECKING:
     from pyserini_compneg.topics.topics import Topic
 
 SYNTAX = """\
-Expressions have AND, OR, NOT in capitals, parentheses, and "quotes" around phrases that contain these words. AND and
-NOT have the same precedence, from left to right, and bind tighter than OR. Words join each of the alternatives beside
-them: `(French OR Italian) comedies` is `French comedies OR Italian comedies`. NOT lowers the scores of documents and
-removes none. NOT! removes what matches: `spy films NOT! comedies`, or by a filter field `spy films NOT! genre=Comedy`.
-AND! scores as AND and finds only what has every operand: `spy films AND! comedies`.
+Expressions have AND, OR, NOT in capitals between two parts, parentheses, and "quotes" around phrases that contain
+these words. Any other text is searched as it is, with its parentheses and quotes. AND and NOT have the same
+precedence, from left to right, and bind tighter than OR. Words join each of the alternatives beside them: `(French OR
+Italian) comedies` is `French comedies OR Italian comedies`. NOT lowers the scores of documents and removes none. NOT!
+removes what matches: `spy films NOT! comedies`, or by a filter field `spy films NOT! genre=Comedy`. AND! scores as AND
+and finds only what has every operand: `spy films AND! comedies`.
 Topics are TSV (id, tab, text) or JSON Lines with an `expression`, QUEST's `original_query`, a plain `query` or `text`,
 or a composed `vector` or `score`, with an optional `filter` {field: values}. Titles of TREC's topics are plain text.
 --read parses all texts in the same way.

@@ -5,6 +5,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 from film_index import build
@@ -141,14 +142,16 @@ def test_texts_are_read_as_read_says(index, searcher, caplog):
     assert found["a"] == searcher.search(decompose(wordings[0])) != searcher.search(wordings[0])
     assert found["b"] == searcher.search(Atom(wordings[1])) and found["c"] == searcher.search("western")
     assert searcher.search(wordings[0], read=PACKAGED) == found["a"]
-    said = "text 'not comedies' (it only excludes): may be misread; the command read shows how texts are read"
+    said = "text 'not comedies' (it asks for nothing): may be misread; the command read shows how texts are read"
     assert [record.message for record in caplog.records if "misread" in record.message] == [said]
-    assert "no way to read texts is named 'plane'" in refusal(searcher.search, text, read="plane", error=QueryError)
+    assert "no way to read texts is named 'plane'" in refusal(
+        partial(searcher.search, read="plane"), text, error=QueryError
+    )
     said = "read must be one of expression, plain, model, llm, or the folder of a reader, got None"
-    assert refusal(searcher.search, text, read=None, error=ArgumentError) == said
+    assert refusal(partial(searcher.search, read=None), text, error=ArgumentError) == said
     with SignedImpactSearcher(index, "bm25", language="de") as german:
         said = "read: the model reads English, and the language of the index is de; write an expression"
-        assert refusal(german.search, text, read="model", error=ArgumentError) == said
+        assert refusal(partial(german.search, read="model"), text, error=ArgumentError) == said
         assert german.search(text, read="plain")
 
 

@@ -160,7 +160,7 @@ ONE_OF = "give one of query, expression, vector, score, query_tokens"
         ({"vector": {"a": "1"}}, "vector: $.vector: the weight of 'a' must be a finite number, got '1'"),
         ({"query_tokens": {"a": True}}, "query_tokens: $.vector: the weight of 'a' must be a finite number, got True"),
         ({"expression": {"both": ["a", "b"]}}, None),
-        ({"expression": "a AND"}, None),
+        ({"expression": "a AND (b"}, None),
         ({"query": "a", "exclusion": True}, "body: exclusion: expected a number, got True"),
         ({"score": {"max": []}}, "score: $.max: expected a list of one or more scores, got []"),
         ({"query": "a", "tags": "W"}, "body: tags need read=model"),
