@@ -83,7 +83,7 @@ search --index no/index --query spy  # no/index: no such index folder; build one
 search --index nothing --query spy  # nothing: not a Lucene index (it has no segments file)
 ! search --index no-manifest --query spy
 search --index films --topics missing.tsv  # missing.tsv: no such file
-search --index films --query 'spy \x1b[31m AND'
+search --index films --query 'spy AND (\x1b[31m'
 search --index films --query spy --hits 0  # argument --hits: must be a whole number from 1, got 0
 search --index films --query spy --hits 1_000  # argument --hits: must be a whole number from 1, got 1_000
 search --index films --query spy --cpt-weight 1e400  # argument --cpt-weight: must be a finite number above 0, got 1e400

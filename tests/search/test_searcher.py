@@ -133,7 +133,7 @@ def test_a_closed_searcher_says_so(index):
         assert said == f"{searcher.reader.folder}: the searcher is closed; open another one"
 
 
-def test_texts_are_read_as_read_says(index, searcher, caplog):
+def test_texts_are_read_as_read_says(searcher, caplog):
     text = "spy NOT comedy"
     assert searcher.search(text, read="plain") == searcher.search(Atom(text)) != searcher.search(text)
     assert searcher.search(text, read="expression") == searcher.search(text)
@@ -149,10 +149,6 @@ def test_texts_are_read_as_read_says(index, searcher, caplog):
     )
     said = "read must be one of expression, plain, model, llm, or the folder of a reader, got None"
     assert refusal(partial(searcher.search, read=None), text, error=ArgumentError) == said
-    with SignedImpactSearcher(index, "bm25", language="de") as german:
-        said = "read: the model reads English, and the language of the index is de; write an expression"
-        assert refusal(partial(german.search, read="model"), text, error=ArgumentError) == said
-        assert german.search(text, read="plain")
 
 
 def test_a_text_without_an_operator_is_searched_as_it_is(searcher):
