@@ -32,11 +32,12 @@ if TYPE_CHECKING:
     from pyserini_compneg.topics.topics import Topic
 
 SYNTAX = """\
-Expressions have AND, OR, NOT in capitals, parentheses, and "quotes" around phrases that contain these words. AND and
-NOT have the same precedence, from left to right, and bind tighter than OR. Words join each of the alternatives beside
-them: `(French OR Italian) comedies` is `French comedies OR Italian comedies`. NOT lowers the scores of documents and
-removes none. NOT! removes what matches: `spy films NOT! comedies`, or by a filter field `spy films NOT! genre=Comedy`.
-AND! scores as AND and finds only what has every operand: `spy films AND! comedies`.
+Expressions have AND, OR, NOT in capitals between two parts, parentheses, and "quotes" around phrases that contain
+these words. Any other text is searched as it is, with its parentheses and quotes. AND and NOT have the same
+precedence, from left to right, and bind tighter than OR. Words join each of the alternatives beside them: `(French OR
+Italian) comedies` is `French comedies OR Italian comedies`. NOT lowers the scores of documents and removes none. NOT!
+removes what matches: `spy films NOT! comedies`, or by a filter field `spy films NOT! genre=Comedy`. AND! scores as AND
+and finds only what has every operand: `spy films AND! comedies`.
 Topics are TSV (id, tab, text) or JSON Lines with an `expression`, QUEST's `original_query`, a plain `query`, `text` or
 `title`, or a composed `vector` or `score`, with an optional `filter` {field: values}; or TREC's, read as plain text.
 --read parses all texts in the same way.
@@ -271,12 +272,11 @@ def _only(topics: list[Topic], qid: str, path: str) -> Topic:
 
 def _read_by_model(topics: list[Topic], name: str) -> list[Topic]:
     """The topics with their plain texts decomposed. One warning lists texts that may be misread."""
-    from pyserini_compneg.reading import reader
+    from pyserini_compneg.reading import reader, warn_of_doubts
     from pyserini_compneg.support.files import cache_home
     from pyserini_compneg.topics.topics import decompose_topics
-    from pyserini_compneg.topics.unread import warn_of_doubts
 
     read = reader(name, cache_home())
     topics = decompose_topics(topics, read) if read else topics
-    warn_of_doubts(topics, "the command read")
+    warn_of_doubts({topic.qid: topic.decomposition for topic in topics if topic.decomposition is not None})
     return topics

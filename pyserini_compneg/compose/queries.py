@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 from typing import TypeAlias
 
 from pyserini_compneg.compose.answers import TopScores
@@ -16,8 +17,8 @@ from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
 from pyserini_compneg.compose.rewrite import without_differences, without_exclusions
 from pyserini_compneg.compose.scoring import Linear, Product, ScoringNode
 from pyserini_compneg.compose.trees import kept_terms, nodes, positive_weights
-from pyserini_compneg.expression import Expression, atoms, format_expression, parse
-from pyserini_compneg.reading.decomposition import Decomposition
+from pyserini_compneg.expression import Expression, atoms, format_expression
+from pyserini_compneg.reading import READINGS, Decomposition, read_texts
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, QueryError
 from pyserini_compneg.support.progress import gathered_warnings, warn_of
@@ -26,6 +27,9 @@ from pyserini_compneg.support.vectors import is_pair
 
 Query: TypeAlias = str | Expression | Decomposition | ScoringNode
 """An expression as text or as a tree, the reading of a plain text, or a composed query."""
+
+ReadQuery: TypeAlias = Expression | Decomposition | ScoringNode
+"""A query that is not a text, or no longer."""
 
 
 def compose_query(
@@ -74,14 +78,14 @@ def compose_queries(
     top_scores: TopScores | None = None,
 ) -> list[ScoringNode]:
     """Works like ``compose_query``, for many queries. Every distinct text is encoded once, all in one batch."""
-    parsed = [parse(query) if isinstance(query, str) else query for query in checked_queries(queries)]
+    parsed = read_queries(queries)
     asked = [query for query in parsed if not isinstance(query, ScoringNode)]
     if not asked:
         trees: Iterator[ScoringNode] = iter(())
     elif encoder is None:
         raise EncodingError(f"no encoder for {query_text(asked[0])!r}", remedy="name one")
     else:
-        expressions = [query.expression if isinstance(query, Decomposition) else query for query in asked]
+        expressions = [one for one in map(expression_of, asked) if one is not None]
         is_read = [isinstance(query, Decomposition) for query in asked]
         run = top_scores and _as_run(top_scores, weight_scale)
         trees = iter(scoring_trees(expressions, encoder, operators, run, is_read, signed))
@@ -109,10 +113,10 @@ def query_pairs(queries: Sequence[Query], encoder: QueryEncoder | None = None) -
     >>> query_pairs([Product(({"birds": 4.0}, {"andes": 1.0, "colombia": 2.0}))])
     ('andes∩birds', 'birds∩colombia')
     """
-    parsed = [parse(query) if isinstance(query, str) else query for query in checked_queries(queries)]
+    parsed = read_queries(queries)
     trees = [query for query in parsed if isinstance(query, ScoringNode)]
-    asked = [query.expression if isinstance(query, Decomposition) else query for query in parsed]
-    expressions = [without_exclusions(without_differences(one)) for one in asked if isinstance(one, Expression)]
+    asked = map(expression_of, parsed)
+    expressions = [without_exclusions(without_differences(one)) for one in asked if one is not None]
     if expressions:
         if encoder is None:
             raise EncodingError(f"no encoder for {format_expression(expressions[0])!r}", remedy="name one")
@@ -156,13 +160,27 @@ def checked_queries(queries: Sequence[Query]) -> list[Query]:
     return queries
 
 
+def read_queries(queries: Sequence[Query], read: str | Path = READINGS[0]) -> list[ReadQuery]:
+    """Checks queries, and reads the texts among them in one of the ways of ``--read``."""
+    queries = checked_queries(queries)
+    texts = iter(read_texts([query for query in queries if isinstance(query, str)], read))
+    return [next(texts) if isinstance(query, str) else query for query in queries]
+
+
+def expression_of(query: ReadQuery) -> Expression | None:
+    """The expression of a query; None for a composed query."""
+    if isinstance(query, ScoringNode):
+        return None
+    return query.expression if isinstance(query, Decomposition) else query
+
+
 def query_text(query: Query) -> str:
     """A query as text for people."""
-    if isinstance(query, Decomposition):
-        query = query.expression
-    if isinstance(query, Expression):
-        return format_expression(query)
-    return query if isinstance(query, str) else query_line(query)
+    if isinstance(query, str):
+        return query
+    if isinstance(query, ScoringNode):
+        return query_line(query)
+    return format_expression(query.expression if isinstance(query, Decomposition) else query)
 
 
 def why_empty(query: Query) -> str:
@@ -171,9 +189,8 @@ def why_empty(query: Query) -> str:
     >>> why_empty("zebra"), why_empty("zebra NOT horse")
     ('no document has its words', 'no document has its words, or NOT takes them away')
     """
-    query = query.expression if isinstance(query, Decomposition) else query
-    query = parse(query) if isinstance(query, str) else query
-    scored = None if isinstance(query, ScoringNode) else without_exclusions(query)  # NOT! takes no words away
+    expression = expression_of(read_queries([query])[0])
+    scored = expression and without_exclusions(expression)  # NOT! takes no words away
     whole = scored is not None and without_differences(scored) == scored
     return "no document has its words" + ("" if whole else ", or NOT takes them away")
 

@@ -9,11 +9,10 @@ from typing import Any
 
 from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_terms, query_text, to_json
 from pyserini_compneg.compose.operators import chosen_operators
-from pyserini_compneg.compose.queries import why_empty
+from pyserini_compneg.compose.queries import expression_of, read_queries, why_empty
 from pyserini_compneg.compose.rewrite import verbalised
 from pyserini_compneg.encode.hybrid import side
-from pyserini_compneg.expression import Atom, Expression, Filter, atoms, format_expression, parse
-from pyserini_compneg.reading.decomposition import Decomposition
+from pyserini_compneg.expression import Atom, Expression, Filter, atoms, format_expression
 from pyserini_compneg.search.explanation import Explanation
 from pyserini_compneg.search.ranked_hits import query_name
 from pyserini_compneg.search.searcher import SignedImpactSearcher
@@ -79,10 +78,9 @@ def explain_query(
         QueryError: The query has no known term of positive weight.
         InputError: The index has no such document.
     """
-    query = parse(query) if isinstance(query, str) else query
+    (query,) = read_queries([query])
     operators = chosen_operators(operators, searcher.operators)
-    asked = query.expression if isinstance(query, Decomposition) else query
-    expression = None if isinstance(asked, ScoringNode) else asked
+    expression = expression_of(query)
     wordings = [] if expression is None else atoms(verbalised(expression, operators))
     node, *vectors = searcher.compose([query, *map(Atom, wordings)], operators)  # one call encodes each text once
     text = text or query_text(query)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,12 +16,8 @@ WINDOW = 72
 
 NOTHING_BEFORE = "NOT! has no positive part before it; put one there, as in: birds NOT! parrots"
 
-_MEANT = {
-    **dict.fromkeys(("and", "&", "&&", "+"), "AND"),
-    **dict.fromkeys(("or", "|", "||", "and/or", "or/and"), "OR"),
-    **dict.fromkeys(("not", "-", "!", "but", "without", "except", "minus", "andnot"), "NOT"),
-}
-"""The operators that a user probably meant by a word beside a group."""
+AS_WORDS = "for plain words, use quotes or --read plain (read=plain)"
+"""What to do about a text that was not meant as an expression."""
 
 
 @dataclass(eq=False)
@@ -57,26 +53,30 @@ def located(fault: Fault, text: str) -> QueryError:
     return QueryError(fault.message, below=f"  {before}{shown}{after}\n  {caret}")
 
 
-def unclosed_quote(position: int) -> Fault:
-    return Fault('a quote is not closed; expected another " (write \\" for a quote inside quotes)', position)
+def unexpected(token: Token, before: Token | None) -> Fault:
+    """Reports a token that the grammar does not allow behind the token before it: an operand is empty."""
+    if token.type == "EXCEPT" and (before is None or before.type in ("_LPAR", "OR")):
+        return Fault(NOTHING_BEFORE, position_of(token))
+    if token.type == "_RPAR":
+        what = "the parentheses are empty"
+    else:
+        what = f"unexpected {_name(token)} {f'after {_name(before)}' if before else 'at the start'}"
+    return Fault(f'{what}; expected a phrase or "("; {AS_WORDS}', position_of(token))
 
 
-def unexpected(token: Token, before: Sequence[Token], text: str) -> Fault:
-    """Reports a token that the grammar does not allow in its place."""
-    ends = token.type == "$END"
-    position = len(text.rstrip()) if ends else position_of(token)
-    if not before or before[-1].type not in ("WORD", "QUOTED", "_RPAR"):
-        return Fault(_phrase_missing(token, before), position)
-    if ends:
-        return Fault('"(" is not closed; expected ")"', _open_parenthesis(before))
-    return Fault('")" closes nothing; expected AND, OR, NOT or the end of the text', position)
+def unclosed_group(opening: Token) -> Fault:
+    return Fault(f'"(" is not closed; expected ")"; {AS_WORDS}', position_of(opening))
+
+
+def empty_quotes(token: Token) -> Fault:
+    return Fault(f"the quotes are empty; expected a phrase between them; {AS_WORDS}", position_of(token))
 
 
 def is_glued(left: Token, right: Token) -> bool:
     return left.end_pos == right.start_pos
 
 
-def missing_operator(left: Token, right: Token, is_single: bool) -> Fault:
+def missing_operator(left: Token, right: Token) -> Fault:
     """Reports words and a group, or two groups, without an operator between them."""
     this = '"("' if right.type == "_LPAR" else "this phrase"
     remedy = "expected AND, OR or NOT; words join only alternatives of plain words, as in: (French OR Italian) comedies"
@@ -84,43 +84,10 @@ def missing_operator(left: Token, right: Token, is_single: bool) -> Fault:
         remedy = f"{left} searches no field; conditions are NOT! FIELD=VALUE, and --filter FIELD=VALUE"
     elif is_glued(left, right) and left.endswith("="):
         remedy = f"a condition has one value; write NOT! {left}VALUE for each"
-    elif is_single:
-        remedy = "expected AND, OR or NOT, or quotes around a phrase that holds parentheses"
     elif is_glued(left, right):
         remedy = "expected AND, OR or NOT, or a blank between words and the alternatives that they join"
-    return Fault(f"an operator is missing before {this}; {remedy}", position_of(right))
-
-
-def check_words(words: Iterable[Token]) -> None:
-    """Refuses words beside a group that are probably meant as operators."""
-    for word in words:
-        if meant := _MEANT.get(word.lower()):
-            raise Fault(f'"{word}" is not an operator; write {meant}', position_of(word))
-
-
-def _phrase_missing(token: Token, before: Sequence[Token]) -> str:
-    if token.type == "$END":
-        what = f"the expression ends after {_name(before[-1])}" if before else "the expression is empty"
-    elif token.type == "_RPAR" and before and before[-1].type == "_LPAR":
-        what = "the parentheses are empty"
-    elif token.type == "EXCEPT" and (not before or before[-1].type in ("_LPAR", "OR")):
-        return NOTHING_BEFORE
-    else:
-        where = f"after {_name(before[-1])}" if before else "at the start"
-        what = f"unexpected {_name(token)} {where}"
-    return f'{what}; expected a phrase or "("'
+    return Fault(f"an operator is missing before {this}; {remedy}; {AS_WORDS}", position_of(right))
 
 
 def _name(token: Token) -> str:
     return f'"{token}"' if token.type in ("_LPAR", "_RPAR") else str(token)
-
-
-def _open_parenthesis(tokens: Sequence[Token]) -> int:
-    """The position of the innermost parenthesis that is still open."""
-    open_positions: list[int] = []
-    for token in tokens:
-        if token.type == "_LPAR":
-            open_positions.append(position_of(token))
-        elif token.type == "_RPAR":
-            open_positions.pop()
-    return open_positions[-1]

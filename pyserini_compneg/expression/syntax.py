@@ -2,20 +2,22 @@ r"""The query language: ``birds of Colombia AND birds of Venezuela NOT parrots``
 
 Operators are whole words in capitals, or signs: AND ∩, OR ∪, NOT \. NOT and AND have the same precedence, bind more
 tightly than OR, and are applied from left to right; parentheses group. AND! finds only documents that match all its
-operands. NOT! removes documents that match; directly after NOT!, ``genre=Comedy`` is a condition on a field. All other
-input is text: a run of words and quoted parts is one phrase and becomes one atom, whose words are joined by single
-blanks. Quotes (") protect operators, parentheses and blanks. Words join each of the alternatives in a neighbouring
-group, so ``(French OR Italian) comedies`` is ``French comedies OR Italian comedies``.
+operands. NOT! removes documents that match; directly after NOT!, ``genre=Comedy`` is a condition on a field. Words join
+each of the alternatives in a neighbouring group, so ``(French OR Italian) comedies`` is ``French comedies OR Italian
+comedies``. Quotes (") protect operators, parentheses and blanks.
+
+A text is an expression only if an operator stands between two operands. Any other text is one atom: in ``NOT gate``,
+``IL-6 (interleukin 6)`` and ``5" pipe``, all characters are text. :mod:`.operands` decides which tokens are words.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from itertools import accumulate, chain, pairwise, product, takewhile
+from itertools import accumulate, chain, groupby, product
 from operator import mul
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -24,23 +26,25 @@ from pyserini_compneg.expression import normalise
 from pyserini_compneg.expression.faults import (
     Fault,
     blamed_on,
-    check_words,
-    is_glued,
+    empty_quotes,
     located,
-    missing_operator,
     position_of,
-    unclosed_quote,
     unexpected,
 )
 from pyserini_compneg.expression.filters import Filter
 from pyserini_compneg.expression.normalise import Region
+from pyserini_compneg.expression.operands import CONDITION, OPERATORS, settled
 from pyserini_compneg.expression.tree import Atom, Difference, Exclusion, Expression, Intersection, Union
 
 if TYPE_CHECKING:
     from lark import Lark, Token
 
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_NEEDS_QUOTES = re.compile(r'[()"∩∪\\]|(?<!\S)(?:AND!?|OR|NOT!?)(?!\S)')
+_ESCAPE = re.compile(r'\\(["\\])')
+_OPERATOR = re.compile(r'(?<![^\s()"∩∪])(?:AND!?|OR|NOT!?)(?![^\s()"∩∪])|[∩∪]|(?<![^\s()∩∪])\\(?![^\s()∩∪])')
+"""Finds all operators, and some that are words."""
+
+_IN_QUOTES = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
+_NEEDS_QUOTES = re.compile(rf'[()"\\]|{_OPERATOR.pattern}')
 _COMPOUND = (Union, Intersection, Difference, Exclusion)
 MOST_PHRASES = 1000
 """The limit on phrases that groups and neighbouring words make."""
@@ -48,11 +52,12 @@ MOST_PHRASES = 1000
 _MOST_CHARACTERS = 20_000
 """The limit on characters of the alternatives in groups. Without it, nested groups repeat their words at each level."""
 
-_CONDITION = re.compile(r"[^\W\d][\w.-]*=")
-
 
 def parse(text: str) -> Expression:
-    """Parses an expression.
+    """Parses a text: as an expression if an operator stands between two operands, otherwise as one atom.
+
+    The atom of such a plain text has exactly this text, and ranks documents as ``Atom(text)`` does. Only quotes around
+    the whole text, or around words that would be operators, are left out.
 
     NOT may stand anywhere if the whole expression has a positive part. Set algebra moves complements up until they are
     differences, so ``a AND (b OR NOT c)`` becomes ``a AND b OR a NOT c``.
@@ -61,8 +66,9 @@ def parse(text: str) -> Expression:
         text: The query. Adjacent operators of the same kind become one node; parentheses are kept as nesting.
 
     Raises:
-        QueryError: The text is not an expression, has no positive part or is nested too deep. The message ends with
-            the text and a caret under the fault.
+        QueryError: The text is blank; or it is an expression with an empty operand, a group that is not closed or that
+            stands beside words that it does not join, without a positive part, or nested too deep. The message ends
+            with the text and a caret under the fault.
 
     >>> parse("birds of Colombia AND birds of Venezuela")
     Intersection(operands=(Atom(text='birds of Colombia'), Atom(text='birds of Venezuela')))
@@ -70,6 +76,8 @@ def parse(text: str) -> Expression:
     True
     >>> parse("birds NOT parrots") == parse("birds AND NOT parrots") == Difference(Atom("birds"), Atom("parrots"))
     True
+    >>> parse("IL-6 (interleukin 6)"), parse("NOT gate")
+    (Atom(text='IL-6 (interleukin 6)'), Atom(text='NOT gate'))
     """
     try:
         return _expression(text)
@@ -85,7 +93,8 @@ def format_expression(expression: Expression) -> str:
     """
     match expression:
         case Atom(text):
-            return _format_atom(text)
+            is_plain = not _OPERATOR.search(text) and not _IN_QUOTES.fullmatch(text)
+            return text if is_plain else _format_atom(text)
         case Union(operands):
             return " OR ".join(_format_operand(operand, Union) for operand in operands)
         case Intersection((first, *others), strict=strict):
@@ -104,12 +113,14 @@ def format_expression(expression: Expression) -> str:
 def _format_barred(operand: Expression | Filter) -> str:
     if not isinstance(operand, Filter):
         text = _format_operand(operand, *_COMPOUND)
-        return f'"{text}"' if isinstance(operand, Atom) and _CONDITION.match(text) else text
+        return f'"{text}"' if isinstance(operand, Atom) and CONDITION.match(text) else text
     ((field, (value,)),) = operand.fields.items()
     return f"{field}={_format_atom(value)}"
 
 
 def _format_operand(operand: Expression, *bracketed: type[Expression]) -> str:
+    if isinstance(operand, Atom):
+        return _format_atom(operand.text)
     text = format_expression(operand)
     return f"({text})" if isinstance(operand, bracketed) else text
 
@@ -172,10 +183,9 @@ def _sequence(*parts: Token | _Group) -> Region:
     """Reads a phrase, a group, or words that join each of the alternatives in neighbouring groups."""
     groups = [part for part in parts if isinstance(part, _Group)]
     if not groups:
-        return _atom(*cast("tuple[Token, ...]", parts))
+        return _atom(cast("tuple[Token, ...]", parts))
     if len(parts) == 1:
         return groups[0].region
-    _check_joins(parts)
     counts = accumulate((len(group.region.phrases) for group in groups), mul)
     if any(count > MOST_PHRASES for count in counts):  # the loop stops here: the product may have thousands of digits
         said = f"groups beside each other make more than {MOST_PHRASES:,} phrases"
@@ -184,58 +194,49 @@ def _sequence(*parts: Token | _Group) -> Region:
     if characters > _MOST_CHARACTERS:
         said = f"groups beside each other hold more than {_MOST_CHARACTERS:,} characters"
         raise Fault(f"{said}; write AND between them", position_of(groups[0].opening))
-    choices = [part.region.phrases if isinstance(part, _Group) else (str(part),) for part in parts]
+    choices: list[tuple[str, ...]] = []
+    for kind, run in groupby(parts, type):
+        if kind is _Group:
+            choices += (group.region.phrases for group in cast("Iterator[_Group]", run))
+        else:
+            choices.append((_joined(cast("Iterator[Token]", run)),))
     phrases = tuple(map(" ".join, product(*choices)))
     return Region(Union(tuple(map(Atom, phrases))), phrases=phrases)
 
 
-def _check_joins(parts: Sequence[Token | _Group]) -> None:
-    """Checks that all parts are plain words or groups of plain alternatives, with blanks between them."""
-    beside = [pair for pair in pairwise(parts) if any(isinstance(part, _Group) for part in pair)]
-    for pair in beside:
-        check_words(part for part in pair if not isinstance(part, _Group))
-    faulty = [pair for pair in beside if not all(map(_joins, pair)) or is_glued(_last(pair[0]), _first(pair[1]))]
-    if faulty or not all(map(_joins, parts)):
-        left, right = (faulty or beside)[0]
-        is_single = any(isinstance(part, _Group) and isinstance(part.region.inside, Atom) for part in (left, right))
-        raise missing_operator(_last(left), _first(right), is_single)
+def _atom(parts: Sequence[Token]) -> Region:
+    text = _joined(parts)
+    if not text.strip():
+        raise empty_quotes(parts[0])
+    if parts[0].type == "WORD" and CONDITION.match(parts[0]):
+        field, _, value = text.partition("=")
+        return Region(Atom(text), condition=(field, value.strip()))
+    atom = Atom(text)
+    return Region(atom, phrases=(atom.text,))
 
 
-def _joins(part: Token | _Group) -> bool:
-    if isinstance(part, _Group):
-        return len(part.region.phrases) > 1
-    return part.type == "WORD" and not _CONDITION.match(part)
-
-
-def _first(part: Token | _Group) -> Token:
-    return part.opening if isinstance(part, _Group) else part
-
-
-def _last(part: Token | _Group) -> Token:
-    return part.closing if isinstance(part, _Group) else part
-
-
-def _atom(*parts: Token) -> Region:
-    atom = Atom(" ".join(map(_unquoted, parts)))
-    if parts[0].type == "QUOTED" or not _CONDITION.match(parts[0]):
-        is_plain = all(part.type == "WORD" for part in parts)
-        return Region(atom, phrases=(atom.text,) if is_plain else ())
-    field, _, value = str(parts[0]).partition("=")
-    value = " ".join(filter(None, (value, *map(_unquoted, parts[1:]))))
-    return Region(atom, condition=(field, value))
-
-
-def _unquoted(token: Token) -> str:
-    if token.type == "WORD":
-        return str(token)
-    for escape in _ESCAPE.finditer(token):
-        if escape[1] not in '"\\':
-            message = 'a backslash inside quotes must stand before " or \\; write \\\\ for the backslash itself'
-            raise Fault(message, position_of(token) + escape.start())
-    text = _ESCAPE.sub(r"\1", token[1:-1]).strip()
-    if not text:
-        raise Fault("the quotes are empty; expected a phrase between them", position_of(token))
+def _joined(words: Iterable[Token]) -> str:
+    """The text of words and quoted parts, without the quotes, and with single blanks between them."""
+    text, end = "", None
+    for word in words:
+        part = _unquoted(word) if word.type == "QUOTED" else str(word)
+        text += f" {part}" if text and part and word.start_pos != end else part
+        end = word.end_pos
     return text
+
+
+def _unquoted(quoted: str) -> str:
+    r"""The text between quotes. A backslash that stands for itself may be single or double."""
+    return _ESCAPE.sub(r"\1", quoted[1:-1]).strip()
+
+
+def _plain(text: str, tokens: Sequence[Token]) -> str:
+    """The text of the atom of a text that is no expression. Quotes that protect nothing are text."""
+    text = text.strip()
+    if _IN_QUOTES.fullmatch(text) and (inside := _unquoted(text)):
+        return inside
+    is_protected = any(token.type == "QUOTED" and _OPERATOR.search(token, 1, len(token) - 1) for token in tokens)
+    return _joined(tokens) if is_protected else text
 
 
 _RULES: Mapping[str, Callable[..., object]] = {
@@ -258,18 +259,59 @@ def _parser() -> Lark:
 
 
 def _expression(text: str) -> Expression:
-    from lark import UnexpectedCharacters, UnexpectedToken
+    from lark import UnexpectedToken
 
-    parser = _parser()
-    try:
-        region = cast("Region", parser.parse(text))
-    except UnexpectedCharacters as error:  # the terminals cover all characters except an unpaired quote
-        raise unclosed_quote(error.pos_in_stream or 0) from None
-    except UnexpectedToken as error:
-        token = error.token
-        ends = token.type == "$END"
-        before = list(takewhile(lambda other: ends or position_of(other) < position_of(token), parser.lex(text)))
-        raise unexpected(token, before, text) from None
+    if not text.strip():
+        raise Fault("the text is blank; expected words", 0)
+    lexed = _tokens(text)
+    if (tokens := settled(lexed)) is None:
+        return Atom(_plain(text, lexed))
+    parser: Any = _parser().parse_interactive("")
+    before = None
+    for token in tokens:
+        try:
+            parser.feed_token(token)
+        except UnexpectedToken:
+            raise unexpected(token, before) from None
+        before = token
+    region = cast("Region", parser.feed_eof(before))
     if region.expression is None:
         raise Fault(normalise.NO_POSITIVE_PART, region.origin)
     return region.expression
+
+
+def _tokens(text: str) -> list[Token]:
+    """The tokens of a text; none of a text without operators, which is plain."""
+    if not _OPERATOR.search(text):
+        return []
+    parser: Any = _parser().parse_interactive(text)
+    return list(parser.lexer_thread.lex(parser.parser_state))
+
+
+def signs_as_words(text: str) -> list[str]:
+    """What ``parse`` takes as words although it looks like a part of the syntax.
+
+    These are the operators that do not join two operands, and the brackets and quotes of an expression that have no
+    partner.
+
+    >>> signs_as_words("NOT gate"), signs_as_words("gates NOT doors :)"), signs_as_words('"AND gate"')
+    (['NOT'], [')'], [])
+    """
+    tokens = _tokens(text)
+    try:
+        kept = settled(tokens)
+    except Fault:
+        return []
+    if kept is None:
+        return [str(token) for token in tokens if token.type in OPERATORS]
+    open_brackets, signs = 0, list[str]()
+    for token, other in zip(tokens, kept, strict=True):
+        if other.type != "WORD":
+            continue
+        if token.type == "_LPAR":
+            open_brackets += 1
+        elif token.type == "_RPAR" and open_brackets:
+            open_brackets -= 1
+        elif token.type in OPERATORS or token.type == "_RPAR" or token.startswith('"'):
+            signs.append(str(token))
+    return signs

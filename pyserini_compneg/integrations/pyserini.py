@@ -134,14 +134,20 @@ class SignedLuceneImpactSearcher(LuceneImpactSearcher):
         return made
 
     def search(
-        self, q: Query, k: int = 10, fields: Mapping[str, float] | None = None, *, filter: FilterLike = None
+        self,
+        q: Query,
+        k: int = 10,
+        fields: Mapping[str, float] | None = None,
+        *,
+        filter: FilterLike = None,
+        read: str | Path = "expression",
     ) -> list[SignedHit]:
         """The k best documents for a query such as ``"spy films NOT comedies"``.
 
-        ``fields`` must be None. ``filter`` works as in :meth:`SignedImpactSearcher.search`.
+        ``fields`` must be None. ``filter`` and ``read`` work as in :meth:`SignedImpactSearcher.search`.
         """
         name = query_name(q)
-        return self.batch_search([q], [name], k, 1, fields, filter=filter)[name]
+        return self.batch_search([q], [name], k, 1, fields, filter=filter, read=read)[name]
 
     def batch_search(
         self,
@@ -152,12 +158,13 @@ class SignedLuceneImpactSearcher(LuceneImpactSearcher):
         fields: Mapping[str, float] | None = None,
         *,
         filter: FilterLike | Sequence[FilterLike] = None,
+        read: str | Path = "expression",
     ) -> dict[str, list[SignedHit]]:
         """Works like :meth:`search`, for many queries."""
         if fields or self.is_using_rm3() or self.is_using_rocchio():
             what = "fields" if fields else "feedback"
             raise QueryError(f"composed queries take no {what}; search without, or with LuceneImpactSearcher")
-        found = self.signed.batch_search(queries, qids, k, threads, filter=filter)
+        found = self.signed.batch_search(queries, qids, k, threads, filter=filter, read=read)
         return {qid: [SignedHit(hit, self.object) for hit in hits] for qid, hits in found.items()}
 
     def close(self) -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.compose import Operators, Query, QueryEncoder, from_json, lowered, query_text
+from pyserini_compneg.compose.queries import read_queries
 from pyserini_compneg.encode import BM25
-from pyserini_compneg.expression import parse
 from pyserini_compneg.expression.filters import narrowed
 from pyserini_compneg.index import build_index
 from pyserini_compneg.integrations.hosts import require
@@ -126,9 +126,9 @@ class CompNegIndexer(pt.Indexer):
 class CompNegRetriever(pt.Transformer):
     """Searches ``query_tree`` (from :class:`Decompose`, or a composed query), ``query_toks`` or ``query``.
 
-    Weights of ``query_toks`` may be negative, and are not scaled. A ``query`` is an expression. A column ``filter`` of
-    a frame adds a filter for each query. The other arguments are those of :class:`SignedImpactSearcher` and its
-    ``batch_search``.
+    Weights of ``query_toks`` may be negative, and are not scaled. A ``query`` is an expression, unless ``read`` says
+    otherwise. A column ``filter`` of a frame adds a filter for each query. The other arguments are those of
+    :class:`SignedImpactSearcher` and its ``batch_search``.
     """
 
     index: CompNegIndex
@@ -136,6 +136,7 @@ class CompNegRetriever(pt.Transformer):
     operators: Operators | None = None
     threads: int = 1
     filter: FilterLike = None
+    read: str | Path = "expression"
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """The best documents of each query: ``docno``, ``score`` and ``rank`` beside the columns of the query.
@@ -149,7 +150,7 @@ class CompNegRetriever(pt.Transformer):
             return pd.DataFrame(columns=[*inp.columns, "docno", "score", "rank"])
         if (twice := inp["qid"].duplicated()).any():
             raise ValueError(f"qid {inp['qid'][twice].iloc[0]!r} is given twice; give each query one row")
-        queries, qids = _queries(inp, found.mode, self.index), list(inp["qid"].astype(str))
+        queries, qids = _queries(inp, found.mode, self.index, self.read), list(inp["qid"].astype(str))
         own = inp["filter"] if "filter" in inp else [None] * len(inp)
         filter = [narrowed(self.filter, None if pd.api.types.is_scalar(one) and pd.isna(one) else one) for one in own]
         rankings = self.index.searcher.batch_search(
@@ -219,17 +220,19 @@ class CompNegJavaInit(pt.java.JavaInitializer):
             warnings.warn(f"pyserini_compneg takes no part in this Java: {cause}", stacklevel=2)
 
 
-def _queries(inp: pd.DataFrame, column: str, index: CompNegIndex) -> list[Query]:
+def _queries(inp: pd.DataFrame, column: str, index: CompNegIndex, read: str | Path = "expression") -> list[Query]:
     """The queries of a frame. The error for a bad query begins with its id."""
-    manifest = index.searcher.reader.manifest
-    signed = manifest is not None and manifest.signed
-    return [_query(value, f"qid {qid!r}", column, signed) for qid, value in zip(inp["qid"], inp[column], strict=True)]
-
-
-def _query(value: Any, source: str, column: str, signed: bool) -> Query:
+    values = {f"qid {qid!r}": value for qid, value in zip(inp["qid"], inp[column], strict=True)}
     if column == "query_toks":
-        return lowered(from_json({"vector": value}, source), signed=signed)
+        manifest = index.searcher.reader.manifest
+        signed = manifest is not None and manifest.signed
+        return [lowered(from_json({"vector": value}, source), signed=signed) for source, value in values.items()]
     try:
-        return parse(value) if isinstance(value, str) else value
-    except CompNegError as error:
-        raise error.at(source) from None
+        return [*read_queries([*values.values()], read)]
+    except CompNegError:
+        for source, value in values.items():
+            try:
+                read_queries([value], read)
+            except CompNegError as error:
+                raise error.at(source) from None
+        raise

@@ -11,6 +11,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,12 @@ from pyserini_compneg.reading.decomposition import READINGS, Decomposition, Part
 from pyserini_compneg.reading.model_reader import ModelReader, decompose, packaged_reader
 from pyserini_compneg.reading.words import words_of
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import CompNegError, QueryError, install_hint
+from pyserini_compneg.support.errors import ArgumentError, CompNegError, QueryError, install_hint
+from pyserini_compneg.support.files import cache_home
 from pyserini_compneg.support.json_objects import parse_json_object
+from pyserini_compneg.support.progress import warn_of
 from pyserini_compneg.support.staging import atomic_writer
+from pyserini_compneg.support.terminal import shown
 
 ReadTexts = Callable[[Sequence[str]], list[Decomposition]]
 """Reads several texts at once."""
@@ -74,7 +78,45 @@ def reader(name: str, cache: Path) -> ReadTexts | None:
     if not os.path.isdir(name):
         known = ", ".join(READINGS)
         raise QueryError(f"no way to read texts is named {name!r}: known are {known}, or a reader's folder")
-    return ModelReader(name).read
+    return _trained(os.path.realpath(name), os.stat(name).st_mtime_ns).read
+
+
+@lru_cache(maxsize=2)
+def _trained(folder: str, changed_ns: int) -> ModelReader:
+    """The reader of a folder. Searches of one text each do not load it again, unless the folder changes."""
+    return ModelReader(folder)
+
+
+def read_texts(texts: Sequence[str], read: str | Path = READINGS[0]) -> list[Expression | Decomposition]:
+    """Reads texts in one of the ways of ``--read``. One warning lists texts that may be misread.
+
+    Raises:
+        ArgumentError: ``read`` is not a text.
+        QueryError: See ``parse`` and :func:`reader`; or a plain text is blank.
+
+    >>> read_texts(["gates NOT doors"], "plain")
+    [Atom(text='gates NOT doors')]
+    """
+    if not isinstance(read, (str, Path)):
+        raise ArgumentError(f"read must be one of {', '.join(READINGS)}, or the folder of a reader, got {shown(read)}")
+    if (decomposed := reader(str(read), cache_home())) is None:
+        return list(map(parse if read == "expression" else Atom, texts))
+    decompositions = decomposed(texts)
+    warn_of_doubts(dict(zip(texts, decompositions, strict=True)))
+    return [*decompositions]
+
+
+def warn_of_doubts(decompositions: Mapping[str, Decomposition], shown_by: str = "the command read") -> None:
+    """Warns of texts that may be misread. ``decompositions`` has them by the texts, or by their ids.
+
+    ``shown_by`` is what shows decompositions.
+    """
+    doubted = {
+        name: f"{shown(decomposition.text)} ({'; '.join(decomposition.doubts)})"
+        for name, decomposition in decompositions.items()
+        if decomposition.doubts
+    }
+    warn_of("text", "texts", f"may be misread; {shown_by} shows how texts are read", doubted, decompositions)
 
 
 class LlmReader:

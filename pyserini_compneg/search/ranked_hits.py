@@ -6,20 +6,20 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import zip_longest
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from pyserini_compneg.compose import Query, ScoringNode, is_empty, query_line, query_text
+from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_line, query_text
 from pyserini_compneg.compose.lowering import MATERIALISED
-from pyserini_compneg.compose.queries import checked_queries, lacking_pairs, why_empty
+from pyserini_compneg.compose.queries import checked_queries, expression_of, lacking_pairs, read_queries, why_empty
 from pyserini_compneg.compose.scoring import Excluding
 from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.compose.trees import nodes as tree_nodes
-from pyserini_compneg.expression import Expression, Filter, parse
+from pyserini_compneg.expression import Expression, Filter
 from pyserini_compneg.expression.filters import ID, Values, as_filter
-from pyserini_compneg.lucene import Ranking, Reader
+from pyserini_compneg.lucene import ENGLISH, Ranking, Reader
 from pyserini_compneg.lucene.rankings import PassageRanking
 from pyserini_compneg.lucene.reader import QueryFailure
-from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.search.run_writer import Hit, PassageHit
 from pyserini_compneg.support.arguments import checked_count, checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, QueryError
@@ -96,13 +96,27 @@ def _warn_of_unknown(reader: Reader, name: str, node: ScoringNode, asked: Filter
 def as_expressions(queries: Sequence[Query]) -> list[Expression]:
     """The expression of each query. A composed query has no expression and is refused."""
     expressions = []
-    for query in checked_queries(queries):
-        if isinstance(query, ScoringNode):
+    for expression in map(expression_of, read_queries(queries)):
+        if expression is None:
             what = "a composed query has no atoms any more, so only operators run it"
             raise QueryError(what, remedy="leave out the method")
-        query = query.expression if isinstance(query, Decomposition) else query
-        expressions.append(parse(query) if isinstance(query, str) else query)
+        expressions.append(expression)
     return expressions
+
+
+def refuse_with_method(operators: Operators | None, after: Sequence[Hit | None]) -> None:
+    if operators is not None:
+        raise ArgumentError("a method brings its own operators; leave out operators, or method")
+    if any(after):
+        raise ArgumentError("a method has no pages; leave out after, or method")
+
+
+def read_for(language: str, queries: Sequence[Query], read: str | Path) -> Sequence[Query]:
+    """The queries for an index of texts in a language, without texts among them."""
+    if read == "model" and language != ENGLISH:
+        what, remedy = f"the model reads English, and the language of the index is {language}", "write an expression"
+        raise ArgumentError(what, where="read", remedy=remedy)
+    return read_queries(queries, read)
 
 
 def checked_docids(queries: Sequence[Query], docids: Sequence[Sequence[str]]) -> tuple[list[Query], list[list[str]]]:

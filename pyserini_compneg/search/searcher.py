@@ -28,6 +28,8 @@ from pyserini_compneg.search.ranked_hits import (
     cut,
     query_name,
     ranked_hits,
+    read_for,
+    refuse_with_method,
     scored,
     warn_of_lacking_pairs,
     warn_of_no_result,
@@ -125,7 +127,6 @@ class SignedImpactSearcher:
         """Opens the index that is now in the folder, if the open index was replaced, and returns whether it was.
 
         Until then, the searcher continues with the index that it opened. No other thread may search during this call.
-        See :meth:`ImpactReader.reopen`.
 
         Raises:
             IndexFormatError: The folder no longer holds an index, or the new index lacks the pairs of ``materialised``.
@@ -165,6 +166,7 @@ class SignedImpactSearcher:
         filter: FilterLike = None,
         method: Method | None = None,
         after: Hit | None = None,
+        read: str | Path = "expression",
     ) -> list[Hit]:
         """The k best documents, or fewer if fewer match. Equal scores rank by ascending docid.
 
@@ -177,14 +179,17 @@ class SignedImpactSearcher:
                 ``{"id": [...]}``. The filter does not change scores.
             method: A method to answer the query, such as ``ScoreFusion()``, instead of operators.
             after: The last hit of the page before, to get the page behind it. Without a method only.
+            read: How a text is read: ``expression``, ``plain`` (as one atom), ``model``, ``llm``, or the folder of a
+                reader, as with ``--read``.
 
         Raises:
-            ArgumentError: The query or the filter has a wrong type, or k is not a whole number from 1.
-            QueryError: The text cannot be parsed as an expression.
+            ArgumentError: An argument has a wrong type, k is below 1, or ``model`` is to read other texts than English.
+            QueryError: The text is an expression with a fault, or there is no such way to read texts.
             EncodingError: The encoder cannot encode an atom.
             IndexFormatError: The index does not have a filter field.
         """
-        name, options = query_name(query), {"operators": operators, "filter": as_filter(filter), "method": method}
+        name = query_name(query)
+        options = {"operators": operators, "filter": as_filter(filter), "method": method, "read": read}
         return self.batch_search([query], [name], k, threads, **options, after=[after])[name]  # type: ignore[arg-type]
 
     def batch_search(
@@ -199,6 +204,7 @@ class SignedImpactSearcher:
         method: Method | None = None,
         after: Sequence[Hit | None] = (),
         remove_query: bool = False,
+        read: str | Path = "expression",
     ) -> dict[str, list[Hit]]:
         """Works like :meth:`search` for many queries, whose atoms are encoded together. Hits are in their order.
 
@@ -213,11 +219,12 @@ class SignedImpactSearcher:
             method: See :meth:`search`.
             after: See :meth:`search`; a hit or None for each query.
             remove_query: Whether to leave out the document that has the id of the query. There are still k hits.
+            read: See :meth:`search`; one value for all texts.
 
         Raises:
             ArgumentError: See :meth:`search`; also, the ids do not fit the queries, or threads is below 1.
         """
-        queries, qids = checked_queries(queries), checked_list("qids", qids)
+        queries, qids = read_for(self.language, queries, read), checked_list("qids", qids)
         if len(qids) != len(queries) or len(set(qids)) != len(qids):
             raise ArgumentError(f"{len(queries)} queries need as many distinct qids, got {len(set(qids))}")
         filters, k = checked_filters(filter, len(queries)), checked_count("k", k)
@@ -225,10 +232,7 @@ class SignedImpactSearcher:
         if method is not None:
             if not isinstance(method, Method):
                 raise ArgumentError(f"method must be an object such as ScoreFusion(), got {shown(method)}")
-            if operators is not None:
-                raise ArgumentError("a method brings its own operators; leave out operators, or method")
-            if any(after):
-                raise ArgumentError("a method has no pages; leave out after, or method")
+            refuse_with_method(operators, after)
             request = SearchRequest(queries, qids, deeper, checked_count("threads", threads), filters, remove_query)
             return cut(method.answer(self, request), k, remove_query)
         composed = self.compose(queries, operators)
@@ -345,8 +349,7 @@ class SignedImpactSearcher:
     def unit(self, query: Query) -> float:
         """The number to divide scores by for the encoder's unit: the scale of impacts times the scale of query weights.
 
-        Composed queries keep their weights, and an index of stock Anserini does not record its scale; these scales are
-        1.
+        Composed queries keep their weights, and an index of stock Anserini does not record its scale: both are 1.
         """
         impact_scale = self.reader.manifest.impact_scale if self.reader.manifest else 1.0
         return impact_scale if isinstance(query, ScoringNode) else impact_scale * self.weight_scale

@@ -23,6 +23,7 @@ from pyserini_compneg.explaining.highlights import (
 from pyserini_compneg.explaining.query_explanation import explain_query, to_object
 from pyserini_compneg.expression import Atom, Filter, format_expression, parse, to_json
 from pyserini_compneg.lucene.cancellation import check_cancelled
+from pyserini_compneg.reading import warn_of_doubts
 from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.reading.decomposition import to_object as decomposition_object
 from pyserini_compneg.reading.model_reader import packaged_reader
@@ -59,7 +60,7 @@ from pyserini_compneg.serve.search_pool import stage
 from pyserini_compneg.serve.served_index import ServedIndex, generation
 from pyserini_compneg.support.vectors import PAIR_SIGN
 from pyserini_compneg.topics.topics import Topic
-from pyserini_compneg.topics.unread import notes_on, warn_of_doubts
+from pyserini_compneg.topics.unread import notes_on
 
 _MOST_CONTRIBUTIONS = 100
 """The number of largest contributions of a hit. ``explain`` of one document gives all."""
@@ -137,7 +138,7 @@ def _read(
     if isinstance(text, str):
         parsed = asked.read == "expression"
         topic = Topic("query", text, Atom(text), plain=not parsed, parsed=parsed, decomposition=decomposition)
-        warn_of_doubts([topic], "decompose")
+        warn_of_doubts({"query": decomposition} if decomposition else {}, "decompose")
         for note in notes_on([topic]):
             _logger.warning("%s", note)
     return query, operators, allowed

@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyserini_compneg.support.progress import warn_of
+from pyserini_compneg.expression.syntax import signs_as_words
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.topics.topics import Topic
 
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"', re.DOTALL)
 _MINUS = re.compile(r'(?<!\S)-(?:[^\W\d]|")')
 _SIGNS = re.compile(
-    r'(?<![^\s("])(?:[+!](?:[^\W\d]|")|(?:[+!]|&&?|\|\|?)(?![^\s)"]))|\w(?:&&|\|\|?)\w|(?<!\S)(?:AND|NOT)![^\s()]|[∩∪\\]!'
+    r'(?<![^\s("])(?:[+!](?:[^\W\d]|")|(?:[+!]|&&?|\|\|?)(?![^\s)"]))|\w(?:&&|\|\|?)\w|(?<!\S)(?:AND|NOT)![^\s()"]|[∩∪\\]!'
 )
 _FIELD = r"[^\W\d][\w.-]*="
 _VALUE = re.compile(rf"NOT! +{_FIELD}(?:(?!\b(?:AND|OR|NOT)\b)[^()])*")
@@ -29,7 +29,7 @@ _FOREIGN_WORDS = re.compile(
     r"(?<![^\s(])(?:UND|ODER|NICHT|OHNE|SAUF|SANS|OPPURE|SENZA|NIET|ZONDER|SALVO|EXCEPTO)(?![^\s)])"
 )
 _SEARCHED_FIELDS = re.compile(  # excludes addresses, times and titles
-    r'(?<![^\s(+-])(?!(?:arxiv|doi|isbn|mailto|urn):)[a-z][a-z_]{2,}:[\w"\[{*<>]'
+    r'(?<![^\s(+-])(?!(?:arxiv|doi|isbn|mailto|urn):)[a-z][a-z_]{2,}:[\w"\[({*<>]'
     r"|[^\W\d]\[[A-Za-z][A-Za-z: -]*\](?!\S)|(?<!\S)\d+\.\.\d+(?!\S)"
 )
 _PATTERNS = re.compile(r'[^\W\d]{2}(?:\*|~[\d.]*)(?!\S)|"~\d*(?!\S)|(?:[^\W\d]{2}|")\^\d')
@@ -41,6 +41,8 @@ _NOTES = {
     "case": "'and', 'or', 'not', 'without', 'except', 'excluding' are words: write AND, OR, NOT for operators, or put "
     "the phrase in quotes; --read model (read=model) parses plain English",
     "capitals": "AND, OR, NOT are words, because plain text is not parsed; --read expression makes them operators",
+    "edge": "an operator without a part on both sides or in brackets beside words, and a bracket or quote without its "
+    "partner, are words: write operators between two parts, as in: birds NOT parrots",
     "other": "ANDNOT, BUT, EXCEPT, EXCLUDING, WITHOUT, XOR, NEAR are words: write NOT, AND, or (a OR b) NOT (a AND b)",
     "language": "UND, ODER, NICHT, SAUF are words: the operators are AND, OR, NOT in every language",
     "minus": "a '-' before a word is not an operator; NOT is an operator in expressions",
@@ -60,12 +62,14 @@ def unread_operators(text: str, parsed: bool) -> list[str]:
     >>> unread_operators('"war and peace" NOT films', parsed=True), unread_operators("spy NOT comedies", parsed=False)
     ([], ['capitals'])
     """
+    joins_nothing = parsed and bool(signs_as_words(text))
     text = _QUOTED.sub('""', text) if parsed else text
     words = [word.strip("(),;:.!?") for word in text.split()]
     found = {
         "case": parsed
         and any(word in _EXCLUDING or (word.lower() in _WORDS and word not in _CAPITALS) for word in words),
         "capitals": not parsed and any(word in _CAPITALS for word in words),
+        "edge": joins_nothing,
         "other": parsed and not text.isupper() and bool(_OTHER_WORDS.search(text)),
         "language": parsed and not text.isupper() and bool(_FOREIGN_WORDS.search(text)),
         "minus": bool(_MINUS.search(text)),
@@ -93,17 +97,6 @@ def notes_on(topics: Sequence[Topic]) -> list[str]:
             for kind in dict.fromkeys(kind for text in atoms for kind in unread_operators(text, topic.parsed)):
                 found.setdefault(kind, []).append(topic)
     return [f"in {_where(having, len(topics))}, {_NOTES[kind]}" for kind, having in found.items()]
-
-
-def warn_of_doubts(topics: Sequence[Topic], shown_by: str) -> None:
-    """Warns once of the plain texts whose decomposition may be wrong. ``shown_by`` is what shows decompositions."""
-    doubted = {
-        topic.qid: f"{shown(topic.text)} ({'; '.join(topic.decomposition.doubts)})"
-        for topic in topics
-        if topic.decomposition is not None and topic.decomposition.doubts
-    }
-    said = f"may be misread; {shown_by} shows how texts are read"
-    warn_of("text", "texts", said, doubted, [topic.qid for topic in topics])
 
 
 def _where(having: Sequence[Topic], total: int) -> str:

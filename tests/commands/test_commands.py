@@ -44,7 +44,7 @@ def test_a_typing_mistake_is_one_line_and_a_pointer(name, capsys):
         ["index", "--log-format", "json"],
         ["index", "--log-format=json", "--colection", "x"],
         ["index", "--collection", "", "--log-format", "json"],
-        ["search", "--index", "x", "--query", "spy AND", "--log-format", "json"],
+        ["search", "--index", "x", "--query", "spy AND (war", "--log-format", "json"],
         ["compose", "--index", "x", "--query", "spy", "--hits", "5", "--log-format", "json"],
     ],
 )

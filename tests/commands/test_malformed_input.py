@@ -91,7 +91,7 @@ explain --index stock/index --encoder bm25 --query spy  # stock/index: has frequ
 serve --index stock=stock/index --encoder bm25 --port 0  # stock/index: has frequencies of terms, as texts have…
 index --verify stock/index  # stock/index: has frequencies of terms, as texts have…
 search --index films --topics missing.tsv  # missing.tsv: no such file
-search --index films --query 'spy \x1b[31m AND'
+search --index films --query 'spy AND (\x1b[31m'
 search --index films --query spy --hits 0  # argument --hits: must be a whole number from 1, got 0
 search --index films --query spy --hits 1_000  # argument --hits: must be a whole number from 1, got 1_000
 search --index films --query spy --cpt-weight 1e400  # argument --cpt-weight: must be a finite number above 0, got 1e400

@@ -73,7 +73,10 @@ def test_json_among_words_is_found(reader):
     [
         (content("sorry"), "answer: not valid JSON: Expecting value at column 1"),
         (content('{"query": "a"}'), "`expression` must be a text"),
-        (expression("spy films NOT"), 'the expression ends after NOT; expected a phrase or "("'),
+        (
+            expression("spy films NOT (comedies"),
+            '"(" is not closed; expected ")"; for plain words, use quotes or --read plain (read=plain)',
+        ),
         (expression("spy films NOT funny films"), "the atom 'funny films' has the word 'funny', which the text lacks"),
         (expression("spy films NOT !"), "the atom '!' has no word"),
         (expression("spy films NOT (comedies OR Spy films)"), "'spy films' is both asked for and excluded"),

@@ -1,6 +1,7 @@
 """An index of texts in another language: its queries are analysed as its documents were."""
 
 import json
+from functools import partial
 
 import pytest
 from impact_indexes import write_index
@@ -62,6 +63,13 @@ def test_shards_have_the_bits_of_one_index(collection, german, tmp_path):
         assert sharded.language == "de"
         for query in ("Häuser der Stadt", "Gärten NOT Häuser"):
             assert sharded.search(query) == whole.search(query)
+
+
+def test_the_model_reads_no_other_language(german):
+    with SignedImpactSearcher(german) as searcher:
+        said = "read: the model reads English, and the language of the index is de; write an expression"
+        assert refusal(partial(searcher.search, read="model"), "Häuser", error=ArgumentError) == said
+        assert searcher.search("NOT Häuser", read="plain") == searcher.search("NOT Häuser") != []
 
 
 @pytest.mark.parametrize("language", [None, "en", "de"])

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 
 import pytest
@@ -22,9 +23,11 @@ from pyserini_compneg.explaining.display import heading
 from pyserini_compneg.expression import Atom, parse
 from pyserini_compneg.index import build_index, build_sharded_index
 from pyserini_compneg.lucene import MANIFEST_NAME, open_reader
+from pyserini_compneg.reading import decompose
 from pyserini_compneg.reading.decomposition import Decomposition
+from pyserini_compneg.reading.model_reader import PACKAGED
 from pyserini_compneg.search import Hit, SignedImpactSearcher
-from pyserini_compneg.support.errors import ArgumentError, EncodingError, IndexFormatError
+from pyserini_compneg.support.errors import ArgumentError, EncodingError, IndexFormatError, QueryError
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +135,29 @@ def test_a_closed_searcher_says_so(index):
     for call in (searcher.search, lambda query: searcher.explain(query, "d1"), lambda _: searcher.num_docs):
         said = refusal(call, "spy", error=ArgumentError)
         assert said == f"{searcher.reader.folder}: the searcher is closed; open another one"
+
+
+def test_texts_are_read_as_read_says(searcher, caplog):
+    text = "spy NOT comedy"
+    assert searcher.search(text, read="plain") == searcher.search(Atom(text)) != searcher.search(text)
+    assert searcher.search(text, read="expression") == searcher.search(text)
+    wordings = ["spy films but not comedies", "not comedies"]
+    found = searcher.batch_search([*wordings, Atom("western")], ["a", "b", "c"], read="model")
+    assert found["a"] == searcher.search(decompose(wordings[0])) != searcher.search(wordings[0])
+    assert found["b"] == searcher.search(Atom(wordings[1])) and found["c"] == searcher.search("western")
+    assert searcher.search(wordings[0], read=PACKAGED) == found["a"]
+    said = "text 'not comedies' (it asks for nothing): may be misread; the command read shows how texts are read"
+    assert [record.message for record in caplog.records if "misread" in record.message] == [said]
+    assert "no way to read texts is named 'plane'" in refusal(
+        partial(searcher.search, read="plane"), text, error=QueryError
+    )
+    said = "read must be one of expression, plain, model, llm, or the folder of a reader, got None"
+    assert refusal(partial(searcher.search, read=None), text, error=ArgumentError) == said
+
+
+def test_a_text_without_an_operator_is_searched_as_it_is(searcher):
+    for text in ("Spy Drama (film)", '5" spy', "NOT comedy", "(spy", "spy AND"):
+        assert searcher.search(text) == searcher.search(text, read="plain") != []
 
 
 def test_operators_of_one_call(index, searcher):

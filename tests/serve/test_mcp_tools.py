@@ -93,7 +93,12 @@ def test_tools_answer_as_routes_do(server, new_client):
     [
         ("search", {"query": "spy", "index": "books"}, "Unable to open index: books; there are films"),
         ("search", {"query": "spy", "top_k": 3}, "unknown key 'top_k'; known are filter, parse, "),
-        ("search", {"query": "(spy"}, '"(" is not closed; expected ")"\n  (spy\n  ^'),
+        (
+            "search",
+            {"query": "spy AND (war"},
+            '"(" is not closed; expected ")"; for plain words, use quotes or --read plain (read=plain)\n'
+            "  spy AND (war\n          ^",
+        ),
         ("search", {"query": "spy", "filter": 3}, "filter: must be FIELD=VALUE, a list of these, or an object"),
         ("search", {"hits": 3}, "the key 'query' is missing"),
         ("search", {"query": "spy", "index": 1}, "index: expected a text, got 1"),

@@ -258,7 +258,8 @@ def test_a_slow_answer_and_a_long_query(new_page):
 
 
 REFUSED = {
-    "read=expression&query=(spy": '"(" is not closed; expected ")"\n  (spy\n  ^',
+    "read=expression&query=spy+AND+(war": '"(" is not closed; expected ")"; '
+    "for plain words, use quotes or --read plain (read=plain)\n  spy AND (war\n          ^",
     "read=expression&query=spy&union=best": "union must be one of maxpool, addition, dismax, vanilla, got 'best'",
     "query=spy&index=books": "Unable to open index: books; there are sample, hostile, dated, german",
     "query=spy&tags=W,W": "tags: the text has 1 words and signs, got 2 tags",

@@ -22,7 +22,11 @@ TRUTH = ("parse", "explain", "highlight", "strict")
         ({"query": "a" * 8001}, f"query: expected a text of at most 8000 characters, got '{'a' * 56}..."),
         ({"query": "a\x00b"}, "query: must hold no control characters"),
         ({"query": "a\x1b[31m"}, "query: must hold no control characters"),
-        ({"query": "(a"}, '"(" is not closed; expected ")"\n  (a\n  ^'),
+        (
+            {"query": "a AND (b"},
+            '"(" is not closed; expected ")"; for plain words, use quotes or --read plain (read=plain)\n'
+            "  a AND (b\n        ^",
+        ),
         ({"query": "a", "hits": "ten"}, "hits: expected a whole number, got 'ten'"),
         ({"query": "a", "hits": "1.5"}, "hits: expected a whole number, got '1.5'"),
         ({"query": "a", "hits": "-1"}, "hits: expected a number from 0, got '-1'"),
@@ -158,7 +162,7 @@ ONE_OF = "give one of query, expression, vector, score, query_tokens"
         ({"vector": {"a": "1"}}, "vector: $.vector: the weight of 'a' must be a finite number, got '1'"),
         ({"query_tokens": {"a": True}}, "query_tokens: $.vector: the weight of 'a' must be a finite number, got True"),
         ({"expression": {"both": ["a", "b"]}}, None),
-        ({"expression": "a AND"}, None),
+        ({"expression": "a AND (b"}, None),
         ({"query": "a", "exclusion": True}, "body: exclusion: expected a number, got True"),
         ({"score": {"max": []}}, "score: $.max: expected a list of one or more scores, got []"),
         ({"query": "a", "tags": "W"}, "body: tags need read=model"),

@@ -164,10 +164,10 @@ def test_plain_needs_text(topics_of):
 
 def test_syntax_errors_keep_their_caret(topics_of):
     with pytest.raises(QueryError) as caught:
-        topics_of("1\tbirds", "2\tbirds AND")
+        topics_of("1\tbirds", "2\tbirds AND (")
     first, text, caret = str(caught.value).splitlines()
     assert first.startswith(f"{topics_of.path}:2: ")
-    assert text.endswith("birds AND")
+    assert text.endswith("birds AND (")
     assert caret.endswith("^")
     assert caught.value.message.endswith("; --read plain searches texts without operators")
     message = refusal(topics_of, {"id": 1, "expression": {"union": ["birds"]}}, error=QueryError)

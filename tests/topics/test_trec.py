@@ -172,8 +172,8 @@ def test_a_number_of_any_length(write):
 
 
 def test_a_title_that_is_no_expression(write):
-    path = write("<top>\n<num>1<title>spy NOT\n</top>")
-    assert texts(path) == [("1", "spy NOT")]
+    path = write("<top>\n<num>1<title>spy NOT (\n</top>")
+    assert texts(path) == [("1", "spy NOT (")]
     assert refusal(read_topics, path, "expression", error=QueryError).startswith(f"{path}:1: ")
 
 

@@ -11,6 +11,22 @@ from pyserini_compneg.topics.unread import notes_on, unread_operators
     [
         ("spy films NOT comedies", [], ["capitals"]),
         ("spy films not comedies", ["case"], []),
+        *[
+            (text, ["edge"], ["capitals"])
+            for text in (
+                "NOT gate",
+                "AND gate truth table",
+                "spy AND",
+                "OR spy AND war",
+                "(spy AND war) films",
+                "(NOT a) b",
+            )
+        ],
+        *[(text, ["edge"], []) for text in ("∩", "∪ films", "films \\")],
+        *[(text, ["edge"], ["capitals"]) for text in ("a :-) AND b", 'a NOT "b', "(a AND b) OR c)")],
+        *[(text, [], ["capitals"]) for text in ("a (b) AND c", 'a "b" NOT c', '5" a AND b', "(NOT a) OR b c")],
+        ('"NOT a"', [], []),
+        ("title:(spy OR war)", ["edge", "field"], ["capitals"]),
         ("(spy and comedies), Or westerns", ["case"], []),
         ("spy AND/OR comedies", ["case"], []),
         *[(f"spy {words} comedies", ["case"], []) for words in ("without", "(except,", "excluding", "but not")],

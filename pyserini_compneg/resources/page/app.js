@@ -53,11 +53,19 @@ function change(values, cursor = null) {
   show();
 }
 
-/** How a query is read: with operators in capitals as an expression, without them as what was chosen before. */
+/** Whether an operator stands between two parts of a query, as in an expression; see parse of the package. */
+function isExpression(query) {
+  const unquoted = query.replace(/(?<!\w)"[^"]*"(?!\w)/g, "x");
+  const inside = unquoted
+    .replace(/^([\s(]*((AND|OR|NOT)!?(?=[\s(]|$)|[∩∪\\]))+/, "")
+    .replace(/([\s)]((AND|OR|NOT)!?|[∩∪\\])[\s)]*)+$/, "");
+  return /[^\s(][^]*?([\s)](AND|OR|NOT)!?(?=[\s(])|[∩∪]|[\s)]\\(?=[\s(]))[\s(]*[^\s)]/.test(inside);
+}
+
+/** How a query is read: an expression as one, other words as what was chosen before. */
 function readingOf(query) {
-  const operator = /(^|[\s()])(AND|OR|NOT)(!|[\s()]|$)/;
-  if (operator.test(query)) return state.read === "model" ? "expression" : state.read;
-  return operator.test(state.query) && state.read === "expression" ? "model" : state.read;
+  if (isExpression(query)) return state.read === "model" ? "expression" : state.read;
+  return isExpression(state.query) && state.read === "expression" ? "model" : state.read;
 }
 
 /** Another query: the first page, and nothing that belongs to the words before. */

@@ -115,7 +115,7 @@ WRONG = {  # in place of what, what is written, and the message
             "  - {title: Two, query: a NOT b, rows: [{name: a, method: operators}]}\n  - title: One",
             ": sections with a query have no measures",
         ),
-        ("  - title: One\n    query: a NOT", ": sections[0]: the expression ends after NOT; expected a phrase"),
+        ("  - title: One\n    query: a NOT (b", ': sections[0]: "(" is not closed; expected ")"'),
         ("  - title: One\n    query: a\n    templates: [_]", ": sections[0]: section 'One': a section with a qu"),
     ],
     "    rows:\n      - {name: a, method: operators}": [("    rows: []", f"{ROWS}: ")],
