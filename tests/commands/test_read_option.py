@@ -134,9 +134,10 @@ def test_a_reader_of_one_s_own(ask, tmp_path):
     folder = shutil.copytree(PACKAGED, tmp_path / "reader")
     told = ask("search", "--query", TEXT, "--read", folder).out
     assert told == ask("search", "--query", TEXT, "--read", "model").out
-    (folder / "model.onnx").write_bytes(b"")
-    said = ask("search", "--query", TEXT, "--read", folder, code=2).err
-    assert said.startswith(f"error: {folder}/model.onnx: damaged")
+    damaged = shutil.copytree(PACKAGED, tmp_path / "damaged")  # a process keeps the readers that it has loaded
+    (damaged / "model.onnx").write_bytes(b"")
+    said = ask("search", "--query", TEXT, "--read", damaged, code=2).err
+    assert said.startswith(f"error: {damaged}/model.onnx: damaged")
 
 
 def test_a_language_model_reads_and_is_asked_once(ask, topics, monkeypatch, tmp_path):

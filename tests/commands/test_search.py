@@ -138,7 +138,7 @@ def test_a_query_that_cannot_be_searched_is_named_or_skipped(run, search, tmp_pa
 
 def test_lines_that_are_no_topics_are_skipped_too(search, tmp_path):
     topics = tmp_path / "topics.tsv"
-    topics.write_text("1\tspy\n2\t(spy OR\n3 no tab\n4\t \n5\tNOT comedy\n6\tcomedy\n")
+    topics.write_text("1\tspy\n2\tspy OR (film OR comedy\n3 no tab\n4\t \n5\tspy AND OR comedy\n6\tcomedy\n")
     search("--topics", topics, code=2)
     skipped = search("--topics", topics, "--on-error", "skip")
     assert {line.split()[0] for line in skipped.lines} == {"1", "6"}
@@ -147,7 +147,7 @@ def test_lines_that_are_no_topics_are_skipped_too(search, tmp_path):
     assert all(said.endswith("; left out") and "\n" not in said for said in skipped.told)
     read = search("--topics", topics, "--on-error", "skip", "--read", "model")
     assert {line.split()[0] for line in read.lines} >= {"2"}
-    topics.write_text("1\t(spy\n")
+    topics.write_text("1\tspy AND (film\n")
     search("--topics", topics, "--on-error", "skip", "--output", tmp_path / "run.txt", code=2)
     assert not (tmp_path / "run.txt").exists()
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (None, "mteb is not installed, and 2.1 or later is needed: pip install 'mteb>=2.10'"),
+        (None, "mteb is not installed, and 2.1 or later is needed: pip install torch==2.13.0 'mteb>=2.10'"),
         ("2.0.9", "mteb 2.0.9 is too old, 2.1 or later is needed: pip install 'mteb>=2.10'"),
         ("2.1.0", None),
         ("10.0rc1", None),

@@ -202,7 +202,7 @@ def test_documents_without_text(tmp_path):
         ({"qid": ["1"], "text": ["spy"]}, InputValidationError, "missing_columns=['query']"),
         ({"qid": ["1"], "query": ["spy"], "docno": ["d1"]}, InputValidationError, "extra_columns=['docno']"),
         ({"qid": ["1", "1"], "query": ["a", "b"]}, ValueError, "qid '1' is given twice; give each query one row"),
-        ({"qid": ["1"], "query": ["spy ("]}, QueryError, "qid '1': "),
+        ({"qid": ["1"], "query": ["spy AND (film"]}, QueryError, "qid '1': "),
         ({"qid": ["1"], "query": [float("nan")]}, ValueError, "a query must be a text, an expression"),
         ({"qid": ["1"], "query_toks": [{"spy": math.nan}]}, QueryError, "the weight of 'spy' must be a finite number"),
         ({"qid": ["1"], "query_toks": [["spy"]]}, QueryError, "qid '1': $.vector: expected an object"),
