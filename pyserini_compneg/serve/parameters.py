@@ -99,7 +99,10 @@ class OperatorParameters(Parameters):
     difference: str | None = _one_of(DIFFERENCES)
     difference_weight: Real | None = Field(default=None, ge=0, description="strength of NOT")
     cpt_terms: Whole | None = Field(
-        default=None, ge=1, le=1000, description="terms of an operand that AND combines, or words of which AND! requires one"
+        default=None,
+        ge=1,
+        le=1000,
+        description="terms of an operand that AND combines, or words of which AND! requires one",
     )
     cpt_weight: Real | None = Field(default=None, gt=0, description="weight of joint occurrence in AND")
     exclusion: Real | str | None = Field(
@@ -108,7 +111,10 @@ class OperatorParameters(Parameters):
         description="what A NOT! B removes: documents with all words of B (words), with any of its heaviest terms (any), or "
         "that score above a share of the best score for B (a number, or score for 0.5)",
     )
-    strict: Truth = Field(default=False, description="exclude strictly: read each NOT as NOT!, so that no hit has all words of what is excluded")
+    strict: Truth = Field(
+        default=False,
+        description="exclude strictly: read each NOT as NOT!, so that no hit has all words of what is excluded",
+    )
 
 
 def _conditions(value: Any) -> Any:
