@@ -249,7 +249,7 @@ class ImpactReader(Searching):
 
     def _repeated(self, rankings: Sequence[Ranking]) -> set[str]:
         """The ids in rankings that several documents have. The first time that there are some, a warning says so."""
-        ids = list(dict.fromkeys(docid for ranking in rankings for docid in ranking.docids))
+        ids = sorted({docid for ranking in rankings for docid in ranking.docids})  # found faster in order
         packed = packed_ids([ids])
         repeated = set(itertools.compress(ids, self._call(lambda java: java.repeated(packed), packed)))
         if repeated and not self._said_repeated:

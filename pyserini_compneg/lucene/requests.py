@@ -55,9 +55,8 @@ class ComposedSearch:
 
     def of_query(self, place: int) -> Self:
         """The search of one of the queries."""
-        one: dict[str, Any] = {
-            name: [getattr(self, name)[place]] for name in ("queries", "filters", "thresholds", "after")
-        }
+        lists = "queries", "filters", "thresholds", "after"
+        one: dict[str, Any] = {name: [getattr(self, name)[place]] for name in lists}
         return replace(self, **one)
 
 
