@@ -105,7 +105,7 @@ def test_messages_name_the_query(search, host):
     assert refusal(search.search, QUERIES, top_k=1, top_ranked={"q1": ["d1"]}) == said
     model = host.CompNegSearch(read=parse)
     model.index(CORPUS)
-    for text in ("spy (", ["a turn", "of a talk"]):
+    for text in ("spy AND (film", ["a turn", "of a talk"]):
         said = refusal(model.search, {"id": ["q7"], "text": [text]}, top_k=1, error=(InputError, QueryError))
         assert said.startswith("query q7: ")
 
