@@ -10,7 +10,9 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from pyserini_compneg.support.errors import ArgumentError, InputError
+from pyserini_compneg.support.json_objects import id_text
 from pyserini_compneg.support.terminal import shown
+from pyserini_compneg.support.vectors import finite_number
 
 _LARGEST_RELEVANCE = 1_000_000  # trec_eval counts documents for every relevance up to the largest
 _NOT_IN_C = re.compile("[\0\ud800-\udfff]")
@@ -29,11 +31,8 @@ def checked_relevance(value: object, where: str) -> int:
 
 def checked_score(value: object, where: str) -> float:
     """The score as a ``float``, which is finite."""
-    try:
-        score = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    except OverflowError:  # a whole number of hundreds of digits
-        score = math.nan
-    if not math.isfinite(score):
+    score = finite_number(value)
+    if score is None:
         raise InputError(f"the score must be a finite number, got {shown(value)}", where=where)
     return score
 
@@ -84,7 +83,7 @@ def _are_scores(numbers: Collection[Any]) -> bool:
 def _texts(ids: Iterable[Any], what: str, where: str) -> list[str]:
     """The ids as distinct texts that trec_eval's code can hold. A whole number becomes the text that a file has."""
     given = list(ids)
-    texts = [one if isinstance(one, str) else _printed(one, what, where) for one in given]
+    texts = [one if isinstance(one, str) else id_text(one, f"the {what} id", where, InputError) for one in given]
     if _NOT_IN_C.search("".join(texts)):
         bad = next(filter(_NOT_IN_C.search, texts))
         raise InputError(f"the {what} id {shown(bad)} has a NUL character or half of a surrogate pair", where=where)
@@ -92,9 +91,3 @@ def _texts(ids: Iterable[Any], what: str, where: str) -> list[str]:
         [(text, _)] = Counter(texts).most_common(1)
         raise InputError(f"the {what} id {text} is given twice, as a number and as a text", where=where)
     return texts
-
-
-def _printed(given: object, what: str, where: str) -> str:
-    if not isinstance(given, Integral) or isinstance(given, bool):
-        raise InputError(f"the {what} id must be a text or a whole number, got {shown(given)}", where=where)
-    return str(given)

@@ -387,10 +387,9 @@ class SignedImpactSearcher:
         return stored_object(self.reader.raw(docid))
 
     def passage(self, hit: Hit, source: object = None) -> Passage | None:
-        """The passage by which a document was found: its number, and its place and text in the stored source.
+        """The passage by which a document was found, with its text in ``source``, the stored one.
 
-        ``source`` is that of the document if it is known; None reads it. None if the index has no passages, or its
-        sources are not stored.
+        None if the index has no passages or no sources.
         """
         if not isinstance(hit, PassageHit) or self.reader.manifest is None:
             return None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import reprlib
 import sys
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -18,6 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from pyserini_compneg.support.errors import ArgumentError, CompNegError, InputError
+from pyserini_compneg.support.terminal import shown
 
 ID_FIELDS = ("id", "qid", "_id", "query_id", "question_id")
 DOCUMENT_ID_FIELDS = ("id", "_id", "docid")
@@ -224,8 +224,8 @@ def _converted(value: Any) -> Any:
     raise TypeError(f"a value of the type {type(value).__name__}")
 
 
-def id_text(value: object) -> str:
-    """The text of a document's id in a program: a text, a whole number, numpy's too, or a UUID.
+def id_text(value: object, what: str = "an id", where: str = "", error: type[CompNegError] = ArgumentError) -> str:
+    """The text of an id in a program: a text, a whole number, numpy's too, or a UUID.
 
     >>> id_text("d1"), id_text(7)
     ('d1', '7')
@@ -234,7 +234,7 @@ def id_text(value: object) -> str:
         return str(value)
     if isinstance(value, Integral) and not isinstance(value, bool):
         return str(int(value))
-    raise ArgumentError(f"an id must be a text or a whole number, got {reprlib.repr(value)}")
+    raise error(f"{what} must be a text or a whole number, got {shown(value)}", where=where)
 
 
 def query_id(record: Mapping[str, Any], line: int, source: str, error: type[CompNegError]) -> str:
@@ -262,7 +262,7 @@ def checked_id(value: object, what: str, source: str, error: type[CompNegError])
     '7'
     """
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise error(f"the {what} must be a text or a whole number, got {reprlib.repr(value)}", where=source)
+        raise error(f"the {what} must be a text or a whole number, got {shown(value)}", where=source)
     text = str(value)
     if not text.strip():
         raise error(f"the {what} is blank", where=source)

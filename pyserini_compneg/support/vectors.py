@@ -52,7 +52,7 @@ def checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
         if _WHITE_SPACE.search(term):
             what = f"the term {term!r} has white space, so no index holds it"
             raise EncodingError(what, where=source, remedy="weigh its words one by one")
-        number = _finite(weight)
+        number = finite_number(weight)
         if number is None:
             raise EncodingError(f"the weight of {term!r} must be a finite number, got {weight!r}", where=source)
         if number:
@@ -60,7 +60,7 @@ def checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
     return result
 
 
-def _finite(value: object) -> float | None:
+def finite_number(value: object) -> float | None:
     """A finite real number as a float, or None. numpy compares its short floats in their own, smaller range."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return None

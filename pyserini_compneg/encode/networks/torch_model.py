@@ -185,7 +185,7 @@ def read_own_logits(side: NeuralSide, width: int) -> Tensor | None:
 
 
 def _loaded(folder: Path, *arguments: Any, **options: Any) -> tuple[Any, list[str]]:
-    """A masked language model, and the weights that it lacks, but for a bias that transformers would leave out."""
+    """A masked language model, with its decoder's bias, which transformers may leave out, and the weights it lacks."""
     model, missing = load_masked_lm(folder, *arguments, **options)
     return model, [name for name in missing if not load_bias(model, folder, name)]
 

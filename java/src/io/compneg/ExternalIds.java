@@ -73,26 +73,15 @@ final class ExternalIds {
 
   /** The numbers of the documents with these ids; −1 for an id that no document has, deleted ones aside. */
   static int[] find(IndexReader reader, BytesRef[] ids) throws IOException {
-    int[] docs = new int[ids.length];
-    Arrays.fill(docs, -1);
-    for (LeafReaderContext leaf : reader.leaves()) {
-      Terms terms = leaf.reader().terms(FIELD);
-      if (terms == null) continue;
-      TermsEnum indexed = terms.iterator();
-      PostingsEnum postings = null;
-      Bits live = leaf.reader().getLiveDocs();
-      for (int i = 0; i < ids.length; i++) {
-        if (docs[i] >= 0 || !indexed.seekExact(ids[i])) continue;
-        postings = indexed.postings(postings, PostingsEnum.NONE);
-        int doc = nextLive(postings, live);
-        if (doc != DocIdSetIterator.NO_MORE_DOCS) docs[i] = leaf.docBase + doc;
-      }
-    }
-    return docs;
+    return Arrays.stream(find(reader, ids, true)).mapToInt(docs -> docs.length == 0 ? -1 : docs[0]).toArray();
   }
 
   /** The live documents with each of these ids, in ascending order. */
   static int[][] findAll(IndexReader reader, BytesRef[] ids) throws IOException {
+    return find(reader, ids, false);
+  }
+
+  private static int[][] find(IndexReader reader, BytesRef[] ids, boolean firstOnly) throws IOException {
     int[][] docs = new int[ids.length][0];
     for (LeafReaderContext leaf : reader.leaves()) {
       Terms terms = leaf.reader().terms(FIELD);
@@ -101,10 +90,14 @@ final class ExternalIds {
       PostingsEnum postings = null;
       Bits live = leaf.reader().getLiveDocs();
       for (int i = 0; i < ids.length; i++) {
-        if (!indexed.seekExact(ids[i])) continue;
+        if (firstOnly && docs[i].length > 0 || !indexed.seekExact(ids[i])) continue;
         postings = indexed.postings(postings, PostingsEnum.NONE);
         IntStream.Builder found = IntStream.builder();
-        for (int doc; (doc = nextLive(postings, live)) != DocIdSetIterator.NO_MORE_DOCS;) found.add(leaf.docBase + doc);
+        int doc = nextLive(postings, live);
+        if (doc != DocIdSetIterator.NO_MORE_DOCS) found.add(leaf.docBase + doc);
+        while (!firstOnly && (doc = nextLive(postings, live)) != DocIdSetIterator.NO_MORE_DOCS) {
+          found.add(leaf.docBase + doc);
+        }
         docs[i] = IntStream.concat(Arrays.stream(docs[i]), found.build()).toArray();
       }
     }

@@ -15,10 +15,12 @@ import org.apache.lucene.index.IndexOptions;
 import org.apache.lucene.index.LeafReader;
 import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.index.MultiTerms;
+import org.apache.lucene.index.NumericDocValues;
 import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.StandardDirectoryReader;
 import org.apache.lucene.index.Terms;
 import org.apache.lucene.index.TermsEnum;
+import org.apache.lucene.search.DocIdSetIterator;
 import org.apache.lucene.util.BytesRef;
 import org.apache.lucene.util.StringHelper;
 
@@ -35,6 +37,11 @@ public final class SignedSearcher implements Closeable {
 
   /** So many terms are looked at. */
   private static final int MOST_TERMS = 1 << 17;
+
+  /** So many documents of a segment are looked at. */
+  private static final int MOST_NORMS = 1 << 10;
+
+  private static final long NORM_OF_IMPACTS = 1;
 
   private final DirectoryReader reader;
   private final String field;
@@ -75,13 +82,14 @@ public final class SignedSearcher implements Closeable {
   }
 
   /**
-   * Whether the term frequencies seem to be those of texts. Nothing in an index of stock Anserini says so. In texts,
-   * most terms never occur twice in a document.
+   * Whether the term frequencies seem to be those of texts. Nothing in an index of stock Anserini says so. With {@code
+   * -impact} Anserini writes the same norm for all documents, otherwise their lengths. In texts, most terms never occur
+   * twice in a document.
    */
   public boolean holdsTexts() throws IOException {
     Terms all = MultiTerms.getTerms(reader, field);
     if (all == null || FieldInfos.getMergedFieldInfos(reader).fieldInfo(UpdateBase.HASH) != null) return false;
-    if (all.getSumTotalTermFreq() >= MEAN_IMPACT * all.getSumDocFreq()) return false;
+    if (hasNormsOfImpacts() || all.getSumTotalTermFreq() >= MEAN_IMPACT * all.getSumDocFreq()) return false;
     int terms = 0;
     int single = 0;
     TermsEnum each = all.iterator();
@@ -89,6 +97,18 @@ public final class SignedSearcher implements Closeable {
       if (each.totalTermFreq() == each.docFreq()) single++;
     }
     return 5L * single > 2L * terms;
+  }
+
+  /** Whether the first documents of each segment have the norms that Anserini's ImpactSimilarity writes. */
+  private boolean hasNormsOfImpacts() throws IOException {
+    for (LeafReaderContext leaf : reader.leaves()) {
+      NumericDocValues norms = leaf.reader().getNormValues(field);
+      if (norms == null) return false;
+      for (int i = 0; i < MOST_NORMS && norms.nextDoc() != DocIdSetIterator.NO_MORE_DOCS; i++) {
+        if (norms.longValue() != NORM_OF_IMPACTS) return false;
+      }
+    }
+    return true;
   }
 
   /** Whether several documents may have the same id; false if it is certain that none have. */
