@@ -51,16 +51,7 @@ def made_questions(count=400):
         "OR",
         "where's",
     ]
-    things = [
-        "IL-6 (interleukin 6)",
-        '5" pipe',
-        "AND gate",
-        "C++",
-        '"war and peace"',
-        "a 6'2\" man",
-        "[MASK]",
-        "TNF-\u03b1",
-    ]
+    things = ["IL-6 (interleukin 6)", '5" pipe', "AND gate", "C++", '"war and peace"', "a 6'2\" man", "[MASK]"]
     things += [
         "f(x) = y",
         r"C:\dir",
@@ -71,7 +62,16 @@ def made_questions(count=400):
         "rock 'n' roll",
         "()",
     ]
-    things += ["the NOT gate", 'films named "It', "x - (y)", "salt & (pepper)", "genre=war", "title:brie", "brie)"]
+    things += [
+        "TNF-\u03b1",
+        "the NOT gate",
+        'films named "It',
+        "x - (y)",
+        "salt & (pepper)",
+        "genre=war",
+        "title:brie",
+        "brie)",
+    ]
     ends = ["", "?", " (2019)", " in the u.s.", ' "quotes"', " or not", " AND", " \u2229", " ..."]
     made = (" ".join([chance.choice(asked), *chance.sample(things, 2)]) + chance.choice(ends) for _ in range(count))
     joined = re.compile(r"\S.*\s(?:AND|OR|NOT)\s+\S|[\u2229\u222a]\s*\S")
