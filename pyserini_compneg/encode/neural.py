@@ -91,6 +91,11 @@ class ModelQueryEncoder:
         vectors = dict(zip(distinct, self._ablated(distinct), strict=True))
         return [dict(vectors[text.strip()]) for text in texts]
 
+    def words(self, texts: Sequence[str]) -> list[list[str] | None]:
+        """The terms of each text's own tokens to which the model gives a weight above 0; None if there are none."""
+        pairs = zip(self._encoder().own_terms(texts), self.encode_batch(texts), strict=True)
+        return [[term for term in own if vector.get(term, 0) > 0] or None for own, vector in pairs]
+
     def term_spans(self, texts: Sequence[str]) -> list[list[TermSpan]]:
         return self._encoder().term_spans(texts)
 

@@ -6,11 +6,12 @@ import json
 import logging
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from pyserini_compneg.compose import QueryEncoder
 from pyserini_compneg.compose.atom_vectors import atom_vectors
+from pyserini_compneg.compose.words import told_words
 from pyserini_compneg.documents.vector_files import SHARD_NAME, VECTORS_FILE, read_about
 from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
@@ -129,6 +130,10 @@ class RareTerms:
         documents = self._reader.counted_documents
         common = {term for term, n in frequencies.items() if n and math.log(documents / n) <= self._min_idf}
         return [without_terms(vectors[text], common) for text in texts]
+
+    def words(self, texts: Sequence[str]) -> Sequence[Collection[str] | None]:
+        """The words of the encoder. They count if their terms are in the vectors."""
+        return told_words(texts, self.encoder)
 
 
 def _cached(name: str, reader: Reader | None) -> CachedQueryEncoder:
