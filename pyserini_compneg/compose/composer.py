@@ -107,6 +107,8 @@ def scoring_trees(
     vectors = atom_vectors(list(dict.fromkeys(texts)), encoder)
     worded = list(dict.fromkeys(text for expression in rewritten for text in worded_atoms(expression)))
     words = atom_words(worded, encoder, vectors)
+    wordless = {text: shown(text) for text in worded if vectors[text] and not words[text]}
+    warn_of("atom", "atoms", "the index has none of its words, so no document has it", wordless, worded)
     composer = _Composer(operators, vectors, words, top_scores and Answers(top_scores), signed)
     contexts = [
         atoms(expression) if read and not isinstance(expression, Union) else ()

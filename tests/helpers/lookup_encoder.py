@@ -2,7 +2,7 @@
 
 
 class LookupEncoder:
-    """An encoder that looks up, and remembers what it was asked; it knows no terms of other texts. All terms are words."""
+    """An encoder that looks up, and remembers what it was asked. All terms are words; other texts have none."""
 
     def __init__(self, vectors):
         self.vectors = vectors
