@@ -129,7 +129,10 @@ class OperatorParameters(Parameters):
         description="what A NOT! B removes: documents with all words of B (words), with any of its heaviest terms (any), or "
         "that score above a share of the best score for B (a number, or score for 0.5)",
     )
-    strict: Truth = Field(default=False, description="exclude strictly: read each NOT as NOT!, so that no hit has all words of what is excluded")
+    strict: Truth = Field(
+        default=False,
+        description="exclude strictly: read each NOT as NOT!, so that no hit has all words of what is excluded",
+    )
 
 
 def _conditions(value: Any) -> Any:
