@@ -37,8 +37,8 @@ IMPACT_SCALE = 256 / 5
 """Pyserini's and Anserini's scale for SPLADE: impact = round(weight / 5 * 256)."""
 
 _LIGHT = 0.5
-"""Documents often lack a light token of a text that they say. Chosen on QUEST train with splade-tiny, among 0, 0.25, 0.5,
-0.75 and 1, as the largest share with which strict exclusions lose no more relevant documents than by scores."""
+"""Documents often lack a light token of a text that they say. Chosen on QUEST train with splade-tiny, among 0, 0.25,
+0.5, 0.75 and 1: the largest share with which strict exclusions lose no more relevant documents than by scores."""
 
 _MOST_TEXTS = 512
 _logger = logging.getLogger(__name__)

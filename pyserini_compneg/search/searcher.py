@@ -299,8 +299,8 @@ class SignedImpactSearcher:
         """The operands of AND that given documents lack. AND also finds documents that lack some operands.
 
         A document lacks an operand if it has none of the ``cpt_terms`` heaviest words that no other operand has; if
-        there are no such words, none of the operand's heaviest words. A model's expansions are no words. With OR, the alternative of which the document lacks
-        least counts. Operands of AND! are left out, because every hit has them.
+        there are no such words, none of the operand's heaviest words. A model's expansions are no words. With OR, the
+        alternative of which the document lacks least counts. Operands of AND! are left out, because every hit has them.
 
         Args:
             query: See :meth:`search`.

@@ -126,8 +126,8 @@ class OperatorParameters(Parameters):
     exclusion: Real | str | None = Field(
         default=None,
         union_mode="left_to_right",
-        description="what A NOT! B removes: documents with all words of B (words), with any of its heaviest terms (any), or "
-        "that score above a share of the best score for B (a number, or score for 0.5)",
+        description="what A NOT! B removes: documents with all words of B (words), with any of its heaviest terms "
+        "(any), or that score above a share of the best score for B (a number, or score for 0.5)",
     )
     strict: Truth = Field(
         default=False,
