@@ -107,7 +107,7 @@ def scoring_trees(
     vectors = atom_vectors(list(dict.fromkeys(texts)), encoder)
     worded = list(dict.fromkeys(text for expression in rewritten for text in worded_atoms(expression)))
     words = atom_words(worded, encoder, vectors)
-    wordless = {text: shown(text) for text in worded if vectors[text] and not words[text]}
+    wordless = {text: shown(text) for text in worded if vectors[text] and not any(words[text].values())}
     warn_of("atom", "atoms", "the index has none of its words, so no document has it", wordless, worded)
     composer = _Composer(operators, vectors, words, top_scores and Answers(top_scores), signed)
     contexts = [
@@ -304,6 +304,14 @@ class _Composer:
 
     def _worded(self, parts: Sequence[Expression]) -> list[tuple[Linear | Product, float]]:
         """Nodes that match documents with all words of an atom, each with the limit 0. One has all single words."""
+        texts = [text for part in parts for text in atoms(part)]
+        lacking = {text: [word for word, weight in self.words[text].items() if not weight] for text in texts}
+        named = {
+            text: f"{shown(text)} (the index lacks {', '.join(lacks)})"
+            for text, lacks in lacking.items()
+            if 0 < len(lacks) < len(self.words[text])
+        }
+        warn_of("atom", "atoms", "no document has all its words, so NOT! removes nothing by it", named, texts)
         every = ways(parts, self.words)
         single = {word: 1.0 for way in every if len(way) == 1 for word in way}
         several = [Product(tuple({word: 1.0} for word in sorted(way))) for way in every if len(way) > 1]

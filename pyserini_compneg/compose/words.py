@@ -40,7 +40,10 @@ class WordEncoder(QueryEncoder, Protocol):
     """An encoder of queries that knows which terms the words of a text stand for."""
 
     def words(self, texts: Sequence[str]) -> Sequence[Collection[str] | None]:
-        """The terms of each text's own words, without expansions; None if they are unknown."""
+        """The terms of each text's own words, without expansions; None if they are unknown.
+
+        A word is in the vector of its text, or no document has it.
+        """
 
 
 def told_words(texts: Sequence[str], encoder: QueryEncoder) -> Sequence[Collection[str] | None]:
@@ -50,18 +53,18 @@ def told_words(texts: Sequence[str], encoder: QueryEncoder) -> Sequence[Collecti
 def atom_words(
     texts: Sequence[str], encoder: QueryEncoder, vectors: Mapping[str, SparseVector]
 ) -> dict[str, SparseVector]:
-    """The words of each atom, with their weights, which are above 0.
+    """The words of each atom, with their weights; 0 for a word that no document has.
 
     If the encoder does not know the words of a text, the heaviest terms are taken for them, as many as the text has
     words.
     """
-    words = {}
+    words: dict[str, SparseVector] = {}
     for text, told in zip(texts, told_words(texts, encoder), strict=True):
         vector = positive_part(vectors[text])
         if told is None:
             words[text] = top_terms(vector, len(_WORD.findall(text)) or 1)
         else:
-            words[text] = {term: weight for term, weight in vector.items() if term in told}
+            words[text] = {term: vector.get(term, 0.0) for term in told}
     return words
 
 
@@ -106,10 +109,12 @@ def ways(parts: Iterable[Expression], words: Mapping[str, SparseVector]) -> list
     """The ways to have any of some parts: sets of words of which a document must have all.
 
     A document has an atom if it has all its words, an OR if it has an alternative, and an AND if it has all operands.
-    No document has an atom without a word. Longer ways that hold a way of one word are left out.
+    No document has an atom without words, or with a word of weight 0. Longer ways that hold a way of one word are left
+    out.
 
-    >>> words = {"spy films": {"spi": 2.0, "film": 1.0}, "war": {"war": 1.0}, "spies": {"spi": 2.0}, "zebra": {}}
-    >>> [sorted(way) for way in ways([Intersection((Atom("spy films"), Atom("war"))), Atom("zebra")], words)]
+    >>> words = {"spy films": {"spi": 2.0, "film": 1.0}, "war": {"war": 1.0}, "spies": {"spi": 2.0}}
+    >>> words["zebra films"] = {"zebra": 0.0, "film": 1.0}
+    >>> [sorted(way) for way in ways([Intersection((Atom("spy films"), Atom("war"))), Atom("zebra films")], words)]
     [['film', 'spi', 'war']]
     >>> [sorted(way) for way in ways([Union((Atom("spy films"), Atom("spies")))], words)]
     [['spi']]
@@ -122,7 +127,7 @@ def ways(parts: Iterable[Expression], words: Mapping[str, SparseVector]) -> list
 def _ways(part: Expression, words: Mapping[str, SparseVector]) -> list[frozenset[str]]:
     match part:
         case Atom(text):
-            return [frozenset(words[text])] if words[text] else []
+            return [frozenset(words[text])] if words[text] and all(words[text].values()) else []
         case Union(operands):
             return ways(operands, words)
         case Intersection(operands):

@@ -74,7 +74,7 @@ HAS = [
     ("an unknown word", "spy NOT! zebra", ""),
     ("an unknown word of OR", "spy NOT! (zebra OR comedy)", "comedi"),
     ("an unknown word of AND", "spy NOT! (zebra AND comedy)", ""),
-    ("a word that the model leaves out", "spy NOT! a comedy", "comedi"),
+    ("an unknown word beside a known one", "spy NOT! a comedy", ""),
     ("all words of the wanted part", "spy films NOT! spy films", "spi&film"),
     ("an unknown tokenizer: as many as the text has", "spy NOT! elsewhere", "far"),
     ("an unknown tokenizer, two words", "spy NOT! elsewhere too", "far off"),
@@ -135,6 +135,12 @@ def test_what_excludes_nothing(right, warned, caplog):
     if right == "D":
         said = "part 'D': the wanted part has all its terms, so NOT! excludes nothing by it"
         assert [record.getMessage() for record in caplog.records] == [said]
+
+
+def test_an_unknown_word_is_named(caplog):
+    compose_query("spy NOT! (a comedy OR comedy)", _WordEncoder())
+    said = "atom 'a comedy' (the index lacks a): no document has all its words, so NOT! removes nothing by it"
+    assert [record.getMessage() for record in caplog.records] == [said]
 
 
 BESIDE_OR = "cannot stand in an OR that is an operand of AND; write out the OR"

@@ -359,23 +359,26 @@ class Oracle:
         return lambda d: excluded.matches(d) and not not_less(limit, excluded.score(d))
 
     def words(self, name):
-        """The words of an atom, with their weights."""
+        """The words of an atom, with their weights; 0 for a word that no document has."""
         vector, told = positive(self.atoms[name]), self.told[name]
         if told is None:
             told = sorted(vector, key=lambda term: (-vector[term], term))[: len(name.split())]
-        return {term: weight for term, weight in vector.items() if term in told}
+        return {term: vector.get(term, 0) for term in told}
 
     def has(self, d, part):
         """Whether a document has what NOT! excludes."""
         if isinstance(part, str):
-            return bool(self.words(part)) and all(d.get(term, 0) > 0 for term in self.words(part))
+            words = self.words(part)
+            return bool(words) and all(weight and d.get(term, 0) > 0 for term, weight in words.items())
         return (any if part[0] == "or" else all)(self.has(d, operand) for operand in part[1:])
 
     def required(self, scores, strict):
         """AND!."""
         sets = []
         for operands in strict:
-            vectors = [maxpool([*map(self.words, names(kept(operand)))]) for operand in dict.fromkeys(operands)]
+            vectors = [
+                positive(maxpool([*map(self.words, names(kept(operand)))])) for operand in dict.fromkeys(operands)
+            ]
             sets += [self.heaviest(own or v) for own, v in zip(self.distinguishing(vectors), vectors, strict=True)]
         if not all(sets):
             return self.vector({})
