@@ -5,8 +5,8 @@ An expression is an atom, a union, or a conjunction: the tree of ∩ and \ betwe
 linear leaf. Otherwise it is a tree of scores. Where an operator needs a vector and has a tree, it takes the largest
 positive weight that a leaf of the tree gives a term.
 
-The excluded part, B*, has a score of its own. ``damped`` lowers documents by this score, and NOT! removes documents by
-it. The other operators subtract the vector of B*.
+The excluded part, B*, has a score of its own, by which ``damped`` lowers documents. The other operators subtract the
+vector of B*. NOT! and AND! leave out documents by the words of atoms, see ``words``.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from pyserini_compneg.compose.intersection import (
     DISENTANGLED_CPT_WEIGHT,
     VECTOR_INTERSECTIONS,
     cpt_operands,
-    distinguishing_terms,
     heaviest_tuples,
     own_terms,
     pairwise,
 )
 from pyserini_compneg.compose.lowering import lowered
-from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
+from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, EXCLUSION_SHARE, Operators
 from pyserini_compneg.compose.rewrite import (
     Conjunction,
     alternatives,
@@ -37,18 +36,15 @@ from pyserini_compneg.compose.rewrite import (
     conjunction,
     verbalised,
     without_differences,
-    without_exclusions,
 )
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.compose.trees import is_empty, kept_terms, leaf_vectors, nodes, positive_weights, summands
 from pyserini_compneg.compose.union import DISMAX_POOLED, VECTOR_UNIONS
+from pyserini_compneg.compose.words import atom_words, required_words, ways, worded_atoms
 from pyserini_compneg.expression import (
     Atom,
-    Difference,
-    Exclusion,
     Expression,
     Filter,
-    Intersection,
     Union,
     atoms,
     format_expression,
@@ -109,7 +105,11 @@ def scoring_trees(
     rewritten = [verbalised(expression, operators) for expression in expressions]
     texts = [text for expression in rewritten for text in atoms(expression)]
     vectors = atom_vectors(list(dict.fromkeys(texts)), encoder)
-    composer = _Composer(operators, vectors, top_scores and Answers(top_scores), signed)
+    worded = list(dict.fromkeys(text for expression in rewritten for text in worded_atoms(expression)))
+    words = atom_words(worded, encoder, vectors)
+    wordless = {text: shown(text) for text in worded if vectors[text] and not any(words[text].values())}
+    warn_of("atom", "atoms", "the index has none of its words, so no document has it", wordless, worded)
+    composer = _Composer(operators, vectors, words, top_scores and Answers(top_scores), signed)
     contexts = [
         atoms(expression) if read and not isinstance(expression, Union) else ()
         for expression, read in zip(rewritten, is_read or [False] * len(rewritten), strict=True)
@@ -136,6 +136,7 @@ class _Composer:
 
     operators: Operators
     vectors: Mapping[str, SparseVector]  # the vector of each atom's text
+    words: Mapping[str, SparseVector]  # of it, the words, if NOT! or AND! needs them
     answers: Answers | None  # the index's answers, if there is an index
     signed: bool = False  # whether the wanted part is multiplied with negative weights of documents
     context: Sequence[str] = ()  # the atoms of the text that was read; `damped` adds them
@@ -165,35 +166,13 @@ class _Composer:
         return self._requiring(node, whole) if whole.required and any(leaf_vectors(node)) else node
 
     def _requiring(self, node: ScoringNode, whole: Conjunction) -> ScoringNode:
-        """Restricts the node to documents that have, for every operand of AND!, one of its distinguishing terms.
-
-        The terms of an operand do not include the terms that the operand excludes. An operand without a positive term
-        empties the conjunction.
-        """
-        required, done = [], dict[int, SparseVector]()
-        for group in whole.required:
-            vectors = [self._wanted_vector(operand, done) for operand in group]
-            required += distinguishing_terms(vectors, self.operators.cpt_terms)
+        """Restricts the node to documents that lack no operand of AND!. An operand without a word empties it."""
+        groups = (required_words(group, self.words, self.operators.cpt_terms) for group in whole.required)
+        required = [terms for group in groups for terms in group]
         if not all(required):
             return Linear({})
         parts = tuple(Linear(dict.fromkeys(terms, 1.0)) for terms in required)
         return replace(node, required=parts) if isinstance(node, Excluding) else Excluding(node, required=parts)
-
-    def _wanted_vector(self, expression: Expression, done: dict[int, SparseVector]) -> SparseVector:
-        """The vector of an expression, ignoring its NOT and NOT! parts and the requirements of AND!.
-
-        Under ``disentangled`` the vector is the vector of ``maxpool``, so a chain of AND! costs no products.
-        """
-        if id(expression) not in done:
-            match expression:
-                case Difference(left) | Exclusion(left):
-                    vector = self._wanted_vector(left, done)
-                case Intersection(operands) if self.operators.intersection == "disentangled":
-                    vector = max_pool([positive_part(self._wanted_vector(operand, done)) for operand in operands])
-                case _:
-                    vector = _vector(self.compose(without_exclusions(without_differences(expression))))
-            done[id(expression)] = vector
-        return done[id(expression)]
 
     def _terms(self, kept: Sequence[Expression]) -> set[str]:
         """The terms of A: the terms of all its atoms, except the atoms that A excludes."""
@@ -313,33 +292,48 @@ class _Composer:
 
     def _excluding(self, node: ScoringNode, whole: Conjunction) -> ScoringNode:
         """The node without the documents of the barred parts."""
-        a = self._terms(whole.kept)
-        barred = for_each(lambda part: (part, 0.0) if isinstance(part, Filter) else self._barred(part, a), whole.barred)
-        known = [(part, limit) for part, limit in barred if isinstance(part, Filter) or not is_empty(part)]
+        filters = [part for part in whole.barred if isinstance(part, Filter)]
+        parts = [part for part in whole.barred if not isinstance(part, Filter)]
+        if self.operators.exclusion == "words":
+            barred = self._worded(parts)
+        else:
+            a = self._terms(whole.kept)
+            barred = [one for one in for_each(lambda part: self._barred(part, a), parts) if not is_empty(one[0])]
+        known = [*((part, 0.0) for part in filters), *barred]
         return Excluding(node, *map(tuple, zip(*known, strict=True))) if known else node
+
+    def _worded(self, parts: Sequence[Expression]) -> list[tuple[Linear | Product, float]]:
+        """Nodes that match documents with all words of an atom, each with the limit 0. One has all single words."""
+        texts = [text for part in parts for text in atoms(part)]
+        lacking = {text: [word for word, weight in self.words[text].items() if not weight] for text in texts}
+        named = {
+            text: f"{shown(text)} (the index lacks {', '.join(lacks)})"
+            for text, lacks in lacking.items()
+            if 0 < len(lacks) < len(self.words[text])
+        }
+        warn_of("atom", "atoms", "no document has all its words, so NOT! removes nothing by it", named, texts)
+        every = ways(parts, self.words)
+        single = {word: 1.0 for way in every if len(way) == 1 for word in way}
+        several = [Product(tuple({word: 1.0} for word in sorted(way))) for way in every if len(way) > 1]
+        return [(node, 0.0) for node in ([Linear(single)] if single else []) + several]
 
     def _barred(self, expression: Expression, a: AbstractSet[str]) -> tuple[Linear | Product, float]:
         """The node by which NOT! excludes documents, and the score above which a document is excluded.
 
         The terms of A do not count, or ``films NOT! war films`` would find nothing.
         """
-        how = self.operators.exclusion
-        if how == "all" and any(isinstance(member, Union) for member in conjunction(expression).kept):
-            what = f"NOT! by all terms takes no OR in an AND, {format_expression(expression)!r}"
-            raise QueryError(what, remedy="write it out")
         operands = self._excluded_operands(expression, a, "NOT! excludes")
-        if not isinstance(how, str):
-            part = self._joint(operands)
-            if is_empty(part):
-                return part, 0.0
-            if self.answers is None:
-                remedy = "name one (--index), or --exclusion any or all"
-                raise QueryError("NOT! needs an index, for best scores", remedy=remedy)
-            return part, how * max((0.0, *self.answers.best([part])[0]))
-        each = [dict.fromkeys(operand, 1.0) for operand in cpt_operands(operands, self.operators.cpt_terms)]
-        if how == "all":
-            each = [{term: 1.0} for term in dict.fromkeys(term for operand in each for term in operand)]
-        return Product(tuple(each)) if len(each) > 1 else Linear(*each or [{}]), 0.0
+        how = self.operators.exclusion
+        if how == "any":
+            each = [dict.fromkeys(operand, 1.0) for operand in cpt_operands(operands, self.operators.cpt_terms)]
+            return Product(tuple(each)) if len(each) > 1 else Linear(*each or [{}]), 0.0
+        part = self._joint(operands)
+        if is_empty(part):
+            return part, 0.0
+        if self.answers is None:
+            raise QueryError("NOT! by scores needs an index", remedy="name one (--index), or --exclusion words or any")
+        share = EXCLUSION_SHARE if isinstance(how, str) else how
+        return part, share * max((0.0, *self.answers.best([part])[0]))
 
     def _subtracted(self, left: ScoringNode, negatives: Sequence[SparseVector]) -> ScoringNode:
         """Applies the operator to a vector. To a tree, adds what the operator would lower in the tree's vector."""

@@ -20,7 +20,7 @@ LARGEST_CPT_WEIGHT = 1e9
 """The largest β. The smallest β is 1 divided by this number."""
 
 EXCLUSION_SHARE = 0.5
-"""The default ``exclusion``, chosen on the dev split of FilmSets: see docs/how-to/filters.md."""
+"""The share of the best score by which ``exclusion="score"`` excludes, chosen on the dev split of FilmSets."""
 
 _SHARE = Number("a number above 0 and below 1", finite_number, lambda value: 0 < value < 1)
 _WEIGHTS = ", ".join(f"{name} {weight:g}" for name, weight in DIFFERENCE_WEIGHTS.items())
@@ -41,12 +41,13 @@ class Operators:
         difference: One of ``DIFFERENCES``.
         difference_weight: λ, the strength of the difference; None takes it from ``DIFFERENCE_WEIGHTS``. λ
             multiplies the subtracted part. Under ``damped``, a document loses at most this share of its score.
-        cpt_terms: m. A conjunction combines the m heaviest terms of each operand, and AND! requires one of m terms of
+        cpt_terms: m. A conjunction combines the m heaviest terms of each operand, and AND! requires one of m words of
             each operand. ``cpt-pairs`` has m pairs. The paper sets m to 5.
         cpt_weight: β, the weight of the joint occurrence in ``disentangled``; None takes ``DISENTANGLED_CPT_WEIGHT``.
-        exclusion: Which documents NOT! excludes. A number between 0 and 1: documents that score above this share of the
-            best score for the right side. ``any`` or ``all``: documents with any or all of the ``cpt_terms`` heaviest
-            terms of the right side.
+        exclusion: Which documents NOT! excludes. ``words``: documents with all words of an atom of the right side. A
+            number between 0 and 1: documents that score above this share of the best score for the right side;
+            ``score`` is ``EXCLUSION_SHARE``. ``any``: documents with any of the ``cpt_terms`` heaviest terms of the
+            right side.
 
     Raises:
         QueryError: An unknown name, or a setting out of its range.
@@ -60,20 +61,20 @@ class Operators:
     )
     cpt_terms: int = option(
         CPT_TERMS,
-        "terms of each operand that a conjunction by cpt combines, or of which AND! requires one; pairs of cpt-pairs "
-        f"(default {CPT_TERMS})",
+        "terms of each operand that a conjunction by cpt combines, words of which AND! requires one, or pairs of "
+        f"cpt-pairs (default {CPT_TERMS})",
         COUNT,
     )
     cpt_weight: float | None = option(
         None, f"weight of joint occurrence in disentangled AND (default {DISENTANGLED_CPT_WEIGHT:g})", POSITIVE
     )
     exclusion: str | float = option(
-        EXCLUSION_SHARE,
-        f"NOT! removes documents above this share of the best score (default {EXCLUSION_SHARE}), or that have any or "
-        "all of the heaviest terms (--cpt-terms)",
+        "words",
+        "NOT! removes documents with all words of the excluded text (words, default), with any of its heaviest terms "
+        f"(any, --cpt-terms), or above a share of the best score for it (a number; score is {EXCLUSION_SHARE})",
         _SHARE,
-        choices=("any", "all"),
-        metavar="SHARE",
+        choices=("words", "score", "any"),
+        metavar="HOW",
     )
 
     def __post_init__(self) -> None:

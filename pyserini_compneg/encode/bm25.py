@@ -112,6 +112,9 @@ class Bm25QueryEncoder:
             return [{term: 1.0 for term in terms if term in idf} for terms in analysed]
         return [{term: count * idf[term] for term, count in terms.items() if term in idf} for terms in analysed]
 
+    def words(self, texts: Sequence[str]) -> list[list[str]]:
+        return analyze(texts, self._language)
+
     def term_spans(self, texts: Sequence[str]) -> list[list[TermSpan]]:
         return analyze_spans(texts, self._language)
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from pyserini_compneg.encode.hybrid import PREFIX
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import EncodingError, InputError
 from pyserini_compneg.support.files import iter_jsonl, source_name
@@ -68,6 +69,12 @@ class CachedQueryEncoder:
         if missing is not None:
             raise EncodingError(f"{self._path} has no vector for {missing!r}", remedy="encode it and add a line")
         return [dict(self._vectors[text.strip()]) for text in texts]
+
+    def words(self, texts: Sequence[str]) -> list[list[str] | None]:
+        """The terms of BM25, if a vector of ``bm25+MODEL`` has both; otherwise unknown."""
+        vectors = self.encode_batch(texts)
+        ours = [[term for term in vector if not term.startswith(PREFIX)] for vector in vectors]
+        return [own if 0 < len(own) < len(vector) else None for own, vector in zip(ours, vectors, strict=True)]
 
     def _set_name(self, name: object, source: str) -> None:
         if not isinstance(name, str):

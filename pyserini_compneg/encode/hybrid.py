@@ -11,12 +11,12 @@ from __future__ import annotations
 import itertools
 import logging
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
 from urllib.parse import quote
 
-from pyserini_compneg.compose import QueryEncoder
+from pyserini_compneg.compose.words import WordEncoder
 from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder
 from pyserini_compneg.encode.models import MINI
 from pyserini_compneg.lucene import ENGLISH
@@ -64,7 +64,7 @@ class DocumentEncoder(Protocol):
 
 
 @runtime_checkable
-class TokenEncoder(QueryEncoder, Protocol):
+class TokenEncoder(WordEncoder, Protocol):
     """An encoder of queries that knows which terms the tokens of a text are."""
 
     def term_spans(self, texts: Sequence[str]) -> list[list[TermSpan]]:
@@ -95,6 +95,14 @@ class HybridQueryEncoder:
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         pairs = zip(self._bm25.encode_batch(texts), self._model.encode_batch(texts), strict=True)
         return [joined(ours, theirs, self._weight) for ours, theirs in pairs]
+
+    def words(self, texts: Sequence[str]) -> list[Collection[str] | None]:
+        """The words of BM25; those of the model for a text of stop words alone."""
+        known: dict[str, Collection[str] | None] = dict(zip(texts, self._bm25.words(texts), strict=True))
+        if others := [text for text, own in known.items() if not own]:
+            for text, own in zip(others, self._model.words(others), strict=True):
+                known[text] = None if own is None else list(map(_model_term, own))
+        return [known[text] for text in texts]
 
     def term_spans(self, texts: Sequence[str]) -> list[list[TermSpan]]:
         spans, found = self._bm25.term_spans(texts), self._model.term_spans(texts)

@@ -6,11 +6,12 @@ import json
 import logging
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pyserini_compneg.compose import QueryEncoder
 from pyserini_compneg.compose.atom_vectors import atom_vectors
+from pyserini_compneg.compose.words import told_words
 from pyserini_compneg.documents.vector_files import SHARD_NAME, VECTORS_FILE, read_about
 from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
@@ -124,11 +125,20 @@ class RareTerms:
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         vectors = atom_vectors(texts, self.encoder)
-        terms = sorted(set().union(*vectors.values()))
-        frequencies = dict(zip(terms, self._reader.document_frequencies(terms), strict=True))
-        documents = self._reader.counted_documents
-        common = {term for term, n in frequencies.items() if n and math.log(documents / n) <= self._min_idf}
+        common = self._common(vectors.values())
         return [without_terms(vectors[text], common) for text in texts]
+
+    def words(self, texts: Sequence[str]) -> Sequence[Collection[str] | None]:
+        """The words of the encoder, without those that the vectors leave out."""
+        told = told_words(texts, self.encoder)
+        common = self._common(own for own in told if own is not None)
+        return [None if own is None else [term for term in own if term not in common] for own in told]
+
+    def _common(self, terms: Iterable[Iterable[str]]) -> set[str]:
+        every = sorted(set().union(*terms))
+        frequencies = zip(every, self._reader.document_frequencies(every), strict=True)
+        documents = self._reader.counted_documents
+        return {term for term, n in frequencies if n and math.log(documents / n) <= self._min_idf}
 
 
 def _cached(name: str, reader: Reader | None) -> CachedQueryEncoder:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from pyserini_compneg.compose import Linear, Operators, Query, QueryEncoder, ScoringNode, query_line
 from pyserini_compneg.compose.atom_vectors import atom_vectors
-from pyserini_compneg.compose.intersection import distinguishing_terms
 from pyserini_compneg.compose.rewrite import Conjunction, alternatives, conjunction, verbalised, without_differences
+from pyserini_compneg.compose.words import atom_words, required_words, told_words
 from pyserini_compneg.expression import Expression, atoms, format_expression
 from pyserini_compneg.lucene import Reader
 from pyserini_compneg.search.ranked_hits import as_expressions
 from pyserini_compneg.support.arguments import checked_count
-from pyserini_compneg.support.vectors import SparseVector, max_pool
+from pyserini_compneg.support.vectors import SparseVector
 
 
 class LastBatch(threading.local):
@@ -28,6 +28,9 @@ class LastBatch(threading.local):
         vectors = self.encoder.encode_batch(texts)
         self._vectors = dict(zip(texts, vectors, strict=False)) if isinstance(vectors, Sequence) else {}
         return vectors
+
+    def words(self, texts: Sequence[str]) -> Sequence[Collection[str] | None]:
+        return told_words(texts, self.encoder)
 
     def again(self, texts: Sequence[str]) -> dict[str, dict[str, float]]:
         """The vector of each text. Texts of the last batch are not encoded again."""
@@ -52,8 +55,8 @@ def lacking_operands(
         return [[()] * len(group) for group in docids]
     operands = dict.fromkeys(operand for whole in wholes for parts in whole for operand in parts.kept)
     texts = dict.fromkeys(text for operand in operands for text in atoms(without_differences(operand)))
-    vectors = encoder.again(list(texts))
-    sought = [[operand_terms(parts, vectors, operators.cpt_terms) for parts in whole] for whole in wholes]
+    words = atom_words(list(texts), encoder, encoder.again(list(texts)))
+    sought = [[operand_terms(parts, words, operators.cpt_terms) for parts in whole] for whole in wholes]
     terms_asked = [(i, terms) for i, parts in enumerate(sought) for one in parts for terms in one.values() if terms]
     asked = list(dict.fromkeys(terms_asked))
     lines = [query_line(Linear(dict.fromkeys(terms, 1.0))) for _, terms in asked]
@@ -89,13 +92,9 @@ def conjunctions(expression: Expression, operators: Operators) -> list[Conjuncti
     return wholes if all(len(whole.kept) > 1 and not _strict(whole).issuperset(whole.kept) for whole in wholes) else []
 
 
-def operand_terms(whole: Conjunction, vectors: Mapping[str, SparseVector], top: int) -> dict[str, tuple[str, ...]]:
-    """The terms of each operand, except operands of AND!. A document has an operand if it has one of its terms.
-
-    An operand that is a tree has the terms of its atoms, except the atoms that NOT excludes.
-    """
-    pooled = [max_pool([vectors[text] for text in atoms(without_differences(operand))]) for operand in whole.kept]
-    found = zip(whole.kept, distinguishing_terms(pooled, top), strict=True)
+def operand_terms(whole: Conjunction, words: Mapping[str, SparseVector], top: int) -> dict[str, tuple[str, ...]]:
+    """The words of each operand, except operands of AND!. A document lacks an operand if it has none of its words."""
+    found = zip(whole.kept, required_words(whole.kept, words, top), strict=True)
     return {format_expression(one): tuple(terms) for one, terms in found if one not in _strict(whole)}
 
 

@@ -298,9 +298,9 @@ class SignedImpactSearcher:
     ) -> list[tuple[str, ...]]:
         """The operands of AND that given documents lack. AND also finds documents that lack some operands.
 
-        A document has an operand if it has one of the ``cpt_terms`` heaviest terms that no other operand has; if there
-        are no such terms, one of the operand's heaviest terms. With OR, the alternative of which the document lacks
-        least counts. Operands of AND! are left out, because every hit has them.
+        A document lacks an operand if it has none of the ``cpt_terms`` heaviest words that no other operand has; if
+        there are no such words, none of the operand's heaviest words. A model's expansions are no words. With OR, the
+        alternative of which the document lacks least counts. Operands of AND! are left out, because every hit has them.
 
         Args:
             query: See :meth:`search`.

@@ -65,8 +65,9 @@ from pyserini_compneg.support.terminal import shown, suggestion
 _INSTRUCTIONS = (
     "Search document collections. A query is an expression: texts joined by AND, OR and NOT in capitals, with "
     'parentheses, and with quotes around a text that holds these words, such as: spy films NOT "Get Smart". '
-    "NOT lowers documents; NOT! removes those that match. AND also finds documents that lack one of its sides; "
-    "their field lacks says which. AND! finds only those that have both. Scores may be negative."
+    "NOT lowers documents; NOT! removes those that have all words of its text. AND also finds documents that lack one "
+    "of its sides; their field lacks says which. AND! finds only those that have a word of each. Scores may be "
+    "negative."
 )
 
 _HALF = re.compile("[\ud800-\udfff]")

@@ -118,7 +118,7 @@ class OperatorParameters(Parameters):
         default=None, description="strength of NOT"
     )
     cpt_terms: Annotated[int, Field(ge=1, le=1000), _WHOLE] | None = Field(
-        default=None, description="terms of an operand that AND combines, one of which AND! requires"
+        default=None, description="terms of an operand that AND combines, or words of which AND! requires one"
     )
     cpt_weight: Annotated[Real, Field(gt=0), _number(exclusiveMinimum=0)] | None = Field(
         default=None, description="weight of joint occurrence in AND"
@@ -126,9 +126,13 @@ class OperatorParameters(Parameters):
     exclusion: Real | str | None = Field(
         default=None,
         union_mode="left_to_right",
-        description="what matches B in A NOT! B: any, all, or a share of the best score for B",
+        description="what A NOT! B removes: documents with all words of B (words), with any of its heaviest terms "
+        "(any), or that score above a share of the best score for B (a number, or score for 0.5)",
     )
-    strict: Truth = Field(default=False, description="exclude strictly: read each NOT as NOT!")
+    strict: Truth = Field(
+        default=False,
+        description="exclude strictly: read each NOT as NOT!, so that no hit has all words of what is excluded",
+    )
 
 
 def _conditions(value: Any) -> Any:

@@ -101,8 +101,8 @@ def test_a_condition_that_excludes_nothing_is_said(run, ranked):
 
 def test_what_is_shown(run):
     assert "spy  [year=1966]\n" in run("search --index films --query spy --filter year=1966").out
-    shown = run("explain --index films --query 'spy NOT! comedy NOT! genre=War' --exclusion all").out
-    assert "NOT! (all)\n├── NOT! (all)\n│   ├── spy: spy" in shown and "└── genre=War\n" in shown
+    shown = run("explain --index films --query 'spy NOT! comedy NOT! genre=War'").out
+    assert "NOT! (words)\n├── NOT! (words)\n│   ├── spy: spy" in shown and "└── genre=War\n" in shown
     assert "left out with  comedi\n" in shown and "left out       genre=War\n" in shown
     query = "explain --index films --query 'spy NOT! comedy' --docid d1 d2 d3 --filter year=1900..1980"
     shown = run(query).out

@@ -63,6 +63,13 @@ def test_queries_by_hand(weight, expected):
     assert HybridQueryEncoder(*encoders, weight).encode_batch(["spies", "x"]) == [expected, {}]
 
 
+def test_the_words_are_those_of_bm25():
+    """The model's are words of a text of stop words alone; None if nobody knows."""
+    bm25 = LookupEncoder({"spies": {"spi": 3.0}})
+    model = LookupEncoder({"spies": {"spy": 2.0, "##s": 1.0}, "it": {"it": 1.0}})
+    assert HybridQueryEncoder(bm25, model, 0.2).words(["spies", "it", "x"]) == [["spi"], ["@it"], []]
+
+
 def test_terms_that_collide():
     assert joined({"@spy": 1.0, "spi": 2.0}, {"spy": 3.0}, 1.0) == {"%40spy": 1.0, "spi": 2.0, "@spy": 3.0}
     assert joined({}, {"∩": 1.0, "¬": 1.0, "∩x": 1.0}, 1.0) == {"@∩": 1.0, "@¬": 1.0, "@%E2%88%A9x": 1.0}

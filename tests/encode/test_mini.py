@@ -42,6 +42,19 @@ def test_a_network_is_loaded_once_for_several_ways_to_prune(monkeypatch):
     assert len(loaded) == 1 and spans[0] == spans[1]
 
 
+def test_words_are_tokens_without_expansions(index, caplog):
+    encoder = ModelQueryEncoder(read_checkpoint(model_folder(MINI)))
+    ((film,), vector) = encoder.words(["film"]), encoder.encode_batch(["film"])[0]
+    assert film == ["film"] and len(vector) > 1
+    with SignedImpactSearcher(index) as searcher:
+        assert searcher.encoder.words(["hardwood keys", "the"])[0] == ["hardwood", "kei"]
+        left = [hit.docid for hit in searcher.search("(oak AND piano) NOT! keys")]
+        assert "oak" in left and "piano" not in left
+        assert searcher.search("movies NOT! movies") == searcher.search("movies") != []
+    said = "atom 'movies': the index has none of its words, so no document has it"
+    assert said in [record.getMessage() for record in caplog.records]
+
+
 @pytest.mark.parametrize(("query", "found"), [("trees", "oak"), ("musical instruments", "piano"), ("movies", "ray")])
 def test_what_bm25_does_not_find_is_found(index, query, found):
     with SignedImpactSearcher(index, model_weight=0.0) as searcher:

@@ -2,7 +2,7 @@
 
 
 class LookupEncoder:
-    """An encoder that looks up, and remembers what it was asked; it knows no terms of other texts."""
+    """An encoder that looks up, and remembers what it was asked. All terms are words; other texts have none."""
 
     def __init__(self, vectors):
         self.vectors = vectors
@@ -14,6 +14,9 @@ class LookupEncoder:
     def encode_batch(self, texts):
         self.batches.append(list(texts))
         return [self.encode(text) for text in texts]
+
+    def words(self, texts):
+        return [list(self.encode(text)) for text in texts]
 
 
 def letters(**vectors):

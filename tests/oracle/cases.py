@@ -19,7 +19,7 @@ UNIT = 192  # settings and means take whole parts of it
 UNIONS = ["dismax", "maxpool", "addition"]
 INTERSECTIONS = ["disentangled", "cpt", "cpt-l2", "cpt-pairs", "maxpool", "addition"]
 DIFFERENCES = ["disentangled", "damped", "subtraction", "nrf", "constant", "orthogonal", "elementwise", "ignore"]
-EXCLUSIONS = [0.5, 0.5, 0.2, 0.8, "any", "all"]
+EXCLUSIONS = ["words", "words", "words", "score", 0.2, 0.8, "any"]
 PLAIN = ["and", "and", "or", "or", "not", "not"]  # may stand anywhere
 KINDS = [*PLAIN, "and!", "not!"]
 WHOLE, COARSE = 1.0, 1 / 512  # the first rounds nothing, the second almost everything
@@ -56,19 +56,18 @@ def draw_expression(random, names, depth, kinds=KINDS, joined=False):
     return (kind, *(draw_expression(random, names, depth - 1, kinds, joined) for _ in range(count)))
 
 
-def refused(expression, inside=""):
-    """Whether an OR stands in an AND that NOT! excludes, which NOT! by all terms refuses."""
-    if isinstance(expression, str):
-        return False
-    kind, *operands = expression
-    if kind == "or" and inside == "and":
-        return True
-    if kind == "not!":
-        return refused(operands[0], inside) or refused(operands[1], "not!")
-    return any(refused(operand, inside and (kind if kind == "and" else inside)) for operand in operands)
+def draw_words(random, vectors):
+    """Which terms the encoder calls words of each atom, among them terms that its vector lacks; None if it does not."""
+    every = sorted({term for vector in vectors.values() for term in vector})
+
+    def drawn(vector):
+        own, others = random.randint(0, min(3, len(vector))), random.sample(every, random.choice([0, 0, 0, 1]))
+        return None if random.random() < 0.2 else [*random.sample(sorted(vector), own), *others]
+
+    return {name: drawn(vector) for name, vector in vectors.items()}
 
 
-def draw_case(random, documents, atoms, signed):
+def draw_case(random, documents, atoms, words, signed):
     """A query of a collection and how it is run."""
     settings = {
         "union": random.choice(UNIONS),
@@ -86,12 +85,17 @@ def draw_case(random, documents, atoms, signed):
     ):
         settings["difference_weight"] = None
     expression = draw_expression(random, sorted(atoms), random.randint(0, 4))
-    if settings["exclusion"] == "all" and refused(expression):
-        settings["exclusion"] = "any"
     scale = random.choice([WHOLE] * 4 + [COARSE])
     k = random.choice([1, 3, 10, 1000])
     return dict(
-        documents=documents, atoms=atoms, signed=signed, expression=expression, settings=settings, scale=scale, k=k
+        documents=documents,
+        atoms=atoms,
+        words=words,
+        signed=signed,
+        expression=expression,
+        settings=settings,
+        scale=scale,
+        k=k,
     )
 
 
@@ -104,9 +108,9 @@ def draw_collection(random, name):
     }
     unknown = [*terms, f"{name}unknown"]
     negative = signed or random.random() < 0.2
-    atoms = {f"{name}{letter}": draw_vector(random, unknown, negative) for letter in "ABCDE"}
+    atoms = {f"{name}{letter}": draw_vector(random, unknown, negative) for letter in [*"ABCD", "E of two words"]}
     atoms[f"{name}Z"] = draw_vector(random, [f"{name}absent"], False)
-    return documents, atoms, signed
+    return documents, atoms, draw_words(random, atoms), signed
 
 
 def draw_cases(seed):
@@ -121,7 +125,7 @@ def draw_cases(seed):
 def engine_rankings(cases):
     """The hits that the engine finds for each case, all signed collections in one index and the others in another."""
     found = [[] for _ in cases]
-    vectors = {name: vector for case in cases for name, vector in case["atoms"].items()}
+    vectors, words = ({name: one for case in cases for name, one in case[kind].items()} for kind in ("atoms", "words"))
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         for signed, scale in [(signed, scale) for signed in (False, True) for scale in (WHOLE, COARSE)]:
@@ -132,7 +136,7 @@ def engine_rankings(cases):
                 with ImpactIndexer(folder / str(signed), "atoms", signed=signed, threads=1) as indexer:
                     for docid, impacts in {d: v for i in mine for d, v in cases[i]["documents"].items()}.items():
                         indexer.add(docid, impacts)
-            searcher = SignedImpactSearcher(folder / str(signed), Lookup(vectors), weight_scale=scale)
+            searcher = SignedImpactSearcher(folder / str(signed), Lookup(vectors, words), weight_scale=scale)
             stack.enter_context(searcher)
             mine = [place for place in mine if cases[place]["scale"] == scale]
             nodes = {i: compose(searcher, cases[i]) for i in mine}
@@ -152,11 +156,14 @@ def compose(searcher, case):
 class Lookup:
     """The encoder of the atoms."""
 
-    def __init__(self, vectors):
-        self.vectors = vectors
+    def __init__(self, vectors, words):
+        self.vectors, self.told = vectors, words
 
     def encode_batch(self, texts):
         return [self.vectors[text] for text in texts]
+
+    def words(self, texts):
+        return [self.told[text] for text in texts]
 
 
 def tree(expression):
@@ -172,7 +179,8 @@ def tree(expression):
 
 def fault(case, hits):
     """What is wrong with the engine's hits, or None; ties within the tolerance may swap."""
-    expected = Oracle(case["documents"], case["atoms"], case["scale"], **case["settings"]).ranking(case["expression"])
+    collection = case["documents"], case["atoms"], case["words"]
+    expected = Oracle(*collection, case["scale"], **case["settings"]).ranking(case["expression"])
     scores = {docid: (score, 1e-6 * size + 1e-9) for docid, score, size in expected}
     if len(hits) != min(case["k"], len(expected)) or not {docid for docid, _ in hits} <= set(scores):
         return f"expected {expected[: case['k']]}"

@@ -76,8 +76,8 @@ def projection(vector, others):
 class Oracle:
     """Ranks the documents of a collection for expressions with some settings."""
 
-    def __init__(self, documents, atoms, scale, *, difference_weight, cpt_weight, **settings):
-        self.documents, self.scale, self.settings = documents, Fraction(scale), settings
+    def __init__(self, documents, atoms, words, scale, *, difference_weight, cpt_weight, **settings):
+        self.documents, self.told, self.scale, self.settings = documents, words, Fraction(scale), settings
         self.atoms = {name: {t: Fraction(w) for t, w in vector.items()} for name, vector in atoms.items()}
         if difference_weight is None:
             difference_weight = WEIGHTS.get(settings["difference"], 0)
@@ -340,6 +340,9 @@ class Oracle:
 
     def exclusion(self, scores, terms, parts):
         """NOT!."""
+        if self.settings["exclusion"] == "words":
+            parts = [part for part in parts if self.has({t: 1 for v in self.atoms.values() for t in v}, part)]
+            return self.only(scores, lambda d: not any(self.has(d, part) for part in parts)) if parts else scores
         found = [b for part in parts if (b := self.taken(part, terms, leave=True))]
         if not found:
             return scores
@@ -349,20 +352,33 @@ class Oracle:
     def excludes(self, excluded):
         """Whether a document matches what is excluded."""
         rule = self.settings["exclusion"]
-        if rule in ("any", "all"):
-            rule, operands = {"any": any, "all": all}[rule], [self.heaviest(o) for o in excluded.operands]
-            return lambda d: (
-                all(any(d.get(t, 0) > 0 for t in o) for o in operands)
-                and (rule is any or all(d.get(t, 0) > 0 for o in operands for t in o))
-            )
-        limit = Fraction(str(rule)) * max(self.best(excluded), default=0)
+        if rule == "any":
+            operands = [self.heaviest(o) for o in excluded.operands]
+            return lambda d: all(any(d.get(t, 0) > 0 for t in o) for o in operands)
+        limit = Fraction("0.5" if rule == "score" else str(rule)) * max(self.best(excluded), default=0)
         return lambda d: excluded.matches(d) and not not_less(limit, excluded.score(d))
+
+    def words(self, name):
+        """The words of an atom, with their weights; 0 for a word that no document has."""
+        vector, told = positive(self.atoms[name]), self.told[name]
+        if told is None:
+            told = sorted(vector, key=lambda term: (-vector[term], term))[: len(name.split())]
+        return {term: vector.get(term, 0) for term in told}
+
+    def has(self, d, part):
+        """Whether a document has what NOT! excludes."""
+        if isinstance(part, str):
+            words = self.words(part)
+            return bool(words) and all(weight and d.get(term, 0) > 0 for term, weight in words.items())
+        return (any if part[0] == "or" else all)(self.has(d, operand) for operand in part[1:])
 
     def required(self, scores, strict):
         """AND!."""
         sets = []
         for operands in strict:
-            vectors = [positive(self.compose(kept(operand)).weights) for operand in dict.fromkeys(operands)]
+            vectors = [
+                positive(maxpool([*map(self.words, names(kept(operand)))])) for operand in dict.fromkeys(operands)
+            ]
             sets += [self.heaviest(own or v) for own, v in zip(self.distinguishing(vectors), vectors, strict=True)]
         if not all(sets):
             return self.vector({})

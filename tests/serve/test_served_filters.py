@@ -86,7 +86,7 @@ def test_explain_says_what_is_filtered_out(client):
     assert sorted(answer["documents"][0]["rank"] for answer in ranks) == [1, 2]
 
 
-@pytest.mark.parametrize("exclusion", ["any", "all", 0.2, 0.9])
+@pytest.mark.parametrize("exclusion", ["words", "score", "any", 0.2, 0.9])
 def test_exclusion(client, searcher, exclusion):
     parameters = {"query": "spy NOT! animated comedy", "exclusion": exclusion}
     expected = searcher.search(parameters["query"], 10, operators=Operators(exclusion=exclusion))
@@ -144,7 +144,9 @@ def test_filters_that_only_the_server_refuses(client, filter, error):
 def test_wrong_exclusions(client, exclusion):
     answer = client.get("/v1/films/search", params={"query": "spy", "exclusion": exclusion})
     assert answer.status_code == 400
-    assert answer.json()["error"].startswith("exclusion must be one of any, all, or a number above 0 and below 1, got ")
+    assert answer.json()["error"].startswith(
+        "exclusion must be one of words, score, any, or a number above 0 and below 1, got "
+    )
 
 
 def test_which_fields_there_are(client):

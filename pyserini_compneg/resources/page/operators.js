@@ -10,7 +10,7 @@ const STRENGTHS = {
   cpt_weight: ["weight of cpt in AND", { min: 0.05, max: 5, step: 0.05 }],
 };
 
-const EXCLUSIONS = ["any", "all", "0.2", "0.4", "0.6", "0.8"];
+const EXCLUSIONS = ["any", "score", "0.2", "0.4", "0.6", "0.8"];
 
 export async function operatorNames() {
   const description = await get("/openapi.json");
@@ -26,7 +26,7 @@ export function operatorControls(names, state, change) {
     const input = element("input", { type: "number", name, placeholder: "default", value: state[name], ...limits, onchange: tell });
     controls.push(element("label", {}, `${label} `, input));
   }
-  return [...controls, choice("exclusion", "matched by NOT!", EXCLUSIONS)];
+  return [...controls, choice("exclusion", "removed by NOT!", EXCLUSIONS)];
 
   function choice(name, label, known) {
     const options = [...new Set(["", ...known, state[name]])].map((one) => element("option", { value: one, selected: state[name] === one }, one || "default"));

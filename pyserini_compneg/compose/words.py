@@ -1,0 +1,140 @@
+"""The words of atoms. NOT! removes documents that have all words of an atom; AND! keeps documents with a word of each.
+
+A word is a term of an atom's vector that a token of the atom's own text stands for, so a model's expansions are none.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, product
+from typing import Protocol, runtime_checkable
+
+from pyserini_compneg.compose.atom_vectors import QueryEncoder
+from pyserini_compneg.compose.intersection import distinguishing_terms
+from pyserini_compneg.compose.rewrite import without_differences
+from pyserini_compneg.expression import (
+    Atom,
+    Difference,
+    Exclusion,
+    Expression,
+    Filter,
+    Intersection,
+    Union,
+    atoms,
+    format_expression,
+)
+from pyserini_compneg.support.errors import QueryError
+from pyserini_compneg.support.terminal import shown
+from pyserini_compneg.support.vectors import SparseVector, max_pool, positive_part, top_terms
+
+MOST_WAYS = 10_000
+"""The most ways to have an excluded part. An AND of ORs has as many as its alternatives, multiplied."""
+
+_WORD = re.compile(r"\w+")
+
+
+@runtime_checkable
+class WordEncoder(QueryEncoder, Protocol):
+    """An encoder of queries that knows which terms the words of a text stand for."""
+
+    def words(self, texts: Sequence[str]) -> Sequence[Collection[str] | None]:
+        """The terms of each text's own words, without expansions; None if they are unknown.
+
+        A word is in the vector of its text, or no document has it.
+        """
+
+
+def told_words(texts: Sequence[str], encoder: QueryEncoder) -> Sequence[Collection[str] | None]:
+    return encoder.words(texts) if isinstance(encoder, WordEncoder) else [None] * len(texts)
+
+
+def atom_words(
+    texts: Sequence[str], encoder: QueryEncoder, vectors: Mapping[str, SparseVector]
+) -> dict[str, SparseVector]:
+    """The words of each atom, with their weights; 0 for a word that no document has.
+
+    If the encoder does not know the words of a text, the heaviest terms are taken for them, as many as the text has
+    words.
+    """
+    words: dict[str, SparseVector] = {}
+    for text, told in zip(texts, told_words(texts, encoder), strict=True):
+        vector = positive_part(vectors[text])
+        if told is None:
+            words[text] = top_terms(vector, len(_WORD.findall(text)) or 1)
+        else:
+            words[text] = {term: vector.get(term, 0.0) for term in told}
+    return words
+
+
+def worded_atoms(expression: Expression) -> Iterator[str]:
+    """The atoms whose words matter: those that NOT! excludes, and those of AND!.
+
+    >>> from pyserini_compneg.expression import parse
+    >>> list(worded_atoms(parse("(a NOT b) AND! c OR d NOT! (e OR f) NOT! year=1990")))
+    ['a', 'c', 'e', 'f']
+    """
+    if isinstance(expression, Intersection) and expression.strict:
+        yield from atoms(without_differences(expression))
+    match expression:
+        case Union(operands) | Intersection(operands):
+            for operand in operands:
+                yield from worded_atoms(operand)
+        case Difference(left):
+            yield from worded_atoms(left)
+        case Exclusion(left, right):
+            yield from worded_atoms(left)
+            if not isinstance(right, Filter):
+                yield from atoms(right)
+
+
+def required_words(
+    operands: Sequence[Expression], words: Mapping[str, SparseVector], top: int
+) -> list[dict[str, float]]:
+    """The words of each operand of an AND or AND! of which a document has at least one, unless it lacks the operand.
+
+    They are the ``top`` heaviest that no other operand has; if there are none, of all its words. A word weighs as much
+    as in the atom where it weighs most. What an operand excludes is left out.
+
+    >>> words = {"Swiss cheese": {"swiss": 2.0, "chees": 1.0}, "goat cheese": {"goat": 2.0, "chees": 1.0}}
+    >>> required_words([Atom("Swiss cheese"), Atom("goat cheese")], words, 5)
+    [{'swiss': 2.0}, {'goat': 2.0}]
+    """
+    texts = [atoms(without_differences(operand)) for operand in operands]
+    return distinguishing_terms([max_pool([words[text] for text in each]) for each in texts], top)
+
+
+def ways(parts: Iterable[Expression], words: Mapping[str, SparseVector]) -> list[frozenset[str]]:
+    """The ways to have any of some parts: sets of words of which a document must have all.
+
+    A document has an atom if it has all its words, an OR if it has an alternative, and an AND if it has all operands.
+    No document has an atom without words, or with a word of weight 0. Longer ways that hold a way of one word are left
+    out.
+
+    >>> words = {"spy films": {"spi": 2.0, "film": 1.0}, "war": {"war": 1.0}, "spies": {"spi": 2.0}}
+    >>> words["zebra films"] = {"zebra": 0.0, "film": 1.0}
+    >>> [sorted(way) for way in ways([Intersection((Atom("spy films"), Atom("war"))), Atom("zebra films")], words)]
+    [['film', 'spi', 'war']]
+    >>> [sorted(way) for way in ways([Union((Atom("spy films"), Atom("spies")))], words)]
+    [['spi']]
+    """
+    found = list(dict.fromkeys(chain.from_iterable(_ways(part, words) for part in parts)))
+    single = {word for way in found if len(way) == 1 for word in way}
+    return [way for way in found if len(way) == 1 or single.isdisjoint(way)]
+
+
+def _ways(part: Expression, words: Mapping[str, SparseVector]) -> list[frozenset[str]]:
+    match part:
+        case Atom(text):
+            return [frozenset(words[text])] if words[text] and all(words[text].values()) else []
+        case Union(operands):
+            return ways(operands, words)
+        case Intersection(operands):
+            each = [ways([operand], words) for operand in operands]
+            if math.prod(map(len, each)) > MOST_WAYS:
+                name = shown(format_expression(part))
+                what = f"NOT! takes up to {MOST_WAYS:,} combinations of alternatives, and {name} has more"
+                raise QueryError(what, remedy="exclude fewer alternatives")
+            return list(dict.fromkeys(frozenset().union(*choice) for choice in product(*each)))
+    raise AssertionError(part)  # check_exclusions refuses NOT in what NOT! excludes
