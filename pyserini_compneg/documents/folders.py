@@ -2,8 +2,8 @@
 
 Names tell the files of a test collection apart, since queries have the fields of documents: an id and a text. A file or
 folder is a corpus if one of the words in its name is ``corpus``, ``collection``, ``documents``, ``docs``, ``passages``
-or ``vectors``. It has queries or judgements if a word is ``queries``, ``topics`` or ``qrels``, or, beside a corpus, the
-name of a split. Such are the names in BEIR, MTEB, MS MARCO, QUEST and Anserini.
+or ``vectors``. It has queries or judgements if a word is ``queries``, ``topics`` or ``qrels``, or, in the folder of a
+corpus, the name of a split. Such are the names in BEIR, MTEB, MS MARCO, QUEST and Anserini.
 """
 
 from __future__ import annotations
@@ -62,17 +62,21 @@ def _with_documents(root: Path, names: Sequence[Path]) -> Sequence[Path]:
     roles = {name: _role(name.relative_to(root)) for name in names}
     readable = [name for name in names if name.name.lower().endswith(_endings([*SUFFIXES]))]
     corpus = [name for name in readable if roles[name] == "corpus"]
-    if corpus and {"queries", "split"} & {*roles.values()}:
-        if left := [name for name in readable if name not in corpus]:
-            said = "%s: a test collection, of which only the corpus is read: %s; left out: %s"
-            _logger.warning(said, root, _listed(root, corpus), _listed(root, left))
-        return [name for name in names if name not in left]
-    queries = [name for name in readable if roles[name] == "queries"]
-    if not queries or len(queries) == len(readable):
-        return names
-    said = "%s: files are left out that have queries or judgements by their names: %s; to index one, give its own path"
-    _logger.warning(said, root, _listed(root, queries))
-    return [name for name in names if name not in queries]
+    if corpus:
+        beside = {name.parent for name in corpus}
+        splits = [name for name in readable if roles[name] == "split" and name.parent in beside]
+        left = [name for name in readable if roles[name] != "corpus"] if "queries" in roles.values() else splits
+        said = f"a test collection, of which only the corpus is read: {_listed(root, corpus)}; left out: "
+    else:
+        left = [name for name in readable if roles[name] == "queries"]
+        is_packed = any(name.name.lower().endswith(_UNREAD) and roles[name] != "queries" for name in names)
+        if len(left) == len(readable) and not is_packed:
+            return names
+        said = "files are left out that have queries or judgements by their names; to index one, give its own path: "
+    if left:
+        _logger.warning("%s: %s%s", root, said, _listed(root, left))
+    gone = set(left)
+    return [name for name in names if name not in gone]
 
 
 def _role(name: Path) -> Literal["corpus", "queries", "split"] | None:
@@ -94,7 +98,7 @@ def _listed(root: Path, names: Sequence[Path]) -> str:
 def _without_files(root: Path, names: Sequence[Path], collection_format: Format | None) -> InputError:
     kinds = SUFFIXES.values() if collection_format is None else [SUFFIXES[collection_format]]
     expected = ", ".join(dict.fromkeys(one for kind in kinds for one in kind))
-    what = f"the folder holds no {expected} file, plain, .gz or .xz"
+    what = f"the folder holds no {expected} file of documents, plain, .gz or .xz"
     unread = [name for name in names if name.name.lower().endswith(_UNREAD)]
     if not unread:
         return InputError(what, where=root)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from pyserini_compneg.encode.hybrid import PREFIX
+from pyserini_compneg.lucene import analyze
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import EncodingError, InputError
 from pyserini_compneg.support.files import iter_jsonl, source_name
@@ -28,6 +28,7 @@ class CachedQueryEncoder:
 
     Args:
         path: The file, plain or gzip.
+        language: The language of the texts of an index of BM25's terms, or of ``bm25+MODEL``; None for other indexes.
 
     Attributes:
         name: The model that made the vectors, if the file names it.
@@ -37,8 +38,8 @@ class CachedQueryEncoder:
         EncodingError: A line lacks a text or vector, a weight is bad, a text has two vectors, or there are two models.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self._path = source_name(path)
+    def __init__(self, path: str | Path, language: str | None = None) -> None:
+        self._path, self._language = source_name(path), language
         self._vectors: dict[str, dict[str, float]] = {}
         self.name: str | None = None
         for line, record in iter_jsonl(path):
@@ -71,10 +72,8 @@ class CachedQueryEncoder:
         return [dict(self._vectors[text.strip()]) for text in texts]
 
     def words(self, texts: Sequence[str]) -> list[list[str] | None]:
-        """The terms of BM25, if a vector of ``bm25+MODEL`` has both; otherwise unknown."""
-        vectors = self.encode_batch(texts)
-        ours = [[term for term in vector if not term.startswith(PREFIX)] for vector in vectors]
-        return [own if 0 < len(own) < len(vector) else None for own, vector in zip(ours, vectors, strict=True)]
+        """The terms of BM25; None if there are none, or the index has no words."""
+        return [own or None for own in analyze(texts, self._language)] if self._language else [None] * len(texts)
 
     def _set_name(self, name: object, source: str) -> None:
         if not isinstance(name, str):

@@ -142,8 +142,9 @@ class RareTerms:
 
 
 def _cached(name: str, reader: Reader | None) -> CachedQueryEncoder:
-    encoder = CachedQueryEncoder(name)
     manifest = reader.manifest if reader else None
+    has_words = manifest is not None and (manifest.encoder == BM25 or split_name(manifest.encoder)[0])
+    encoder = CachedQueryEncoder(name, index_language(reader) if reader and has_words else None)
     if encoder.name is None and manifest is not None and manifest.encoder != BM25:
         _logger.warning('%s does not say its "encoder"; taking it for %s, as the index is', name, manifest.encoder)
     elif reader is not None:

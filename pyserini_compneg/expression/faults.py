@@ -50,7 +50,9 @@ def located(fault: Fault, text: str) -> QueryError:
     after = "..." if end < len(text) else ""
     shown = "".join(char if char.isprintable() else " " for char in text[start:end])
     caret = " " * (len(before) + fault.position - start) + "^"
-    return QueryError(fault.message, below=f"  {before}{shown}{after}\n  {caret}")
+    return QueryError(
+        fault.message, remedy=AS_WORDS if text.strip() else "", below=f"  {before}{shown}{after}\n  {caret}"
+    )
 
 
 def unexpected(token: Token, before: Token | None) -> Fault:
@@ -61,15 +63,15 @@ def unexpected(token: Token, before: Token | None) -> Fault:
         what = "the parentheses are empty"
     else:
         what = f"unexpected {_name(token)} {f'after {_name(before)}' if before else 'at the start'}"
-    return Fault(f'{what}; expected a phrase or "("; {AS_WORDS}', position_of(token))
+    return Fault(f'{what}; expected a phrase or "("', position_of(token))
 
 
 def unclosed_group(opening: Token) -> Fault:
-    return Fault(f'"(" is not closed; expected ")"; {AS_WORDS}', position_of(opening))
+    return Fault('"(" is not closed; expected ")"', position_of(opening))
 
 
 def empty_quotes(token: Token) -> Fault:
-    return Fault(f"the quotes are empty; expected a phrase between them; {AS_WORDS}", position_of(token))
+    return Fault("the quotes are empty; expected a phrase between them", position_of(token))
 
 
 def is_glued(left: Token, right: Token) -> bool:
@@ -86,7 +88,7 @@ def missing_operator(left: Token, right: Token) -> Fault:
         remedy = f"a condition has one value; write NOT! {left}VALUE for each"
     elif is_glued(left, right):
         remedy = "expected AND, OR or NOT, or a blank between words and the alternatives that they join"
-    return Fault(f"an operator is missing before {this}; {remedy}; {AS_WORDS}", position_of(right))
+    return Fault(f"an operator is missing before {this}; {remedy}", position_of(right))
 
 
 def _name(token: Token) -> str:

@@ -3,7 +3,7 @@
 The query language allows NOT anywhere. The tree has only differences, because the complement of a set cannot be ranked.
 So the parser represents each part of a text as a ``Region``. Every operation returns a region, and moves complements up
 until a difference absorbs them. If the final region still holds a complement, the text has no positive part and is
-refused. Exactly these expressions would match a document that is about none of the atoms.
+plain text. Exactly these expressions would match a document that is about none of the atoms.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from pyserini_compneg.expression.faults import NOTHING_BEFORE, Fault
 from pyserini_compneg.expression.filters import Filter
 from pyserini_compneg.expression.tree import Difference, Exclusion, Expression, Intersection, Union, leaves
 from pyserini_compneg.support.errors import ArgumentError
-
-NO_POSITIVE_PART = "NOT has nothing to take away from; a query needs a positive part, as in: birds NOT parrots"
 
 _MAX_COPIED_ATOMS = 32
 

@@ -49,6 +49,12 @@ _SIGNS = ("AND", "OR", "NOT", "∩", "∪", "\\")
 _IN_QUOTES = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
 _NEEDS_QUOTES = re.compile(rf'[()"\\]|{_OPERATOR.pattern}')
 _COMPOUND = (Union, Intersection, Difference, Exclusion)
+SEARCHED_AS_WORDS = (
+    "operators that do not join two parts or have no positive part, and brackets and quotes without their partners, "
+    "are searched as words: write operators between two parts, as in: birds NOT parrots"
+)
+"""What to say of a text with :func:`signs_as_words`."""
+
 MOST_PHRASES = 1000
 """The limit on phrases that groups and neighbouring words make."""
 
@@ -62,16 +68,16 @@ def parse(text: str) -> Expression:
     The atom of such a plain text has exactly this text, and ranks documents as ``Atom(text)`` does. Only quotes around
     the whole text, or around words that would be operators, are left out.
 
-    NOT may stand anywhere if the whole expression has a positive part. Set algebra moves complements up until they are
-    differences, so ``a AND (b OR NOT c)`` becomes ``a AND b OR a NOT c``.
+    NOT may stand anywhere if the whole expression has a positive part; without one it is plain text. Set algebra moves
+    complements up until they are differences, so ``a AND (b OR NOT c)`` becomes ``a AND b OR a NOT c``.
 
     Args:
         text: The query. Adjacent operators of the same kind become one node; parentheses are kept as nesting.
 
     Raises:
         QueryError: The text is blank; or it is an expression with an empty operand, a group that is not closed or that
-            stands beside words that it does not join, without a positive part, or nested too deep. The message ends
-            with the text and a caret under the fault.
+            stands beside words that it does not join, AND! or NOT! without a positive part, or too many or too deep
+            parts. The message ends with the text and a caret under the fault.
 
     >>> parse("birds of Colombia AND birds of Venezuela")
     Intersection(operands=(Atom(text='birds of Colombia'), Atom(text='birds of Venezuela')))
@@ -81,6 +87,8 @@ def parse(text: str) -> Expression:
     True
     >>> parse("IL-6 (interleukin 6)"), parse("NOT gate")
     (Atom(text='IL-6 (interleukin 6)'), Atom(text='NOT gate'))
+    >>> parse("TO BE OR NOT TO BE")
+    Atom(text='TO BE OR NOT TO BE')
     """
     try:
         return _expression(text)
@@ -262,13 +270,18 @@ def _parser() -> Lark:
 
 
 def _expression(text: str) -> Expression:
-    from lark import UnexpectedToken
-
     if not text.strip():
         raise Fault("the text is blank; expected words", 0)
-    lexed = _tokens(text)
+    tokens = _tokens(text)
+    return _parsed(tokens) or Atom(_plain(text, tokens))
+
+
+def _parsed(lexed: Sequence[Token]) -> Expression | None:
+    """The expression of the tokens of a text; None for plain text, and if no part of the expression is positive."""
+    from lark import UnexpectedToken
+
     if (tokens := settled(lexed)) is None:
-        return Atom(_plain(text, lexed))
+        return None
     parser: Any = _parser().parse_interactive("")
     before = None
     for token in tokens:
@@ -277,10 +290,7 @@ def _expression(text: str) -> Expression:
         except UnexpectedToken:
             raise unexpected(token, before) from None
         before = token
-    region = cast("Region", parser.feed_eof(before))
-    if region.expression is None:
-        raise Fault(normalise.NO_POSITIVE_PART, region.origin)
-    return region.expression
+    return cast("Region", parser.feed_eof(before)).expression
 
 
 def _tokens(text: str) -> list[Token]:
@@ -294,15 +304,17 @@ def _tokens(text: str) -> list[Token]:
 def signs_as_words(text: str) -> list[str]:
     """What ``parse`` takes as words although it looks like a part of the syntax.
 
-    These are the operators that do not join two operands, and the brackets and quotes of an expression that have no
-    partner.
+    These are the operators that do not join two operands, those of an expression without a positive part, and the
+    brackets and quotes of an expression that have no partner.
 
     >>> signs_as_words("NOT gate"), signs_as_words("gates NOT doors :)"), signs_as_words('"AND gate"')
     (['NOT'], [')'], [])
+    >>> signs_as_words("TO BE OR NOT TO BE")
+    ['OR', 'NOT']
     """
     tokens = _tokens(text)
     try:
-        kept = settled(tokens)
+        kept = settled(tokens) if _parsed(tokens) else None
     except Fault:
         return []
     if kept is None:

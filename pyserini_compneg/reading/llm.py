@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Intersection, format_expression, parse
+from pyserini_compneg.expression.syntax import SEARCHED_AS_WORDS, signs_as_words
 from pyserini_compneg.reading.decomposition import READINGS, Decomposition, Part, Span, undivided
 from pyserini_compneg.reading.model_reader import ModelReader, decompose, packaged_reader
 from pyserini_compneg.reading.words import words_of
@@ -88,7 +89,7 @@ def _trained(folder: str, changed_ns: int) -> ModelReader:
 
 
 def read_texts(texts: Sequence[str], read: str | Path = READINGS[0]) -> list[Expression | Decomposition]:
-    """Reads texts in one of the ways of ``--read``. One warning lists texts that may be misread.
+    """Reads texts in one of the ways of ``--read``. One warning names a text that may be misread, and their number.
 
     Raises:
         ArgumentError: ``read`` is not a text.
@@ -100,7 +101,11 @@ def read_texts(texts: Sequence[str], read: str | Path = READINGS[0]) -> list[Exp
     if not isinstance(read, (str, Path)):
         raise ArgumentError(f"read must be one of {', '.join(READINGS)}, or the folder of a reader, got {shown(read)}")
     if (decomposed := reader(str(read), cache_home())) is None:
-        return list(map(parse if read == "expression" else Atom, texts))
+        if read != "expression":
+            return list(map(Atom, texts))
+        with_words = {text: shown(text) for text in texts if signs_as_words(text)}
+        warn_of("query", "queries", SEARCHED_AS_WORDS, with_words, texts)
+        return list(map(parse, texts))
     decompositions = decomposed(texts)
     warn_of_doubts(dict(zip(texts, decompositions, strict=True)))
     return [*decompositions]

@@ -10,14 +10,13 @@ from typing import Any
 
 from pyserini_compneg.expression import Atom, Expression, Filter, format_expression, from_json, from_marks, parse
 from pyserini_compneg.reading.decomposition import Decomposition
-from pyserini_compneg.support.errors import ArgumentError, InputError, QueryError
+from pyserini_compneg.support.errors import ArgumentError, InputError
 from pyserini_compneg.support.json_objects import ID_FIELDS, json_kind, query_id
 
 _MARK = re.compile(r"</?mark>")
 _TEXT_FIELDS = ("query", "text", "title", "question", "query_txt")
 PLAIN_FIELDS = (*_TEXT_FIELDS, "expression")
 _FIELDS = f"vector, score, expression, original_query with <mark>, {', '.join(_TEXT_FIELDS)}"
-_READ_PLAIN = "--read plain searches texts without operators"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ def record_topic(record: Mapping[str, Any], line: int, read: str | None, field: 
     for name in ("expression", *_TEXT_FIELDS):
         if name in record:
             how = read or ("expression" if name == "expression" else "plain")
-            return parsed_text(qid, checked_text(record[name], name), how, **details)
+            return read_text(qid, checked_text(record[name], name), how, **details)
     raise InputError("no query", remedy=f"expected one of the fields {_FIELDS}")
 
 
@@ -105,15 +104,6 @@ def _named_text(record: Mapping[str, Any], field: str) -> str:
     others = ", ".join(name for name, value in record.items() if isinstance(value, str) and name not in ID_FIELDS)
     remedy = f"name one of its fields as --topic-field: {others}" if others else ""
     raise InputError(f"the topic has no {field}", remedy=remedy)
-
-
-def parsed_text(qid: str, text: str, read: str, **details: Any) -> Topic:
-    """As :func:`read_text`, with an error that also says how to search a text that is no expression."""
-    try:
-        return read_text(qid, text, read, **details)
-    except QueryError as error:
-        error.remedy = f"{error.remedy}; {_READ_PLAIN}" if error.remedy else _READ_PLAIN
-        raise
 
 
 def _tree(record: Mapping[str, Any]) -> Expression | None:

@@ -17,7 +17,7 @@ from pyserini_compneg.support.files import decoded_line, iter_blocks, source_nam
 from pyserini_compneg.support.json_objects import ID_FIELDS, checked_id, json_kind, parse_json_list, parse_json_object
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.topics.line_forms import LineForm, is_web, line_form
-from pyserini_compneg.topics.records import PLAIN_FIELDS, Topic, checked_text, parsed_text, read_text, record_topic
+from pyserini_compneg.topics.records import PLAIN_FIELDS, Topic, checked_text, read_text, record_topic
 from pyserini_compneg.topics.trec import is_trec, trec_text, trec_topics
 
 __all__ = ["Topic", "decompose_topics", "read_text", "read_topics"]
@@ -183,4 +183,4 @@ def _from_tsv(content: str, source: str, read: str | None, wide: list[int]) -> T
     qid = checked_id(columns[0], "query id", "", InputError)
     if qid.lower() in ID_FIELDS and columns[1].strip().lower() in PLAIN_FIELDS:
         _logger.warning("%s: looks like a header, and is searched as a query; remove the line if it is one", source)
-    return parsed_text(qid, checked_text(columns[1], "expression"), read or "expression")
+    return read_text(qid, checked_text(columns[1], "expression"), read or "expression")

@@ -18,7 +18,7 @@ _logger = logging.getLogger(__name__)
 _START = re.compile(r"\s*<[?!a-z]", re.IGNORECASE)
 _MARKED = re.compile(r"<!--(?P<comment>.*?)-->|<!\[CDATA\[(?P<data>.*?)\]\]>", re.DOTALL)
 _UNENDED = re.compile(r"<!--|<!\[CDATA\[")
-_LABEL = re.compile(r"\s*(?:Number|Topic|Description|Narrative)\s*:", re.IGNORECASE)
+_LABEL = re.compile(r"\A\s*(?:Number|Topic|Description|Narrative)\s*:", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[a-z]{2}-(?=(?:title|desc|narr)$)")
 _NUMBER = re.compile(r"(?:MB|AR)?0*(\d+)")
 """The number of a topic. TREC's judgements have 51 for 051, and 1 and 26 for MB001 and AR26."""
@@ -224,4 +224,4 @@ def _name(tag: str) -> str:
 
 
 def _cleaned(text: str) -> str:
-    return " ".join(_LABEL.sub("", text, count=1).split())
+    return " ".join(_LABEL.sub("", text).split())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyserini_compneg.expression.syntax import signs_as_words
+from pyserini_compneg.expression.syntax import SEARCHED_AS_WORDS, signs_as_words
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.topics.topics import Topic
 
@@ -41,8 +41,7 @@ _NOTES = {
     "case": "'and', 'or', 'not', 'without', 'except', 'excluding' are words: write AND, OR, NOT for operators, or put "
     "the phrase in quotes; --read model (read=model) parses plain English",
     "capitals": "AND, OR, NOT are words, because plain text is not parsed; --read expression makes them operators",
-    "edge": "an operator without a part on both sides or in brackets beside words, and a bracket or quote without its "
-    "partner, are words: write operators between two parts, as in: birds NOT parrots",
+    "edge": SEARCHED_AS_WORDS,
     "other": "ANDNOT, BUT, EXCEPT, EXCLUDING, WITHOUT, XOR, NEAR are words: write NOT, AND, or (a OR b) NOT (a AND b)",
     "language": "UND, ODER, NICHT, SAUF are words: the operators are AND, OR, NOT in every language",
     "minus": "a '-' before a word is not an operator; NOT is an operator in expressions",

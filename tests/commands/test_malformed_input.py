@@ -74,7 +74,7 @@ index --collection documents.jsonl --index new --encoder mini --pairs-from topic
 index --collection documents.jsonl --index new --filter-fields id  # filter fields: 'id' has another use in the index…
 index --collection missing.jsonl --index new  # missing.jsonl: no such file
 index --collection pipe --index new
-index --collection nothing --index new  # nothing: the folder holds no … file, plain, .gz or .xz
+index --collection nothing --index new  # nothing: the folder holds no … file of documents, plain, .gz or .xz
 index --collection documents.jsonl --index new --verify films
 index --collection documents.jsonl --index new --b 2  # b must be a number from 0 to 1, got 2.0
 index --collection documents.jsonl --index new --encoder m --k1 1.2  # m: k1, b and language are parameters of bm2…

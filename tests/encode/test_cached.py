@@ -29,11 +29,10 @@ def test_atoms_are_looked_up_by_text(tmp_path):
     assert message == f"{path} has no vector for 'Fish'; encode it and add a line"
 
 
-def test_the_words_of_a_file_are_known_if_it_has_both_spaces(tmp_path):
-    vectors = {"both": {"spi": 2.0, "@spy": 1.0, "@agent": 1.0}, "words": {"spi": 1.0}, "model": {"@it": 1.0}, "": {}}
-    lines = [{"text": text, "vector": vector} for text, vector in vectors.items()]
-    encoder = CachedQueryEncoder(write_jsonl(tmp_path / "atoms.jsonl", *lines))
-    assert encoder.words(list(vectors)) == [["spi"], None, None, None]
+def test_the_words_of_a_text_are_those_of_the_index(tmp_path):
+    path = write_jsonl(tmp_path / "atoms.jsonl", {"text": "spies", "vector": {"spies": 2.0, "@spy": 1.0}})
+    assert CachedQueryEncoder(path).words(["zebra spies"]) == [None]
+    assert CachedQueryEncoder(path, "en").words(["zebra spies", "the"]) == [["zebra", "spi"], None]
 
 
 def test_gzip_the_models_name_and_a_vector_that_is_changed(tmp_path):

@@ -169,7 +169,7 @@ def test_syntax_errors_keep_their_caret(topics_of):
     assert first.startswith(f"{topics_of.path}:2: ")
     assert text.endswith("birds AND (")
     assert caret.endswith("^")
-    assert caught.value.message.endswith("; --read plain searches texts without operators")
+    assert caught.value.message.endswith("; for plain words, use quotes or --read plain (read=plain)")
     message = refusal(topics_of, {"id": 1, "expression": {"union": ["birds"]}}, error=QueryError)
     assert message.startswith(f"{topics_of.path}:1: `expression`: $.union: ")
 

@@ -23,8 +23,11 @@ from pyserini_compneg.topics.unread import notes_on, unread_operators
             )
         ],
         *[(text, ["edge"], []) for text in ("∩", "∪ films", "films \\")],
-        *[(text, ["edge"], ["capitals"]) for text in ("a :-) AND b", 'a NOT "b', "(a AND b) OR c)")],
-        *[(text, [], ["capitals"]) for text in ("a (b) AND c", 'a "b" NOT c', '5" a AND b', "(NOT a) OR b c")],
+        *[
+            (text, ["edge"], ["capitals"])
+            for text in ("a :-) AND b", "(NOT a) OR b c", "TO BE OR NOT TO BE", 'a NOT "b', "(a AND b) OR c)")
+        ],
+        *[(text, [], ["capitals"]) for text in ("a (b) AND c", 'a "b" NOT c', '5" a AND b')],
         ('"NOT a"', [], []),
         ("title:(spy OR war)", ["edge", "field"], ["capitals"]),
         ("(spy and comedies), Or westerns", ["case"], []),
