@@ -32,7 +32,7 @@ from reporting import describe, environment, table
 
 from pyserini_compneg.compose import Linear, Operators, Product, ScoringNode
 from pyserini_compneg.compose.rewrite import conjunction, hardened
-from pyserini_compneg.compose.words import atom_words, ways
+from pyserini_compneg.compose.words import atom_words, clauses
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.expression import Difference, Expression, Filter, Intersection, atoms
 from pyserini_compneg.search import SignedImpactSearcher
@@ -116,7 +116,7 @@ def _rank_of_said(texts: SignedImpactSearcher, expression: Expression, docids: S
     barred = [part for part in conjunction(hardened(expression)).barred if not isinstance(part, Filter)]
     names = list(dict.fromkeys(text for part in barred for text in atoms(part)))
     vectors = dict(zip(names, texts.encoder.encode_batch(names), strict=True))
-    nodes = list(map(_node, ways(barred, atom_words(names, texts.encoder, vectors))))
+    nodes = list(map(_node, clauses(barred, atom_words(names, texts.encoder, vectors))))
     each = texts.batch_score(nodes, [docids] * len(nodes))
     said = (rank for scores in each for rank, score in enumerate(scores, 1) if score is not None)
     return min(said, default=float("inf"))

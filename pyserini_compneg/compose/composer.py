@@ -40,7 +40,7 @@ from pyserini_compneg.compose.rewrite import (
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.compose.trees import is_empty, kept_terms, leaf_vectors, nodes, positive_weights, summands
 from pyserini_compneg.compose.union import DISMAX_POOLED, VECTOR_UNIONS
-from pyserini_compneg.compose.words import atom_words, required_words, ways, worded_atoms
+from pyserini_compneg.compose.words import atom_words, clauses, required_words, worded_atoms
 from pyserini_compneg.expression import (
     Atom,
     Expression,
@@ -312,9 +312,9 @@ class _Composer:
             if 0 < len(lacks) < len(self.words[text])
         }
         warn_of("atom", "atoms", "no document has all its words, so NOT! removes nothing by it", named, texts)
-        every = ways(parts, self.words)
-        single = {word: 1.0 for way in every if len(way) == 1 for word in way}
-        several = [Product(tuple({word: 1.0} for word in sorted(way))) for way in every if len(way) > 1]
+        every = clauses(parts, self.words)
+        single = {word: 1.0 for clause in every if len(clause) == 1 for word in clause}
+        several = [Product(tuple({word: 1.0} for word in sorted(clause))) for clause in every if len(clause) > 1]
         return [(node, 0.0) for node in ([Linear(single)] if single else []) + several]
 
     def _barred(self, expression: Expression, a: AbstractSet[str]) -> tuple[Linear | Product, float]:

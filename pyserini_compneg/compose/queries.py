@@ -58,9 +58,9 @@ def compose_query(
 
     Raises:
         ArgumentError: The value is not a query.
-        QueryError: The text is not an expression.
         EncodingError: A text cannot be encoded, or a vector has a wrong weight or a reserved term.
-        QueryError: A setting is wrong, weights are out of range, or a conjunction cannot be materialised.
+        QueryError: The expression has a fault, a setting is wrong, weights are out of range, or a conjunction cannot be
+            materialised.
     """
     return compose_queries(
         [query], encoder, operators, cpt=cpt, signed=signed, weight_scale=weight_scale, top_scores=top_scores

@@ -29,8 +29,8 @@ from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import SparseVector, max_pool, positive_part, top_terms
 
-MOST_WAYS = 10_000
-"""The most ways to have an excluded part. An AND of ORs has as many as its alternatives, multiplied."""
+MOST_CLAUSES = 10_000
+"""The most clauses of an excluded part. An AND of ORs has as many as its alternatives, multiplied."""
 
 _WORD = re.compile(r"\w+")
 
@@ -105,36 +105,37 @@ def required_words(
     return distinguishing_terms([max_pool([words[text] for text in each]) for each in texts], top)
 
 
-def ways(parts: Iterable[Expression], words: Mapping[str, SparseVector]) -> list[frozenset[str]]:
-    """The ways to have any of some parts: sets of words of which a document must have all.
+def clauses(parts: Iterable[Expression], words: Mapping[str, SparseVector]) -> list[frozenset[str]]:
+    """The disjunctive normal form of some parts: a document has one of them if it has all words of a clause.
 
     A document has an atom if it has all its words, an OR if it has an alternative, and an AND if it has all operands.
-    No document has an atom without words, or with a word of weight 0. Longer ways that hold a way of one word are left
-    out.
+    No document has an atom without words, or with a word of weight 0. Longer clauses that hold a clause of one
+    word are left out.
 
-    >>> words = {"spy films": {"spi": 2.0, "film": 1.0}, "war": {"war": 1.0}, "spies": {"spi": 2.0}}
+    >>> words = {"spy films": {"spy": 2.0, "film": 1.0}, "war": {"war": 1.0}, "spies": {"spi": 1.0}}
     >>> words["zebra films"] = {"zebra": 0.0, "film": 1.0}
-    >>> [sorted(way) for way in ways([Intersection((Atom("spy films"), Atom("war"))), Atom("zebra films")], words)]
-    [['film', 'spi', 'war']]
-    >>> [sorted(way) for way in ways([Union((Atom("spy films"), Atom("spies")))], words)]
-    [['spi']]
+    >>> parts = [Intersection((Atom("spy films"), Atom("war"))), Atom("zebra films")]
+    >>> [sorted(clause) for clause in clauses(parts, words)]
+    [['film', 'spy', 'war']]
+    >>> [sorted(clause) for clause in clauses([Union((Atom("spy films"), Atom("spies")))], words)]
+    [['film', 'spy'], ['spi']]
     """
-    found = list(dict.fromkeys(chain.from_iterable(_ways(part, words) for part in parts)))
-    single = {word for way in found if len(way) == 1 for word in way}
-    return [way for way in found if len(way) == 1 or single.isdisjoint(way)]
+    found = list(dict.fromkeys(chain.from_iterable(_clauses(part, words) for part in parts)))
+    single = {word for clause in found if len(clause) == 1 for word in clause}
+    return [clause for clause in found if len(clause) == 1 or single.isdisjoint(clause)]
 
 
-def _ways(part: Expression, words: Mapping[str, SparseVector]) -> list[frozenset[str]]:
+def _clauses(part: Expression, words: Mapping[str, SparseVector]) -> list[frozenset[str]]:
     match part:
         case Atom(text):
             return [frozenset(words[text])] if words[text] and all(words[text].values()) else []
         case Union(operands):
-            return ways(operands, words)
+            return clauses(operands, words)
         case Intersection(operands):
-            each = [ways([operand], words) for operand in operands]
-            if math.prod(map(len, each)) > MOST_WAYS:
+            each = [clauses([operand], words) for operand in operands]
+            if math.prod(map(len, each)) > MOST_CLAUSES:
                 name = shown(format_expression(part))
-                what = f"NOT! takes up to {MOST_WAYS:,} combinations of alternatives, and {name} has more"
+                what = f"NOT! takes up to {MOST_CLAUSES:,} combinations of alternatives, and {name} has more"
                 raise QueryError(what, remedy="exclude fewer alternatives")
             return list(dict.fromkeys(frozenset().union(*choice) for choice in product(*each)))
     raise AssertionError(part)  # check_exclusions refuses NOT in what NOT! excludes

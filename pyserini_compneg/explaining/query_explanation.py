@@ -73,9 +73,8 @@ def explain_query(
         operators: See ``SignedImpactSearcher.search``.
 
     Raises:
-        QueryError: The text is not an expression.
         EncodingError: The encoder cannot encode an atom.
-        QueryError: The query has no known term of positive weight.
+        QueryError: The expression has a fault, or the query has no known term of positive weight.
         InputError: The index has no such document.
     """
     (query,) = read_queries([query])

@@ -67,4 +67,4 @@ class CompNegRetriever(BaseRetriever):
         text = next((one for one in texts if isinstance(one, str) and one), "")
         shown = "contents" if source.get("contents") else "text"
         fields = {name: value for name, value in source.items() if name != shown}
-        return Document(page_content=text, id=docid, metadata={"relevance_score": score, "score": score, **fields})
+        return Document(page_content=text, id=docid, metadata={"score": score, **fields, "relevance_score": score})

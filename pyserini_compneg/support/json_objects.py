@@ -136,7 +136,9 @@ def json_line(record: Mapping[str, Any], source: str) -> str:
     >>> json_line({"id": UUID(int=7), "seen": date(1999, 5, 1), "price": Decimal("2.50"), "year": math.nan}, "d:1")
     '{"id": "00000000-0000-0000-0000-000000000007", "seen": "1999-05-01", "price": 2.5}'
     """
-    plain: Mapping[str, Any] = record
+    plain: Mapping[str, Any] = (
+        record if all(isinstance(name, str) for name in record) else _plain_record(record, source)
+    )
     try:
         line = _dumped(plain)
     except (TypeError, ValueError, OverflowError, RecursionError):  # an empty cell, or a value that is refused
