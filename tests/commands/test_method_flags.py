@@ -1,6 +1,7 @@
 """``search --method`` and ``search --rerank``, through the command, with a stand-in for a model."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,7 @@ def test_an_unknown_model(run, topics):
         ("--method score-fusion depth=9", "", ""),
         ("--method filtering", "", ""),
         ("--method rocchio judged=JUDGED", "", ""),
+        ("--method two-step depth=1", "--method two-step depth=9", "--intersection maxpool"),
         ("--method two-step depth=2", "--method two-step depth=9", "--intersection maxpool"),
         ("--rerank a/model hits=2", "--rerank a/model hits=9", ""),
         (
@@ -174,7 +176,8 @@ def test_runs_without_the_documents_that_topics_are(search, flags, deep, first, 
     whole, pool = ranked(deep or flags), ranked(first)
     assert any(qid in docids for qid, docids in whole.items())
     if deep:
-        pool = {qid: [docid for docid in docids if docid != qid][:2] for qid, docids in pool.items()}
+        depth = int(re.search(r"(?:depth|hits)=(\d)", flags)[1])
+        pool = {qid: [docid for docid in docids if docid != qid][:depth] for qid, docids in pool.items()}
         whole = {qid: [docid for docid in docids if docid in pool[qid]] for qid, docids in whole.items()}
     expected = {qid: [docid for docid in docids if docid != qid][:2] for qid, docids in whole.items()}
     assert ranked(f"{flags} --hits 2 --remove-query") == expected

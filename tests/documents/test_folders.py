@@ -29,6 +29,7 @@ LAYOUTS = {
     "splits of documents": ("dev.jsonl test.jsonl train.jsonl", ""),
     "queries to be indexed": ("queries.dev.jsonl queries.train.jsonl", ""),
     "several parts": ("corpus.jsonl more.jsonl", ""),
+    "a folder of queries has names of documents": ("corpus/part.jsonl", "queries/docs.jsonl"),
     "a corpus of a split": ("train/corpus.jsonl", "train/queries.jsonl train/qrels.tsv"),
     "a part with the name of a split": ("blog/other.jsonl blog/test.jsonl docs/a.jsonl", ""),
     "a table beside JSON of queries": ("collection.csv", "queries.jsonl"),

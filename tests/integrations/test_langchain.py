@@ -45,6 +45,7 @@ SOURCES = {
     "text": ({"text": "A western."}, "A western.", {}),
     "contents": ({"contents": "A western.", "year": 1999}, "A western.", {"year": 1999}),
     "no text but a title": ({"title": "Western", "text": None}, "Western", {"title": "Western"}),
+    "an empty text": ({"title": "Western", "text": ""}, "Western", {"title": "Western"}),
     "a score": ({"text": "A western.", "score": 0.5}, "A western.", {"score": 0.5}),
 }
 

@@ -100,6 +100,13 @@ def test_a_blank_query_finds_nothing_and_the_others_are_searched(search, given, 
     assert search.search({"id": ["q2"], "text": ["\n"]}, top_k=1, top_ranked=given) == {"q2": {}}
 
 
+def test_an_instruction_is_read_behind_its_text(search):
+    texts = []
+    search.read = lambda text: texts.append(text) or parse(text)
+    search.search({"id": ["q1", "q2"], "text": ["spy", "bond"], "instruction": ["drama", None]}, top_k=1)
+    assert texts == ["spy drama", "bond"]
+
+
 def test_messages_name_the_query(search, host):
     said = "query q2: top_ranked: there are no documents to rank again"
     assert refusal(search.search, QUERIES, top_k=1, top_ranked={"q1": ["d1"]}) == said

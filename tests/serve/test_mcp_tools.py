@@ -139,6 +139,11 @@ def test_schemas_are_true_of_their_defaults_and_examples(server):
     values = found["search"].input_schema["properties"]
     for name, value in (("filter", "id=d1"), ("filter", ["id=d1"]), ("facets", "genre"), ("facets", {"genre": 2})):
         assert Draft202012Validator(values[name]).is_valid(value)
+    for name, limit, beyond in (
+        *(("difference_weight", 0, -0.5), ("cpt_weight", 0.5, 0), ("cpt_terms", 1, 0), ("cpt_terms", 1000, 1001)),
+        *(("max_doc_length", 1, 0), ("union", "maxpool", "damped"), ("difference", "damped", "maxpool")),
+    ):
+        assert [Draft202012Validator(values[name]).is_valid(value) for value in (limit, beyond)] == [True, False], name
 
 
 KEYWORDS = (

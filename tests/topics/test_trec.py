@@ -126,6 +126,8 @@ def test_wrong_topics(write, text, options, said):
         (f"<!DOCTYPE topics SYSTEM 'topics.dtd'>{ONE.format('caf&eacute;')}", [("1", "caf\u00e9")]),
         ("<topics><topic><number>101</number><query>spy</query><desc>x</desc></topic></topics>", [("101", "spy")]),
         ('<topics><topic number="1">a 64-year-old\n <i>man</i></topic></topics>', [("1", "a 64-year-old man")]),
+        ("<topics><topic><number>3</number><background>x</background><question>spy</question></topic></topics>",
+         [("3", "spy")]),
         ("<queries><query><qid>0001</qid><content>a &amp; b</content></query></queries>", [("1", "a & b")]),
         ("<topics><topic a='b'><identifier>7-AH</identifier><FR-title>b</FR-title></topic></topics>", [("7-AH", "b")]),
     ],
@@ -142,6 +144,7 @@ def test_xml(write, declared, text, expected):
         ("<top>\n<num> 1\n<title> the <i>Otter</i> lake\n<desc> x\n</top>", [("1", "the Otter lake")]),
         ("<top>\n<num> MB001 </num>\n<query> R&D <b> x </query>\n</top>", [("1", "R&D x")]),
         ("<top>\n<num> Number: AR26\n<title> spy\n</top>", [("26", "spy")]),
+        ("<top>\n<num> 1\n<title> spy\n<script> x <b>\n</top>", [("1", "spy")]),  # HTML's has no markup within
         ("<top>\n<num> Number: OHSU7\n<title> a\nspy\n</top>", [("OHSU7", "a spy")]),
         ("<DOC>\n<DOCNO> 3 </DOCNO>\n\n spy films;\nPrieve, B.\n</DOC>", [("3", "spy films; Prieve, B.")]),
     ],
