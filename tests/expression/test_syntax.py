@@ -162,6 +162,12 @@ def test_brackets_and_quotes_inside_an_operand_are_words(operand, text):
     assert parse(f"x OR {operand} NOT a") == Union((Atom("x"), Difference(Atom(text), A)))
 
 
+@pytest.mark.parametrize("text", ["find \\ frac { 1 } { 2 }", r"$ su ( 2 ) \ times su ( 2 ) $"])
+def test_a_backslash_of_latex_is_a_word(text):
+    assert parse(text) == Atom(text)
+    assert parse(f"{text} NOT b") == Difference(Atom(text), Atom("b"))
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
