@@ -298,9 +298,9 @@ class SignedImpactSearcher:
     ) -> list[tuple[str, ...]]:
         """The operands of AND that given documents lack. AND also finds documents that lack some operands.
 
-        A document lacks an operand if it has none of the ``cpt_terms`` heaviest words that no other operand has; if
-        there are no such words, none of the operand's heaviest words. A model's expansions are no words. With OR, the
-        alternative of which the document lacks least counts. Operands of AND! are left out, because every hit has them.
+        A document lacks an operand if it has none of the ``cpt_terms`` heaviest words that no other operand has, or, if
+        there are none, of all its words. With OR, the alternative of which it lacks least counts. No hit lacks an
+        operand of AND!.
 
         Args:
             query: See :meth:`search`.
@@ -369,11 +369,7 @@ class SignedImpactSearcher:
     ) -> Explanation:
         """Explains the score of a document by signed contributions of terms and pairs, which add up to the score.
 
-        Args:
-            query: See :meth:`search`.
-            docid: The document's id.
-            operators: See :meth:`search`.
-            filter: See :meth:`search`.
+        The other arguments are those of :meth:`search`.
 
         Raises:
             ArgumentError: The docid is not a text.
