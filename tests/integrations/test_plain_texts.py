@@ -78,27 +78,27 @@ def made_questions(count=400):
     return [text for text in made if not joined.search(text)]
 
 
-@pytest.fixture(params=[*SETS, "cisi", "made"])
-def texts(request):
-    folder = None if request.param == "made" else request.getfixturevalue("shared_data")
-    return texts_of(folder, request.param)
+NAMES = [*SETS, "cisi", "made"]
 
 
-@pytest.fixture
-def sample(texts):
-    """Some texts of a set, half of them with signs that have a meaning in expressions."""
-    chance = random.Random(7)
-    hard = [text for text in texts if HARD.search(text)]
-    some = chance.sample(hard, min(SAMPLE, len(hard))) + chance.sample(texts, SAMPLE)
+@pytest.fixture(scope="module")
+def sample(shared_data):
+    """Some texts of each set, half of them with signs that have a meaning in expressions."""
+    chance, some = random.Random(7), []
+    for name in NAMES:
+        texts = texts_of(shared_data, name)
+        hard = [text for text in texts if HARD.search(text)]
+        some += chance.sample(hard, min(SAMPLE, len(hard))) + chance.sample(texts, SAMPLE)
     return list(dict.fromkeys(text.strip() for text in some))
 
 
-@pytest.fixture
-def folder(sample, tmp_path):
+@pytest.fixture(scope="module")
+def folder(sample, tmp_path_factory):
     """An index of the texts, so that each finds itself."""
+    folder = tmp_path_factory.mktemp("texts")
     documents = ({"id": f"d{at}", "contents": text} for at, text in enumerate(sample))
-    build_index(write_jsonl(tmp_path / "texts.jsonl", *documents), tmp_path / "index")
-    return tmp_path / "index"
+    build_index(write_jsonl(folder / "texts.jsonl", *documents), folder / "index")
+    return folder / "index"
 
 
 class Characters:
@@ -108,7 +108,9 @@ class Characters:
         return [{f"u{ord(character)}": float(n) for character, n in Counter(text).items()} for text in texts]
 
 
-def test_the_text_is_the_atom(texts):
+@pytest.mark.parametrize("name", NAMES)
+def test_the_text_is_the_atom(shared_data, name):
+    texts = texts_of(shared_data, name)
     assert len(texts) > 100
     assert [text for text in texts if parse(text) != Atom(text)] == []
 
