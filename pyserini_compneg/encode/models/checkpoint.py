@@ -40,6 +40,9 @@ REPORT_FILE = "export.json"
 OWN_LOGITS_FILE = "own_logits.safetensors"
 """Beside SpladePooling's configuration, which then has ``"own_logits": true``."""
 
+LONG = 512
+"""The networks that can read more tokens compute attention in blocks, where they can."""
+
 _TEXT_FILES = (
     "config.json",
     "tokenizer.json",
