@@ -1,8 +1,9 @@
 # mypy: ignore-errors
 """The functions of an ONNX file that compute attention in blocks of queries; see ``attention``.
 
-onnxscript turns their source into ONNX, in which the types of values are free. ``query``, ``key`` and ``value`` are (batch, heads, tokens, width), ``real`` is
-(batch, tokens), and the results are (batch, tokens, heads, width).
+onnxscript compiles them to ONNX, where values have any type. ``query``, ``key`` and ``value`` are (batch, heads,
+tokens, width), and ``real`` is (batch, tokens), true for tokens and false for padding. The results are (batch, tokens,
+heads, width).
 """
 
 from __future__ import annotations
