@@ -323,7 +323,7 @@ def _static(folder: Path, prompt: str) -> StaticSide:
         raise EncodingError(
             f"{folder.name} has no weights of its tokens (model.safetensors, or what config.json names)"
         )
-    return StaticSide(folder, weights, *read_lengths(folder, saved=True), prompt)
+    return StaticSide(folder, weights, *read_lengths(folder), prompt)
 
 
 def _check_masked_lm(side: NeuralSide) -> None:
