@@ -59,12 +59,10 @@ def _attention(
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     if torch.onnx.is_in_onnx_export():
         batch, heads, tokens, width = query.shape
-        kind, reach = ("near_attention", {"reach": sliding_window - 1}) if sliding_window else ("attention", {})
+        one = ("near_attention", {"reach": sliding_window - 1}) if sliding_window else ("attention", {"heads": heads})
         inputs, shape = (query, key, value, real), (batch, tokens, heads, width)
-        attributes: dict[str, Any] = {"scale": scale, **reach}
-        made: Tensor = torch.onnx.ops.symbolic(
-            f"{DOMAIN}::{kind}", inputs, attributes, dtype=query.dtype, shape=shape, version=1
-        )
+        kind, attributes = f"{DOMAIN}::{one[0]}", {"scale": scale, **one[1]}
+        made: Tensor = torch.onnx.ops.symbolic(kind, inputs, attributes, dtype=query.dtype, shape=shape, version=1)
         return made, None
     allowed = real[:, None, None, :]
     if sliding_window:

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnxscript import BOOL, FLOAT, script
+from onnx import helper
+from onnxscript import BOOL, FLOAT, INT32, script
 from onnxscript import opset20 as op
 from onnxscript.values import Opset
 
 from pyserini_compneg.encode.networks.attention import DOMAIN
 
 _domain = Opset(DOMAIN, 1)
+_contrib = Opset("com.microsoft", 1)
 _QUERIES = 512
 _NEAR_QUERIES = 128
 _LEAST = -30000.0
@@ -24,18 +26,25 @@ _LEAST = -30000.0
 
 
 @script(_domain, default_opset=op)
-def attention(query: FLOAT, key: FLOAT, value: FLOAT, real: BOOL, scale: float) -> FLOAT:
-    """Each token attends to all tokens."""
+def attention(query: FLOAT, key: FLOAT, value: FLOAT, real: BOOL, scale: float, heads: int) -> FLOAT:
+    """Each token attends to all tokens. Without padding onnxruntime has an operator, which works in blocks itself."""
     scaled = query * op.CastLike(scale, query)
-    bias = op.CastLike(op.Where(op.Unsqueeze(real, [1, 2]), 0.0, _LEAST), query)
-    tokens = op.Shape(query, start=2, end=3)
-    mixed = op.Transpose(op.Slice(query, [0], [0], [2]), perm=[0, 2, 1, 3])
-    count = op.Squeeze((tokens + (_QUERIES - 1)) / _QUERIES)
-    for number in range(count):
-        start = op.Unsqueeze(number * _QUERIES, [0])
-        rows = op.Slice(scaled, start, start + _QUERIES, [2])
-        weights = op.Softmax(rows @ op.Transpose(key, perm=[0, 1, 3, 2]) + bias, axis=-1)
-        mixed = op.Concat(mixed, op.Transpose(weights @ value, perm=[0, 2, 1, 3]), axis=1)
+    turned = op.Transpose(scaled, perm=[0, 2, 1, 3])
+    if op.Cast(op.ReduceMin(op.Cast(real, to=INT32.dtype), keepdims=0), to=BOOL.dtype):
+        queries = op.Reshape(turned, [0, 0, -1])
+        keys = op.Reshape(op.Transpose(key, perm=[0, 2, 1, 3]), [0, 0, -1])  # in another form, they get no blocks
+        values = op.Reshape(op.Transpose(value, perm=[0, 2, 1, 3]), [0, 0, -1])
+        joined = _contrib.MultiHeadAttention(queries, keys, values, num_heads=heads, scale=1.0)
+        mixed = op.Reshape(joined, op.Shape(turned))
+    else:
+        bias = op.CastLike(op.Where(op.Unsqueeze(real, [1, 2]), 0.0, _LEAST), query)
+        mixed = op.Slice(turned, [0], [0], [1])
+        count = op.Squeeze((op.Shape(query, start=2, end=3) + (_QUERIES - 1)) / _QUERIES)
+        for number in range(count):
+            start = op.Unsqueeze(number * _QUERIES, [0])
+            rows = op.Slice(scaled, start, start + _QUERIES, [2])
+            weights = op.Softmax(rows @ op.Transpose(key, perm=[0, 1, 3, 2]) + bias, axis=-1)
+            mixed = op.Concat(mixed, op.Transpose(weights @ value, perm=[0, 2, 1, 3]), axis=1)
     return mixed
 
 
@@ -68,5 +77,7 @@ def near_attention(query: FLOAT, key: FLOAT, value: FLOAT, real: BOOL, scale: fl
 def add_functions(model: Any) -> None:
     """Adds the functions that the nodes of a model call."""
     used = {node.op_type for node in model.graph.node if node.domain == DOMAIN}
-    functions = (attention, near_attention)
-    model.functions.extend(one.to_function_proto() for one in functions if one.name in used)
+    functions = [one.to_function_proto() for one in (attention, near_attention) if one.name in used]
+    for part in (model, *functions) if functions else ():
+        part.opset_import.append(helper.make_opsetid(_contrib.domain, _contrib.version))
+    model.functions.extend(functions)

@@ -15,8 +15,10 @@ from torch.nn import functional
 
 from pyserini_compneg.encode.models.heads import Head
 
-SLICE = 4096
-"""The number of terms whose logits are computed together."""
+SLICE = 4112
+"""The number of terms whose logits are computed together. With 4,096, the logits of a term would be a power of two
+apart, so few of them would fit into the processor's cache at once, and their maximum would take several times as long.
+"""
 
 
 def pooled(
