@@ -52,7 +52,8 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy has no types
         tied = torch.equal(weight, model.get_input_embeddings().weight)
         self._embeddings = model.get_input_embeddings() if tied else None  # an export then holds this table once
         self.register_buffer("rows", None if own is None or tied else weight.clone())
-        if side.longest > LONG:
+        self._block = LONG if side.longest > LONG else None
+        if self._block:
             use_blocks(model, self._sample)
 
     def _take_decoder(self, folder: Path) -> Decoder:
@@ -76,7 +77,7 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy has no types
             pick = self._embeddings or (lambda ids: nn.functional.embedding(ids, self.rows))
             rows = pick(input_ids)
             own = own_logits(input_ids, attention_mask, hidden, rows, self.own)
-        return pooled(hidden, attention_mask, self._decoder(), self.head, own)
+        return pooled(hidden, attention_mask, self._decoder(), self.head, own, self._block)
 
     def hidden(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """The decoder's inputs, (batch, tokens, width)."""
