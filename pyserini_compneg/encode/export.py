@@ -57,7 +57,7 @@ SAMPLES = (
     _LEAD,
     _LEAD * 20,
 )
-"""Texts from one token to more than any model reads, so that the comparison covers padding and truncation."""
+"""Texts from one token to more than most models read, so that the comparison covers padding, truncation and blocks."""
 
 _logger = logging.getLogger(__name__)
 
