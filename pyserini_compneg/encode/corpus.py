@@ -51,7 +51,7 @@ from pyserini_compneg.lucene.index_settings import check_passages
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError, OutputError
 from pyserini_compneg.support.options import COUNT, WHOLE, check_options, option
-from pyserini_compneg.support.progress import DOCUMENTS, progress
+from pyserini_compneg.support.progress import DOCUMENTS, progress, token_rate
 from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 from pyserini_compneg.support.terminal import shown
 
@@ -213,7 +213,7 @@ def encode_shard(
         _check_some(total, part, collection)
         bar = progress(None, total, " docs", "encoding", summary=True)
         may = {"overwrite": settings.may_overwrite, "resume": settings.may_resume, "restart": settings.updates}
-        with bar, shard_file(path, plan, **may) as target:
+        with bar, token_rate(bar), shard_file(path, plan, **may) as target:
             bar.initial = bar.n = target.documents
             for lines in _encoded(target, part, model, encoder, settings, known):
                 bar.update(lines)

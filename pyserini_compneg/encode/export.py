@@ -16,6 +16,7 @@ from typing import Any
 from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
 from pyserini_compneg.encode.models.cache import content_hash, model_hash, tokenizer_hash
 from pyserini_compneg.encode.models.checkpoint import (
+    LONG,
     MODEL_FILE,
     REPORT_FILE,
     WEIGHTS,
@@ -56,7 +57,7 @@ SAMPLES = (
     _LEAD,
     _LEAD * 20,
 )
-"""Texts from one token to more than any model reads, so that the comparison covers padding and truncation."""
+"""Texts from one token to more than most models read, so that the comparison covers padding, truncation and blocks."""
 
 _logger = logging.getLogger(__name__)
 
@@ -64,7 +65,8 @@ _logger = logging.getLogger(__name__)
 def exported_folder(side: NeuralSide, precision: str = "fp32") -> Path:
     """The folder for the export of a model. It may not exist yet."""
     graph = replace(side, prompt="", lowercase=False, own_terms=None, special_tokens=True)  # no parts of the network
-    return cache_home() / "models" / f"{model_hash(graph)}-{precision}"
+    blocks = "-blocks" if side.longest > LONG else ""  # older exports hold the attention of all pairs of tokens at once
+    return cache_home() / "models" / f"{model_hash(graph)}-{precision}{blocks}"
 
 
 def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False) -> Path:

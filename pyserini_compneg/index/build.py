@@ -35,7 +35,7 @@ from pyserini_compneg.index.sources import Source, TextSource, VectorSource
 from pyserini_compneg.lucene import ENGLISH, IndexSettings, Manifest, checked_language
 from pyserini_compneg.lucene.passage_reader import document_of
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
-from pyserini_compneg.support.progress import progress
+from pyserini_compneg.support.progress import progress, token_rate
 
 CHECKPOINT_SECONDS = 30.0
 """A killed build loses at most this much work, in seconds. A checkpoint takes well below a second."""
@@ -212,7 +212,8 @@ def build_part(collection: str | Path, part: Part, index: str | Path, build: Bui
     scale = source.impact_scale if settings.impact_scale is None else settings.impact_scale
     settings = replace(settings, impact_scale=scale, signed=settings.signed or source.signed)
     bar = progress(None, None, " passages" if settings.passages else " docs", "indexing", summary=True)
-    with bar, _CollectionIndexer(collection, part, source, index, encoder, settings, sources) as indexer:
+    indexer = _CollectionIndexer(collection, part, source, index, encoder, settings, sources)
+    with bar, token_rate(bar), indexer:
         indexer.add_collection(bar)
     return indexer.manifest
 

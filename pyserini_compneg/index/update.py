@@ -31,7 +31,7 @@ from pyserini_compneg.index.updater import NOWHERE, ImpactUpdater, UpdateCounts
 from pyserini_compneg.lucene import ENGLISH, IndexSettings, Manifest
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 from pyserini_compneg.support.files import iter_lines
-from pyserini_compneg.support.progress import progress
+from pyserini_compneg.support.progress import progress, token_rate
 from pyserini_compneg.support.staging import changed_settings
 from pyserini_compneg.support.terminal import shown
 
@@ -148,7 +148,7 @@ def _add(updater: ImpactUpdater, files: Sequence[CollectionFile], source: Source
                 yield block._replace(lines=b"\n".join(kept))
             bar.update(sum(map(bool, map(bytes.strip, lines))))
 
-    with progress(None, None, " docs", "updating", summary=True) as bar:
+    with progress(None, None, " docs", "updating", summary=True) as bar, token_rate(bar):
         for block, layers, problems in source.encoded(changed()):
             if problems:
                 raise InputError(problems[0])

@@ -26,6 +26,8 @@ _logger = logging.getLogger(__name__)
 _Kinds: TypeAlias = "dict[tuple[str, str, str], tuple[dict[str, str], set[str]]]"
 _gathered: ContextVar[_Kinds | None] = ContextVar("gathered", default=None)
 
+_tokens: ContextVar[Callable[[int], None] | None] = ContextVar("tokens", default=None)
+
 Done = TypeVar("Done")
 
 
@@ -74,6 +76,32 @@ def progress(
     )
 
 
+@contextmanager
+def token_rate(bar: Any) -> Iterator[None]:
+    """In this context, a bar also shows how many tokens of :func:`count_tokens` a model reads in a second."""
+    start = said = time.monotonic()
+    tokens = 0
+
+    def add(number: int) -> None:
+        nonlocal tokens, said
+        tokens, now = tokens + number, time.monotonic()
+        is_due = now - said >= _REPORT_SECONDS
+        bar.set_postfix_str(f"{tokens / max(now - start, 1e-3):,.0f} tokens/s", is_due)
+        said = now if is_due else said
+
+    token = _tokens.set(add)
+    try:
+        yield
+    finally:
+        _tokens.reset(token)
+
+
+def count_tokens(number: int) -> None:
+    """Tells the bar of this context, if there is one, that a model has read so many more tokens."""
+    if add := _tokens.get():
+        add(number)
+
+
 class _Lines:
     """Progress as lines of a log. Each record has the values of its line as ``record.progress``."""
 
@@ -82,6 +110,7 @@ class _Lines:
         self._items, self._total, self._unit, self._work = items, total, unit, work
         self._start = self._said = time.monotonic()
         self._seconds = SECONDS
+        self._more = ""
         self.is_due_at_end = False
 
     def __iter__(self) -> Iterator[Any]:
@@ -104,6 +133,11 @@ class _Lines:
             self.is_due_at_end = True
             self._say()
 
+    def set_postfix_str(self, text: str, refresh: bool = True) -> None:
+        self._more = f", {text}"
+        if refresh:
+            self.update(0)
+
     def close(self) -> None:
         if self.is_due_at_end:
             self._say()
@@ -118,13 +152,14 @@ class _Lines:
         values = {"work": self._work, "done": self.n, "total": self._total, "unit": self._unit.strip()}
         values |= {"done_before": self.initial, "seconds": round(seconds, 3), "per_second": round(rate, 3)}
         _logger.info(
-            "%s: %s%s%s in %s, %s a second",
+            "%s: %s%s%s in %s, %s a second%s",
             self._work,
             count,
             unit,
             before,
             timedelta(seconds=round(seconds)),
             f"{rate / scale:,.{0 if rate / scale >= 10 else 1}f}",
+            self._more,
             extra={"progress": values},
         )
 

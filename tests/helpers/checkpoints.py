@@ -19,6 +19,7 @@ import pyserini_compneg
 
 SAMPLE = Path(pyserini_compneg.__file__).parent / "resources" / "sample"
 MAX_LENGTH = 64
+LONG_LENGTH = 1024
 ODD_TOKENS = ("¬", "∩", "¬spy", "spy∩film")
 """What the signs of complements and pairs make of a vocabulary, as multilingual ones have it."""
 
@@ -95,8 +96,10 @@ def _frequent(counts: Counter[str], most: int) -> list[str]:
 
 
 def write_masked_lm(folder: Path, kind: str = "bert", seed: int = 0, tokenizer: str = "tokenizer.json") -> Path:
-    """Writes a masked language model, ``bert`` or ``distilbert``, whose vectors have some 40 terms."""
+    """Writes a masked language model, ``bert``, ``distilbert`` or ``modernbert``, whose vectors have some 40 terms."""
     model, logits = _made(folder, kind, seed, tokenizer)
+    if kind == "modernbert":
+        edit_json(folder / "tokenizer_config.json", model_max_length=LONG_LENGTH)
     model.get_output_embeddings().bias.data.sub_(_level(logits.amax(1)))
     model.save_pretrained(folder)
     return folder
@@ -140,7 +143,19 @@ def _network(kind: str, size: int) -> Any:
     if kind == "distilbert":
         sizes = {"dim": _WIDTH, "hidden_dim": 2 * _WIDTH, "n_layers": _LAYERS, "n_heads": _HEADS}
         return DistilBertForMaskedLM(DistilBertConfig(vocab_size=size, **sizes, **_SHARED))
+    if kind == "modernbert":
+        return _long_network(size)
     return BertForMaskedLM(_bert(size))
+
+
+def _long_network(size: int) -> Any:
+    """A network of a layer without and two with a window."""
+    from transformers import ModernBertConfig, ModernBertForMaskedLM
+
+    sizes = {"hidden_size": _WIDTH, "intermediate_size": 2 * _WIDTH, "num_hidden_layers": 3, "local_attention": 16}
+    tokens = dict.fromkeys(("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"), 1)
+    settings = _SHARED | {"max_position_embeddings": LONG_LENGTH, "decoder_bias": True} | tokens
+    return ModernBertForMaskedLM(ModernBertConfig(vocab_size=size, num_attention_heads=_HEADS, **sizes, **settings))
 
 
 _SHARED = {"max_position_embeddings": MAX_LENGTH, "initializer_range": 0.3, "pad_token_id": 0}

@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from pyserini_compneg.support import progress as module
-from pyserini_compneg.support.progress import progress
+from pyserini_compneg.support.progress import count_tokens, progress, token_rate
 
 
 @pytest.fixture
@@ -59,6 +59,20 @@ def test_the_lines_of_a_log(caplog, clock, unit, total, done, lines):
     }
 
 
+def test_the_rate_of_tokens(caplog, clock):
+    """A long batch moves the lines on, even if no document is done."""
+    caplog.set_level(logging.INFO)
+    with progress(None, 4, " docs", "encoding") as bar, token_rate(bar):
+        clock[0] += 20
+        count_tokens(8000)
+        clock[0] += 20
+        count_tokens(8000)
+        bar.update(4)
+    count_tokens(10**6)
+    line = "encoding: {} of 4 docs in 0:00:40, {} a second, 400 tokens/s"
+    assert caplog.messages == [line.format(0, "0.0"), line.format(4, "0.1")]
+
+
 def test_a_summary_is_for_what_is_done(caplog, clock):
     caplog.set_level(logging.INFO)
     with progress(None, None, " docs", "indexing", summary=True) as bar:
@@ -76,6 +90,9 @@ def test_shown_on_standard_error_of_a_terminal(capsys, monkeypatch):
     out, err = capsys.readouterr()
     assert out == ""
     assert "reading: 100%" in err and "<" in err
+    with progress(None, 3, " docs", "encoding") as bar, token_rate(bar):
+        count_tokens(5)
+    assert " tokens/s]" in capsys.readouterr().err
     with progress(None, 2, " runs", "table1", even=False) as bar:  # no estimate from a first run that takes long
         bar.update(2)
     err = capsys.readouterr().err

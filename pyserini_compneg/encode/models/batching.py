@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from pyserini_compneg.encode.models.options import BATCH_SIZE
 from pyserini_compneg.support.errors import EncodingError
+from pyserini_compneg.support.progress import count_tokens
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,6 +55,7 @@ def encode_tokens(
             mask[row, : len(ids[number])] = 1
         for number, vector in zip(batch, _vectors(model(padded, mask), len(batch), terms), strict=True):
             vectors[number] = vector
+        count_tokens(sum(len(ids[number]) for number in batch))
     return vectors
 
 

@@ -40,6 +40,9 @@ REPORT_FILE = "export.json"
 OWN_LOGITS_FILE = "own_logits.safetensors"
 """Beside SpladePooling's configuration, which then has ``"own_logits": true``."""
 
+LONG = 512
+"""The networks that can read more tokens compute attention in blocks, where they can."""
+
 _TEXT_FILES = (
     "config.json",
     "tokenizer.json",
@@ -320,7 +323,7 @@ def _static(folder: Path, prompt: str) -> StaticSide:
         raise EncodingError(
             f"{folder.name} has no weights of its tokens (model.safetensors, or what config.json names)"
         )
-    return StaticSide(folder, weights, *read_lengths(folder, saved=True), prompt)
+    return StaticSide(folder, weights, *read_lengths(folder), prompt)
 
 
 def _check_masked_lm(side: NeuralSide) -> None:

@@ -15,7 +15,7 @@ from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import is_number
 
 _LONGEST_INPUT = 512
-"""The most tokens of a text, unless a checkpoint has a smaller limit. Longer texts are truncated."""
+"""The most tokens of a text, if no file of a checkpoint has a limit. Longer texts are truncated."""
 
 _PADDED_POSITIONS = (
     "roberta",
@@ -124,7 +124,7 @@ def reading_of(folder: Path, side: str) -> Reading:
     for length in told:
         if length is not None and (type(length) is not int or length < 3):
             raise EncodingError(f"{_SENTENCE_FILE}: a length must be a whole number from 3, got {shown(length)}")
-    max_length, longest = read_lengths(folder, True, next((length for length in told if length is not None), None))
+    max_length, longest = read_lengths(folder, next((length for length in told if length is not None), None))
     return Reading(
         longest if call.get("truncation", True) in (False, "do_not_truncate") else max_length,
         longest,
@@ -146,12 +146,12 @@ def _known(config: Mapping[str, Any], names: Sequence[str], known: Collection[st
     return values
 
 
-def read_lengths(folder: Path, saved: bool = False, told: int | None = None) -> tuple[int, int]:
+def read_lengths(folder: Path, told: int | None = None) -> tuple[int, int]:
     """The number of tokens that are read of a text by default, and the number that can be read.
 
-    A module that sentence-transformers saved reads ``max_seq_length``, where its former releases kept the number, or
-    else ``model_max_length`` of the tokenizer, where release 6 keeps it, but no more than the network. ``told``
-    takes the place of both. Another model reads at most 512.
+    The first is ``max_seq_length``, where former releases of sentence-transformers kept it, or else
+    ``model_max_length`` of the tokenizer, where release 6 keeps it, but no more than the positions of the network.
+    ``told`` takes the place of both. A model without any of these numbers reads 512.
     """
     config = optional_json(folder / "config.json")
     for key in _SIZES:
@@ -165,7 +165,7 @@ def read_lengths(folder: Path, saved: bool = False, told: int | None = None) -> 
     told = told or _length(folder / _SENTENCE_FILE, "max_seq_length")
     tokens = max(allowed, told or 0) if allowed else None  # sentence-transformers replaces the tokenizer's limit
     longest = min((length for length in (positions, tokens) if length is not None), default=told or _LONGEST_INPUT)
-    return min(told or (longest if saved else _LONGEST_INPUT), longest), longest
+    return min(told or longest, longest), longest
 
 
 def _length(file: Path, key: str) -> int | None:

@@ -45,7 +45,7 @@ class ModelOptions:
     device: str = option("cpu", "cpu (default) or cuda", choices=DEVICES)
     max_length: int | None = option(
         None,
-        "longest text in tokens; the rest is not read (default: as the files of the model say, else at most 512)",
+        "longest text in tokens; the rest is not read (default: as the files of the model say, else 512)",
         _LENGTH,
     )
     batch_size: int = option(BATCH_SIZE, f"texts encoded at once (default {BATCH_SIZE})", COUNT)

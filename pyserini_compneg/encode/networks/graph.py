@@ -59,6 +59,8 @@ def dense_graph(module: torch.nn.Module, precision: str, folder: Path, output: s
         EncodingError: A package is missing.
     """
     onnx = _onnx()
+    from pyserini_compneg.encode.networks.blocks import add_functions
+
     with _quietly(), tempfile.TemporaryDirectory(dir=folder) as temporary:
         dense, int8 = Path(temporary, "dense.onnx"), Path(temporary, "int8.onnx")
         _export(module, dense, output)
@@ -67,6 +69,7 @@ def dense_graph(module: torch.nn.Module, precision: str, folder: Path, output: s
             from onnxruntime.transformers.float16 import convert_float_to_float16
 
             model = convert_float_to_float16(model, keep_io_types=True)
+        add_functions(model)
         return without_traces(model)
 
 

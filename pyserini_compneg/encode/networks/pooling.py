@@ -7,7 +7,7 @@ are applied after the maximum, once for each term instead of once for each token
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -15,19 +15,26 @@ from torch.nn import functional
 
 from pyserini_compneg.encode.models.heads import Head
 
-SLICE = 4096
-"""The number of terms whose logits are computed together."""
+SLICE = 4112
+"""The number of terms whose logits are computed together. With 4,096, the logits of a term would be a power of two
+apart, so few of them would fit into the processor's cache at once, and their maximum would take several times as long.
+"""
 
 
 def pooled(
-    hidden: Tensor, mask: Tensor, slices: Sequence[tuple[Tensor, Tensor]], head: Head, own: Tensor | None = None
+    hidden: Tensor,
+    mask: Tensor,
+    slices: Sequence[tuple[Tensor, Tensor]],
+    head: Head,
+    own: Tensor | None = None,
+    block: int | None = None,
 ) -> Tensor:
     """The vectors of a batch, (batch, vocabulary).
 
     ``hidden``, (batch, tokens, width), are the decoder's inputs; the first token of each text is not padding. ``mask``,
     (batch, tokens), is 1 for tokens and 0 for padding. ``slices`` are the decoder's weights, (terms, width), and
     biases, (terms,), in parts. ``own``, (batch, vocabulary), are the logits of the texts' own terms, for poolings by
-    maxima; see :func:`own_logits`.
+    maxima; see :func:`own_logits`. With a ``block``, the maxima of so many tokens are found together.
     """
     if head.pooling == "sum" and not head.signed:
         counted = mask[:, :, None].to(hidden.dtype)
@@ -36,13 +43,36 @@ def pooled(
     # A copy of the first token in place of padding changes no maximum and no minimum. Masking the hidden states is
     # cheaper than masking logits, and multiplying by 0 would make padding win over negative logits.
     real = torch.where(mask[:, :, None] > 0, hidden, hidden[:, :1])
+    blocks = _in_blocks(real, block) if block else real
     own_parts = [None] * len(slices) if own is None else own.split([len(bias) for _, bias in slices], -1)
     parts = [
-        pooled_extremes(products.amax(1), products.amin(1) if head.signed else None, bias, head, own_part)
+        pooled_extremes(
+            _of_tokens(torch.amax, products),
+            _of_tokens(torch.amin, products) if head.signed else None,
+            bias,
+            head,
+            own_part,
+        )
         for (weight, bias), own_part in zip(slices, own_parts, strict=True)
-        for products in [functional.linear(real, weight)]
+        for products in [functional.linear(blocks, weight)]
     ]
     return torch.cat(parts, -1)
+
+
+def _in_blocks(real: Tensor, block: int) -> Tensor:
+    """Hidden states as (batch, blocks, tokens, width), filled up by copies of the first token."""
+    tokens = real.shape[1]
+    count = (tokens + block - 1) // block
+    size = (tokens + count - 1) // count
+    places = torch.arange(count * size, device=real.device)
+    filled = real.index_select(1, torch.where(places < tokens, places, 0))
+    return filled.unflatten(1, (count, size))
+
+
+def _of_tokens(extreme: Callable[[Tensor, int], Tensor], products: Tensor) -> Tensor:
+    """The maxima or minima over the tokens of each text, (batch, terms)."""
+    found = extreme(products, -2)
+    return extreme(found, 1) if found.dim() > 2 else found
 
 
 def own_logits(ids: Tensor, mask: Tensor, hidden: Tensor, rows: Tensor, logits: Tensor) -> Tensor:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from pyserini_compneg.encode.models.checkpoint import NeuralSide
+from pyserini_compneg.encode.models.checkpoint import LONG, NeuralSide
 from pyserini_compneg.encode.models.configuration import read_lengths
 from pyserini_compneg.encode.models.loading import load_masked_lm
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer, load_tokenizer
+from pyserini_compneg.encode.networks.attention import use_blocks
 from pyserini_compneg.encode.networks.decoders import Decoder, load_bias, take_decoder
 from pyserini_compneg.encode.networks.pooling import SLICE, own_logits, pooled
 from pyserini_compneg.support.errors import EncodingError, InputError, in_one_line
@@ -51,6 +52,9 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy has no types
         tied = torch.equal(weight, model.get_input_embeddings().weight)
         self._embeddings = model.get_input_embeddings() if tied else None  # an export then holds this table once
         self.register_buffer("rows", None if own is None or tied else weight.clone())
+        self._block = LONG if side.longest > LONG else None
+        if self._block:
+            use_blocks(model, self._sample)
 
     def _take_decoder(self, folder: Path) -> Decoder:
         """Removes the decoder, and checks that it was the last layer of the model."""
@@ -73,13 +77,20 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy has no types
             pick = self._embeddings or (lambda ids: nn.functional.embedding(ids, self.rows))
             rows = pick(input_ids)
             own = own_logits(input_ids, attention_mask, hidden, rows, self.own)
-        return pooled(hidden, attention_mask, self._decoder(), self.head, own)
+        return pooled(hidden, attention_mask, self._decoder(), self.head, own, self._block)
 
     def hidden(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """The decoder's inputs, (batch, tokens, width)."""
         types = {"token_type_ids": token_type_ids} if self._takes_types else {}
         hidden: Tensor = self.model(input_ids=input_ids, attention_mask=attention_mask, **types).logits
         return hidden
+
+    def _sample(self) -> Tensor:
+        """The hidden states of two texts, one of LONG tokens and a shorter one, without padding."""
+        ids = (torch.arange(1, 2 * LONG + 1) % self.width).view(2, LONG)
+        real = torch.ones_like(ids)
+        real[1, LONG // 2 :] = 0
+        return self.hidden(ids * real, ids * 0, real)[real > 0]
 
     def _decoder(self) -> list[tuple[Tensor, Tensor]]:
         """The decoder's weights and biases, in slices. As separate buffers they stay constants in an export."""

@@ -77,13 +77,15 @@ def test_any_logits(texts, head):
             assert weight == pytest.approx(right, abs=1e-5) or head.pooling == "absmax"  # a tie may go either way
 
 
-def test_slices_are_put_together_in_order():
-    hidden, mask = torch.randn(2, 3, 4), torch.ones(2, 3, dtype=torch.int64)
+def test_slices_and_blocks_are_put_together_in_order():
+    hidden, mask = torch.randn(2, 7, 4), torch.ones(2, 7, dtype=torch.int64)
+    mask[1, 5:] = 0
     weight, bias = torch.randn(2 * SLICE + 3, 4), torch.randn(2 * SLICE + 3)
     slices = list(zip(weight.split(SLICE), bias.split(SLICE), strict=True))
     for head in HEADS:
         whole = pooled(hidden, mask, [(weight, bias)], head)
-        assert torch.allclose(pooled(hidden, mask, slices, head), whole, atol=1e-6)
+        for block in (None, 1, 3, 7, 100):
+            assert torch.allclose(pooled(hidden, mask, slices, head, block=block), whole, atol=1e-6)
 
 
 @pytest.mark.parametrize("head", [Head("relu", "max"), Head("snrelu", "absmax"), Head("snrelu", "sum")])
