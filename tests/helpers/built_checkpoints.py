@@ -126,6 +126,8 @@ def build(folder: Path, network: str, tokenizer: str, layout: str, settings: Map
         encoder = save(neural())
     elif layout == "trunk":
         transformers.AutoModel.from_pretrained(base).save_pretrained(folder)
+    elif layout == "SparseStaticEmbedding":
+        encoder = save([static()])
     elif layout == "SparseEncoder, Normalize":
         encoder = save([*neural(), Normalize()])
     elif layout == "Router, static queries":
