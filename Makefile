@@ -15,7 +15,7 @@ TOOLS   := $(VENV)/tools.stamp
 INPUTS  := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help search serve test test-all lint format types docs jar dist clean
+.PHONY: help search serve test test-all parity lint format types docs jar dist clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -35,6 +35,9 @@ test: $(TOOLS) ## run the tests that take little, in three minutes
 
 test-all: $(TOOLS) ## run all tests and doctests
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
+
+parity: $(TOOLS) ## compare vectors of all kinds of checkpoints with those of sentence-transformers
+	COMPNEG_PARITY=all $(BIN)/python -m pytest -q -n $(JOBS) tests/encode/parity
 
 lint: $(TOOLS) ## check style and formatting
 	$(BIN)/ruff check .

@@ -140,7 +140,6 @@ def checkpoints(tmp_path_factory):
         ),
         signed=write_signed(folder / "signed"),
         router=write_router(folder / "router", distilbert),
-        lexical=write_router(folder / "lexical", distilbert, lexical=True, prompts=prompts),
     )
 
 

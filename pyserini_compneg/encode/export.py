@@ -198,6 +198,7 @@ def _make(side: NeuralSide, precision: str, folder: Path) -> None:
             largest_difference, mean_cosine = compare(original, export, tokenizer)
             check_likeness(precision, largest_difference, mean_cosine)
         except EncodingError as error:
+            error.remedy = error.remedy or _OTHERWISE[precision]
             raise error.without(made / MODEL_FILE).at(side.folder) from None
         report = {
             "model": str(side.folder),

@@ -258,18 +258,16 @@ def write_static(folder: Path, tokenizer: Path | None = None) -> None:
 def write_router(
     folder: Path,
     masked_lm: Path,
-    lexical: bool = False,
     prompts: Mapping[str, str] | None = None,
     tokenizer: Path | None = None,
 ) -> Path:
     """A Router: queries by the weights of their own tokens, documents by the model, with log(1 + log(1 + ReLU)).
 
-    Where it is lexical, queries go through the model, too, before their own tokens' weights are taken. The tokenizer of
-    queries is small, or that of a folder.
+    The tokenizer of queries is small, or that of a folder.
     """
     write_modules(folder, ["Router"], prompts)
     neural = ["Transformer", "SpladePooling"]
-    routes = {"query": [*neural, "SparseStaticEmbedding"] if lexical else ["SparseStaticEmbedding"], "document": neural}
+    routes = {"query": ["SparseStaticEmbedding"], "document": neural}
     structure = {side: [f"{side}_{i}_{name}" for i, name in enumerate(names)] for side, names in routes.items()}
     types = {part: _MODULE_TYPES[part.rsplit("_", 1)[1]] for parts in structure.values() for part in parts}
     parameters = {"default_route": "document", "allow_empty_key": True, "route_mappings": {}}
@@ -278,7 +276,7 @@ def write_router(
         if part.endswith("_Transformer"):
             write_transformer(folder / part, masked_lm)
         elif part.endswith("_SpladePooling"):
-            write_pooling(folder / part, "log1p_relu" if part.startswith("document") else "relu")
+            write_pooling(folder / part, "log1p_relu")
         else:
             write_static(folder / part, tokenizer)
     return folder

@@ -57,8 +57,10 @@ _TEXT_FILES = (
 )
 """The files of a configuration and of a tokenizer, in all formats."""
 
-_OTHER_HEADS = ("XLMWithLMHeadModel", "FlaubertWithLMHeadModel")
-"""Masked language models whose names do not say it. Their networks take other inputs than those of BERT."""
+_OTHER_HEADS = ("XLMWithLMHeadModel", "FlaubertWithLMHeadModel", "ReformerForMaskedLM")
+"""Masked language models whose networks take other inputs than those of BERT, or, in Reformer, attend from the first
+tokens of a text to its last ones, or to padding.
+"""
 
 _IDF_FILE = "idf.json"
 

@@ -124,9 +124,11 @@ def reading_of(folder: Path, side: str) -> Reading:
     for length in told:
         if length is not None and (type(length) is not int or length < 3):
             raise EncodingError(f"{_SENTENCE_FILE}: a length must be a whole number from 3, got {shown(length)}")
+    if call.get("truncation", True) in (False, "do_not_truncate"):
+        told = [_NO_LIMIT]  # but for the positions of the network
     max_length, longest = read_lengths(folder, next((length for length in told if length is not None), None))
     return Reading(
-        longest if call.get("truncation", True) in (False, "do_not_truncate") else max_length,
+        max_length,
         longest,
         config.get("do_lower_case") is True,
         json.dumps(arguments, sort_keys=True) if arguments else "",

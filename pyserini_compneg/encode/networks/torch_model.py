@@ -122,7 +122,8 @@ class TorchModel:
         self.device = device
         module = SparseEncoderModule(side).eval().to(device)
         self.module = module.half() if half and device != "cpu" else module
-        self.unpadded = self._depends_on_padding(module.width)
+        with in_one_line(EncodingError, f"{side.folder}: the network cannot be run"):
+            self.unpadded = self._depends_on_padding(module.width)
 
     def _depends_on_padding(self, width: int) -> bool:
         """Compares the hidden states of a short text alone with those beside a longer one."""

@@ -115,7 +115,7 @@ def test_how_much_is_read(tmp_path, config, tokenizer, limits, default, longest)
         (512, {"model_max_length": 1024}, {}, 512, 512),
         (2048, {"model_max_length": 512}, {"tokenizer_args": {"model_max_length": 1024}}, 1024, 1024),
         (2048, {"model_max_length": 512}, {"document_length": 128, "query_length": 32}, 128, 512),
-        (2048, {"model_max_length": 512}, {"processing_kwargs": {"text": {"truncation": False}}}, 512, 512),
+        (2048, {"model_max_length": 512}, {"processing_kwargs": {"text": {"truncation": False}}}, 2048, 2048),
     ],
 )
 def test_how_much_is_read_of_what_sentence_transformers_saved(tmp_path, positions, tokenizer, limits, default, longest):

@@ -1,6 +1,5 @@
-"""Checkpoints run by torch, against the untouched model of transformers and sentence-transformers' own encoders."""
+"""Checkpoints run by torch, against the untouched model of transformers; ``parity`` compares sentence-transformers."""
 
-import json
 import shutil
 from functools import cache
 
@@ -9,16 +8,16 @@ import pytest
 torch = pytest.importorskip("torch", reason="checkpoints are run by torch")
 pytest.importorskip("transformers", reason="checkpoints are loaded by transformers")
 
-from checkpoints import MAX_LENGTH, edit_json, needs_sentence_transformers, sample_texts, write_tokenizer  # noqa: E402
+from checkpoints import MAX_LENGTH, edit_json, sample_texts, write_tokenizer  # noqa: E402
 from head_oracle import HEADS, term_weight  # noqa: E402
 from refusals import refusal  # noqa: E402
-from varied_texts import ODD, varied_texts  # noqa: E402
+from varied_texts import varied_texts  # noqa: E402
 
 from pyserini_compneg.encode.models import Head, ModelOptions, NeuralSide, read_checkpoint  # noqa: E402
 from pyserini_compneg.encode.models.batching import encode_tokens  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
 from pyserini_compneg.encode.networks.torch_model import TorchModel  # noqa: E402
-from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder  # noqa: E402
+from pyserini_compneg.encode.neural import ModelDocumentEncoder  # noqa: E402
 from pyserini_compneg.encode.sides import load_side  # noqa: E402
 from pyserini_compneg.support.errors import EncodingError  # noqa: E402
 
@@ -118,125 +117,14 @@ def test_a_head_that_was_never_trained(checkpoints, tmp_path):
     )
 
 
-def test_the_older_format_of_weights(checkpoints, tmp_path):
-    from safetensors.torch import load_file
-
-    shutil.copytree(checkpoints.bert, tmp_path / "m")
-    (tmp_path / "m" / "model.safetensors").unlink()
-    torch.save(load_file(checkpoints.bert / "model.safetensors"), tmp_path / "m" / "pytorch_model.bin")
-    assert encode(tmp_path / "m", TEXTS[:30]) == encode(checkpoints.bert, TEXTS[:30])
-
-
-@pytest.mark.parametrize("kind", ["sparse_encoder", "legacy", "router", "lexical"])
-@pytest.mark.parametrize("side", ["document", "query"])
-def test_vectors_are_those_of_sentence_transformers(checkpoints, kind, side):
-    folder = getattr(checkpoints, kind)
-    theirs = needs_sentence_transformers().SparseEncoder(str(folder), device="cpu")
-    assert_same_vectors(theirs, load_side(getattr(read_checkpoint(folder), side), ModelOptions("torch")), side)
-
-
-def assert_same_vectors(theirs, ours, side):
-    texts = [text for text in TEXTS if text not in ODD[6:9]] + sample_texts(10)
-    dense = getattr(theirs, f"encode_{side}")(texts, convert_to_sparse_tensor=False)
-    terms = ours._tokenizer.terms
-    lengths = set()
-    for vector, row in zip(ours.encode_batch(texts), dense, strict=True):
-        assert_alike(vector, {terms[i]: row[i].item() for i in row.nonzero().flatten().tolist()})
-        lengths.add(len(vector))
-    assert len(lengths) > 2
-
-
-@pytest.mark.parametrize("kind", ["sparse_encoder", "router"])
-def test_a_model_may_keep_a_few_terms_of_each_text(checkpoints, tmp_path, kind):
-    """As many as sentence-transformers keeps, of documents and queries, unless the user asks for another number."""
-    folder = shutil.copytree(getattr(checkpoints, kind), tmp_path / "m")
+def test_a_user_may_ask_for_another_number_of_terms_than_the_model(checkpoints, tmp_path):
+    folder = shutil.copytree(checkpoints.sparse_encoder, tmp_path / "m")
     edit_json(folder / "config_sentence_transformers.json", max_active_dims=5)
-    model, texts = needs_sentence_transformers().SparseEncoder(str(folder), device="cpu"), sample_texts(5)
     checkpoint, options = read_checkpoint(folder), ModelOptions("torch")
-    for encoder, encode in (
-        (ModelDocumentEncoder(checkpoint, options), model.encode_document),
-        (ModelQueryEncoder(checkpoint, options), model.encode_query),
-    ):
-        expected = [dict(terms) for terms in model.decode(encode(texts))]
-        found = encoder.encode_batch(texts)
-        assert [len(vector) for vector in found] == [5] * len(texts)
-        for ours, theirs in zip(found, expected, strict=True):
-            assert_alike(ours, theirs)
-    assert len(ModelDocumentEncoder(checkpoint, ModelOptions("torch", top_terms=7)).encode_batch(texts)[0]) == 7
+    for chosen, count in ((options, 5), (ModelOptions("torch", top_terms=7), 7)):
+        (vector,) = ModelDocumentEncoder(checkpoint, chosen).encode_batch(sample_texts(1))
+        assert len(vector) == count
     assert ModelDocumentEncoder(checkpoint, options).settings["top_terms"] == 5  # for updates of an index
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"query_length": 6, "document_length": 12},
-        {"query_length": 6, "processing_kwargs": {"text": {"max_length": 9, "padding": True}}},
-        {"processing_kwargs": {"common": {"add_special_tokens": False}}},
-        {"processor_kwargs": {"truncation_side": "left"}, "max_seq_length": 8},
-        {"tokenizer_args": {"model_max_length": 7}, "max_seq_length": 20},
-    ],
-)
-def test_how_texts_are_read(checkpoints, tmp_path, settings):
-    """By the settings of the first module's file, of which release 6 knows more than release 5."""
-    folder = shutil.copytree(checkpoints.sparse_encoder, tmp_path / "m")
-    edit_json(folder / "sentence_bert_config.json", **settings)
-    theirs, checkpoint = needs_sentence_transformers().SparseEncoder(str(folder), device="cpu"), read_checkpoint(folder)
-    plain = read_checkpoint(checkpoints.sparse_encoder)
-    for side in ("document", "query"):
-        ours = load_side(getattr(checkpoint, side), ModelOptions("torch"))
-        assert_same_vectors(theirs, ours, side)
-        if side == "query" or "query_length" not in settings:
-            others = load_side(getattr(plain, side), ModelOptions("torch"))
-            assert ours.encode_batch(TEXTS) != others.encode_batch(TEXTS)
-
-
-def test_lower_case_spares_special_tokens(checkpoints, tmp_path):
-    """Of a tokenizer that knows capitals; release 5 of sentence-transformers lowercased the whole text."""
-    folder = shutil.copytree(checkpoints.sparse_encoder, tmp_path / "m")
-    parts = json.loads((folder / "tokenizer.json").read_text())
-    edit_json(folder / "tokenizer.json", normalizer=parts["normalizer"] | {"lowercase": False})
-    edit_json(folder / "sentence_bert_config.json", do_lower_case=True)
-    edit_json(folder / "config_sentence_transformers.json", prompts={"query": "The [MASK] ", "document": ""})
-    theirs, checkpoint = needs_sentence_transformers().SparseEncoder(str(folder), device="cpu"), read_checkpoint(folder)
-    ours = load_side(checkpoint.query, ModelOptions("torch"))
-    assert_same_vectors(theirs, ours, "query")
-    ids = ours.tokenize(["A Spy"]).ids[0]
-    assert [ours._tokenizer.terms[number] for number in ids] == ["[CLS]", "the", "[MASK]", "a", "spy", "[SEP]"]
-
-
-def test_routes_of_any_name(checkpoints, tmp_path):
-    folder = shutil.copytree(checkpoints.router, tmp_path / "m")
-    routes = json.loads((folder / "router_config.json").read_text())
-    structure = {"short": routes["structure"]["query"], "long": routes["structure"]["document"]}
-    mappings = {"('query', 'text')": "short", "(None, 'text')": "long"}
-    parameters = routes["parameters"] | {"route_mappings": mappings, "default_route": "long"}
-    edit_json(folder / "router_config.json", structure=structure, parameters=parameters)
-    theirs, checkpoint = needs_sentence_transformers().SparseEncoder(str(folder), device="cpu"), read_checkpoint(folder)
-    for side in ("document", "query"):
-        assert_same_vectors(theirs, load_side(getattr(checkpoint, side), ModelOptions("torch")), side)
-
-
-@pytest.mark.slow
-def test_what_sentence_transformers_itself_saves(checkpoints, tmp_path):
-    package = needs_sentence_transformers()
-    from sentence_transformers.base.modules import Router, Transformer
-    from sentence_transformers.sparse_encoder.modules import SparseStaticEmbedding, SpladePooling
-
-    def neural(activation):
-        model = Transformer(str(checkpoints.bert), transformer_task="fill-mask")
-        return [model, SpladePooling("max", activation_function=activation)]
-
-    static = SparseStaticEmbedding(neural("relu")[0].tokenizer)
-    with torch.no_grad():
-        static.weight.copy_(torch.linspace(0, 5, len(static.weight)))
-    routed = [Router.for_query_document([static], neural("log1p_relu"))]
-    for name, modules in (("plain", neural("relu")), ("routed", routed)):
-        model = package.SparseEncoder(modules=modules, device="cpu", prompts={"query": "find ", "document": ""})
-        model.save_pretrained(str(tmp_path / name), create_model_card=False)
-        checkpoint = read_checkpoint(tmp_path / name)
-        assert checkpoint.query.prompt == "find "
-        for side in ("document", "query"):
-            assert_same_vectors(model, load_side(getattr(checkpoint, side), ModelOptions("torch")), side)
 
 
 def test_weights_and_tokenizers_of_different_sizes(checkpoints, tmp_path):
@@ -268,26 +156,6 @@ def write_kind(folder, kind, **settings):
         if name.endswith("bias") and value.shape == (size,):
             value.data.copy_(torch.linspace(-1, 1, size))
     model.save_pretrained(folder)
-
-
-MOBILE = {"true_hidden_size": 32, "intra_bottleneck_size": 32, "embedding_size": 16, "intermediate_size": 32}
-DEBERTA = {"legacy": False, "relative_attention": True, "pos_att_type": ["p2c", "c2p"]}
-CONVBERT = {"embedding_size": 32, "num_attention_heads": 4, "head_ratio": 2}
-
-
-@pytest.mark.parametrize(
-    ("kind", "settings"),
-    [("MobileBert", MOBILE), ("DebertaV2", DEBERTA), ("Esm", {"mask_token_id": 4}), ("ConvBert", CONVBERT)],
-)
-def test_heads_of_other_classes(tmp_path, kind, settings):
-    """Whose decoder is no linear layer of its own, or adds its bias elsewhere; and where padding changes a text."""
-    write_kind(tmp_path, kind, **settings)
-    texts = ["a spy", "the film is about a spy and a film", "comedy"]
-    found = encode(tmp_path, texts)
-    terms = TextTokenizer(tmp_path, MAX_LENGTH).terms
-    for text, vector in zip(texts, found, strict=True):
-        columns = zip(*logits(tmp_path, text).tolist(), strict=True)
-        assert_alike(vector, {term: term_weight(column, Head()) for term, column in zip(terms, columns, strict=True)})
 
 
 @pytest.mark.parametrize("kind", ["Bert", "Albert"])
