@@ -150,7 +150,8 @@ def opened_collection(
 
 def _document_line(document: object, place: str) -> str:
     if not isinstance(document, Mapping):
-        raise InputError(f"a document must be a dictionary, got {shown(document)}", where=place)
+        what = f"a document must be a dictionary, got {shown(document)}"
+        raise InputError(what, where=place, remedy='give frame.to_dict("records") for a DataFrame')
     return f"{json_line(document, place)}\n"
 
 

@@ -96,13 +96,9 @@ class HybridQueryEncoder:
         pairs = zip(self._bm25.encode_batch(texts), self._model.encode_batch(texts), strict=True)
         return [joined(ours, theirs, self._weight) for ours, theirs in pairs]
 
-    def words(self, texts: Sequence[str]) -> list[Collection[str] | None]:
-        """The words of BM25; those of the model for a text of stop words alone."""
-        known: dict[str, Collection[str] | None] = dict(zip(texts, self._bm25.words(texts), strict=True))
-        if others := [text for text, own in known.items() if not own]:
-            for text, own in zip(others, self._model.words(others), strict=True):
-                known[text] = None if own is None else list(map(_model_term, own))
-        return [known[text] for text in texts]
+    def words(self, texts: Sequence[str]) -> Sequence[Collection[str] | None]:
+        """The words of BM25."""
+        return self._bm25.words(texts)
 
     def term_spans(self, texts: Sequence[str]) -> list[list[TermSpan]]:
         spans, found = self._bm25.term_spans(texts), self._model.term_spans(texts)

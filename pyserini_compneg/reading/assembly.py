@@ -22,6 +22,7 @@ _CUE = re.compile(
 )
 """English words that often introduce an exclusion or alternatives."""
 
+_STRICT = re.compile(r"\b(AND|NOT)!")
 _NAME = re.compile(r"(?<=[\w,] )(?!I['’])[^\W\d_a-z]\w*[a-z](?!\w)")
 """A capitalised word that does not begin a sentence."""
 
@@ -192,4 +193,5 @@ def doubts(
         if text[start:end].lower().replace("’", "'") not in unasked or start in names
     ]
     said = [f"{shown(cue)} is searched as a word" for cue in dict.fromkeys(cues)]
-    return (*said, *(f"{shown(word)} is in no part" for word in dict.fromkeys(lost)))
+    said += [f"{sign}! is read as {sign}; read=expression keeps it" for sign in _STRICT.findall(text)]
+    return (*dict.fromkeys(said), *(f"{shown(word)} is in no part" for word in dict.fromkeys(lost)))

@@ -57,7 +57,7 @@ def test_a_decade_is_a_condition_and_an_excluded_class_is_left_out(new_page):
     assert marked.evaluate_all("hits => hits.map((one) => one.dataset.docid).sort()") == [
         f"d{year}" for year in range(1961, 1970, 2)
     ]
-    assert set(page.locator(".contains").all_inner_texts()) == {"Contains what you excluded: comedies"}
+    assert set(page.locator(".contains").all_inner_texts()) == {"Has an excluded word: comedies"}
     page.get_by_role("button", name="Remove the condition year=1960..1969").click()
     settled(page)
     assert page.inner_text("#reading summary").startswith("Looking for spy films from the 1960s")

@@ -166,7 +166,7 @@ def test_marks_are_the_highlights_of_the_server(new_page):
     assert hit.locator(".about").inner_text() == "passage 1"
     assert hit.locator(".snippet").inner_text() == "… 😀😀 <b>Spy</b> & U.S. evil"
     assert hit.locator("h2 mark").all_inner_texts() == ["spy"]
-    assert hit.locator(".contains").inner_text() == "Contains what you excluded: evil"
+    assert hit.locator(".contains").inner_text() == "Has an excluded word: evil"
     marked = [[mark.inner_text(), mark.get_attribute("class")] for mark in hit.locator(".snippet mark").all()]
     assert marked == [["Spy", "up"], ["U.S", "up"], ["evil", "down"]]
     shown = page.evaluate(

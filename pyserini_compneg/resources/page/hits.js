@@ -24,7 +24,7 @@ function hit(candidate, query, { fields, isDetailed, linkOf, open }) {
       element("summary", {}, about.length ? element("span", { class: "about", dir: "auto" }, plain(about.join(" · "))) : null,
         element("span", { class: "act" }, "Why", element("span", { class: "hidden" }, ` is ${title.text} here?`))),
       bars(contributions(candidate, query.text, isDetailed), query.unit, isDetailed)),
-    candidate.excluded ? element("p", { class: "contains" }, "Contains what you excluded: ", names(wordsAt(candidate, candidate.excluded))) : null,
+    candidate.excluded ? element("p", { class: "contains" }, "Has an excluded word: ", names(wordsAt(candidate, candidate.excluded))) : null,
     candidate.lacks ? element("p", { class: "lacks quiet" }, "Lacks ", names(candidate.lacks)) : null,
     text.text ? snippet(text) : null);
 }
