@@ -70,13 +70,15 @@ def _alone(vectors: Sequence[SparseVector]) -> list[dict[str, float]]:
 def distinguishing_terms(vectors: Sequence[SparseVector], top: int = CPT_TERMS) -> list[dict[str, float]]:
     """For each operand, its ``top`` heaviest terms that no other operand has; if there are none, of all its terms.
 
-    ``cheese AND goat cheese`` asks for cheese and for goat. A document has an operand if it has one of these terms.
+    ``cheese AND goat cheese`` asks for cheese and for goat. A document has an operand if it has one of these terms. A
+    term of weight 0 is in no document, but no other operand replaces it.
 
-    >>> distinguishing_terms([{"cheese": 1.0}, {"goat": 2.0, "cheese": 1.0}, {}])
-    [{'cheese': 1.0}, {'goat': 2.0}, {}]
+    >>> distinguishing_terms([{"cheese": 1.0}, {"goat": 2.0, "cheese": 1.0}, {}, {"zebu": 0.0, "cheese": 1.0}])
+    [{'cheese': 1.0}, {'goat': 2.0}, {}, {}]
     """
-    positive = [positive_part(vector) for vector in vectors]
-    return [top_terms(alone or vector, top) for alone, vector in zip(_alone(positive), positive, strict=True)]
+    return [
+        top_terms(positive_part(alone or vector), top) for alone, vector in zip(_alone(vectors), vectors, strict=True)
+    ]
 
 
 def pairwise(operands: Sequence[SparseVector]) -> list[tuple[dict[str, float], dict[str, float]]]:

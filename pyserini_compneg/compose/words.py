@@ -27,7 +27,7 @@ from pyserini_compneg.expression import (
 )
 from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.terminal import shown
-from pyserini_compneg.support.vectors import SparseVector, max_pool, positive_part, top_terms
+from pyserini_compneg.support.vectors import SparseVector, positive_part, top_terms
 
 MOST_CLAUSES = 10_000
 """The most clauses of an excluded part. An AND of ORs has as many as its alternatives, multiplied."""
@@ -60,11 +60,11 @@ def atom_words(
     """
     words: dict[str, SparseVector] = {}
     for text, told in zip(texts, told_words(texts, encoder), strict=True):
-        vector = positive_part(vectors[text])
+        vector = vectors[text]
         if told is None:
-            words[text] = top_terms(vector, len(_WORD.findall(text)) or 1)
+            words[text] = top_terms(positive_part(vector), len(_WORD.findall(text)) or 1)
         else:
-            words[text] = {term: vector.get(term, 0.0) for term in told}
+            words[text] = {term: vector.get(term, 0.0) for term in told if vector.get(term, 0.0) >= 0}
     return words
 
 
@@ -95,14 +95,22 @@ def required_words(
     """The words of each operand of an AND or AND! of which a document has at least one, unless it lacks the operand.
 
     They are the ``top`` heaviest that no other operand has; if there are none, of all its words. A word weighs as much
-    as in the atom where it weighs most. What an operand excludes is left out.
+    as in the atom where it weighs most; one of weight 0 is in no document. What an operand excludes is left out.
 
     >>> words = {"Swiss cheese": {"swiss": 2.0, "chees": 1.0}, "goat cheese": {"goat": 2.0, "chees": 1.0}}
     >>> required_words([Atom("Swiss cheese"), Atom("goat cheese")], words, 5)
     [{'swiss': 2.0}, {'goat': 2.0}]
     """
     texts = [atoms(without_differences(operand)) for operand in operands]
-    return distinguishing_terms([max_pool([words[text] for text in each]) for each in texts], top)
+    return distinguishing_terms([_heaviest(words[text] for text in each) for each in texts], top)
+
+
+def _heaviest(vectors: Iterable[SparseVector]) -> dict[str, float]:
+    """The largest weight of each word. Unlike in ``max_pool``, words of weight 0 stay."""
+    pooled: dict[str, float] = {}
+    for term, weight in chain.from_iterable(vector.items() for vector in vectors):
+        pooled[term] = max(weight, pooled.get(term, 0.0))
+    return pooled
 
 
 def clauses(parts: Iterable[Expression], words: Mapping[str, SparseVector]) -> list[frozenset[str]]:

@@ -3,7 +3,7 @@
 Names tell the files of a test collection apart, since queries have the fields of documents: an id and a text. A file or
 folder is a corpus if one of the words in its name is ``corpus``, ``collection``, ``documents``, ``docs``, ``passages``
 or ``vectors``. It has queries or judgements if a word is ``queries``, ``topics`` or ``qrels``, or, in the folder of a
-corpus, the name of a split. Such are the names in BEIR, MTEB, MS MARCO, QUEST and Anserini.
+corpus, the name begins with that of a split. Such are the names in BEIR, MTEB, MS MARCO, QUEST and Anserini.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ _WITHOUT_FORMAT: tuple[tuple[Format, ...], ...] = (("jsonl",), ("parquet",), ("c
 _CORPUS = {"corpus", "collection", "documents", "docs", "passages", "vectors"}
 _QUERIES = {"queries", "topics", "qrels"}
 _SPLITS = {"train", "dev", "val", "valid", "validation", "test"}
+_SPLIT_FILE = re.compile(rf"(?i:{'|'.join(sorted(_SPLITS, reverse=True))})(?![^\W\d])")
 _ABOUT = {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json"}
 """JSON that the library ``datasets`` writes beside Arrow and parquet files."""
 
@@ -62,17 +63,18 @@ def _with_documents(root: Path, names: Sequence[Path]) -> Sequence[Path]:
     roles = {name: _role(name.relative_to(root)) for name in names}
     readable = [name for name in names if name.name.lower().endswith(_endings([*SUFFIXES]))]
     corpus = [name for name in readable if roles[name] == "corpus"]
-    if corpus:
-        beside = {name.parent for name in corpus}
-        splits = [name for name in readable if roles[name] == "split" and name.parent in beside]
-        left = [name for name in readable if roles[name] != "corpus"] if "queries" in roles.values() else splits
+    said = "files are left out that have queries or judgements by their names; to index one, give its own path: "
+    if corpus and "queries" in roles.values():
+        left = [name for name in readable if roles[name] != "corpus"]
         said = f"a test collection, of which only the corpus is read: {_listed(root, corpus)}; left out: "
+    elif corpus:
+        beside = {name.parent for name in corpus}
+        left = [name for name in readable if roles[name] == "split" and name.parent in beside]
     else:
         left = [name for name in readable if roles[name] == "queries"]
         is_packed = any(name.name.lower().endswith(_UNREAD) and roles[name] != "queries" for name in names)
         if len(left) == len(readable) and not is_packed:
             return names
-        said = "files are left out that have queries or judgements by their names; to index one, give its own path: "
     if left:
         _logger.warning("%s: %s%s", root, said, _listed(root, left))
     gone = set(left)
@@ -87,7 +89,7 @@ def _role(name: Path) -> Literal["corpus", "queries", "split"] | None:
             return "queries"
         if part & _CORPUS:
             return "corpus"
-    return "split" if any(part & _SPLITS for part in words) else None
+    return "split" if any(part & _SPLITS for part in words[:-1]) or _SPLIT_FILE.match(name.name) else None
 
 
 def _listed(root: Path, names: Sequence[Path]) -> str:

@@ -97,8 +97,8 @@ class HybridQueryEncoder:
         return [joined(ours, theirs, self._weight) for ours, theirs in pairs]
 
     def words(self, texts: Sequence[str]) -> Sequence[Collection[str] | None]:
-        """The words of BM25."""
-        return self._bm25.words(texts)
+        """The words of BM25, as they are in joined vectors."""
+        return [own and list(joined(dict.fromkeys(own, 1.0), {})) for own in self._bm25.words(texts)]
 
     def term_spans(self, texts: Sequence[str]) -> list[list[TermSpan]]:
         spans, found = self._bm25.term_spans(texts), self._model.term_spans(texts)

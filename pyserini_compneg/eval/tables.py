@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from pyserini_compneg.support.errors import ArgumentError, InputError
@@ -21,8 +20,8 @@ _Number = TypeVar("_Number", int, float)
 
 def checked_relevance(value: object, where: str) -> int:
     """The relevance as an ``int``. A float must be whole."""
-    number: float = int(value) if isinstance(value, Integral) else float(value) if isinstance(value, Real) else math.nan
-    if isinstance(number, float) and not number.is_integer():
+    number = float(value) if isinstance(value, bool) else finite_number(value)
+    if number is None or not number.is_integer():
         raise InputError(f"the relevance must be a whole number, got {shown(value)}", where=where)
     if abs(number) > _LARGEST_RELEVANCE:
         raise InputError(f"the relevance must be at most {_LARGEST_RELEVANCE}, got {shown(value)}", where=where)

@@ -35,6 +35,8 @@ from pyserini_compneg.expression.filters import Filter
 from pyserini_compneg.expression.normalise import Region
 from pyserini_compneg.expression.operands import CONDITION, OPERATORS, settled
 from pyserini_compneg.expression.tree import Atom, Difference, Exclusion, Expression, Intersection, Union
+from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.terminal import shown
 
 if TYPE_CHECKING:
     from lark import Lark, Token
@@ -78,6 +80,7 @@ def parse(text: str) -> Expression:
         text: The query. Adjacent operators of the same kind become one node; parentheses are kept as nesting.
 
     Raises:
+        ArgumentError: The value is not a text.
         QueryError: The text is blank; or it is an expression with an empty operand, a group that is not closed or that
             stands beside words that it does not join, AND! or NOT! without a positive part, or too many or too deep
             parts. The message ends with the text and a caret under the fault.
@@ -93,6 +96,8 @@ def parse(text: str) -> Expression:
     >>> parse("TO BE OR NOT TO BE")
     Atom(text='TO BE OR NOT TO BE')
     """
+    if not isinstance(text, str):
+        raise ArgumentError(f"an expression must be a text, got {shown(text)}")
     try:
         return _expression(text)
     except Fault as fault:

@@ -84,7 +84,7 @@ def line_errors(commit: Path) -> Iterator[None]:
             raise
         said = f"Lucene {dotted(written)} wrote it, which Lucene {dotted(ours)} cannot read"
         remedy = f"open it with {_LINES.get(written[0], 'another Pyserini')}, or build it again"
-        raise IndexReadError(said, where=error.where, remedy=remedy) from None
+        raise IndexFormatError(said, where=error.where, remedy=remedy) from None
 
 
 def check_upgrade(commit: Path, place: str, allowed: bool) -> None:

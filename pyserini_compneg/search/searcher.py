@@ -38,7 +38,7 @@ from pyserini_compneg.search.run_writer import Hit, PassageHit
 from pyserini_compneg.search.settings import SearchSettings
 from pyserini_compneg.support.arguments import checked_count, checked_list
 from pyserini_compneg.support.errors import ArgumentError
-from pyserini_compneg.support.json_objects import stored_object
+from pyserini_compneg.support.json_objects import id_text, stored_object
 from pyserini_compneg.support.progress import gathered_warnings
 from pyserini_compneg.support.terminal import shown
 
@@ -188,6 +188,7 @@ class SignedImpactSearcher:
             EncodingError: The encoder cannot encode an atom.
             IndexFormatError: The index does not have a filter field.
         """
+        (query,) = checked_queries([query])
         name = query_name(query)
         options = {"operators": operators, "filter": as_filter(filter), "method": method, "read": read}
         return self.batch_search([query], [name], k, threads, **options, after=[after])[name]  # type: ignore[arg-type]
@@ -380,7 +381,7 @@ class SignedImpactSearcher:
 
     def doc(self, docid: str) -> Mapping[str, object] | None:
         """The stored source of a document; None if it was not stored or is not a JSON object."""
-        return stored_object(self.reader.raw(docid))
+        return stored_object(self.reader.raw(id_text(docid)))
 
     def passage(self, hit: Hit, source: object = None) -> Passage | None:
         """The passage by which a document was found, with its text in ``source``, the stored one.

@@ -72,6 +72,7 @@ def shown(value: object) -> str:
     "'birds birds birds birds birds birds birds birds birds bi..."
     """
     text = repr(value[: _MOST + 1] if isinstance(value, str) else value)
+    text = " ".join(text.split()) if "\n" in text else text  # of pandas and numpy
     return text if len(text) <= _MOST else f"{text[: _MOST - 3]}..."
 
 

@@ -31,6 +31,7 @@ LAYOUTS = {
     "several parts": ("corpus.jsonl more.jsonl", ""),
     "a folder of queries has names of documents": ("corpus/part.jsonl", "queries/docs.jsonl"),
     "a corpus of a split": ("train/corpus.jsonl", "train/queries.jsonl train/qrels.tsv"),
+    "documents with the name of a split": ("news_docs.jsonl other.jsonl train_timetables.jsonl", ""),
     "a part with the name of a split": ("blog/other.jsonl blog/test.jsonl docs/a.jsonl", ""),
     "a table beside JSON of queries": ("collection.csv", "queries.jsonl"),
 }

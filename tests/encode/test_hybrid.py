@@ -66,6 +66,8 @@ def test_queries_by_hand(weight, expected):
 def test_the_words_are_those_of_bm25():
     bm25, model = LookupEncoder({"spies": {"spi": 3.0}}), LookupEncoder({"it": {"it": 1.0}})
     assert HybridQueryEncoder(bm25, model, 0.2).words(["spies", "it"]) == [["spi"], []]
+    signs = LookupEncoder({"@gida": {"@gida": 1.0}})  # of a language whose words are split at blanks
+    assert HybridQueryEncoder(signs, model, 0.2).words(["@gida"]) == [["%40gida"]]
 
 
 def test_terms_that_collide():

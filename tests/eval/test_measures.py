@@ -118,6 +118,11 @@ IN_MEMORY = {
     ),
     "a part": ({"1": {"a": 0.5}}, {}, RELEVANCE + "a whole number, got 0.5"),
     "NaN as relevance": ({"1": {"a": np.float32("nan")}}, {}, RELEVANCE + "a whole number, got np.float32(nan)"),
+    "time as relevance": (
+        {"1": {"a": np.timedelta64(1, "D")}},
+        {},
+        RELEVANCE + "a whole number, got np.timedelta64(1,'D')",
+    ),
     "text as relevance": ({"1": {"a": "1"}}, {}, RELEVANCE + "a whole number, got '1'"),
     "large": ({"1": {"a": 10**30}}, {}, RELEVANCE + f"at most 1000000, got 1{'0' * 30}"),
     "query id": ({1.5: {"a": 1}}, {}, "qrels: the query id must be a text or a whole number, got 1.5"),

@@ -18,7 +18,7 @@ from pyserini_compneg.expression import (
     leaves,
     parse,
 )
-from pyserini_compneg.support.errors import QueryError
+from pyserini_compneg.support.errors import ArgumentError, QueryError
 
 A, B, C, D = map(Atom, "abcd")
 
@@ -320,6 +320,11 @@ def test_parse_reads_what_format_writes(expression):
 )
 def test_a_fault_is_named_and_pointed_at(text, message, caret):
     assert refusal(parse, text, error=QueryError) == f"{message}; {PLAIN}\n  {text}\n  {' ' * caret}^"
+
+
+@pytest.mark.parametrize("value", [None, 1, b"birds", ["birds"]])
+def test_other_values_are_refused(value):
+    assert refusal(parse, value, error=ArgumentError) == f"an expression must be a text, got {value!r}"
 
 
 def test_a_blank_text_is_refused():

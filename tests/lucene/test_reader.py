@@ -10,7 +10,7 @@ from pyserini_compneg.compose import Linear
 from pyserini_compneg.index import ImpactIndexer, verify_index
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest, analyze, java_class
 from pyserini_compneg.lucene.versions import running_lucene, written_by
-from pyserini_compneg.support.errors import IndexFormatError, IndexReadError, OutputError
+from pyserini_compneg.support.errors import IndexFormatError, OutputError
 
 
 @pytest.mark.slow
@@ -45,7 +45,7 @@ def test_an_index_of_another_line_names_its_reader(tmp_path, lines, said):
     path.write_bytes(content)
     theirs, ours = f"{major + lines}.{minor}.{bugfix}", f"{major}.{minor}.{bugfix}"
     for opens in (ImpactReader, verify_index):
-        text = refusal(opens, index, error=IndexReadError)
+        text = refusal(opens, index, error=IndexFormatError)
         expected = f"{index}: Lucene {theirs} wrote it, which Lucene {ours} cannot read; open it with "
         assert text.startswith(expected)
         assert re.fullmatch(f"(?:{said}), or build it again", text.removeprefix(expected))

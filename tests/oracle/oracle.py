@@ -360,10 +360,11 @@ class Oracle:
 
     def words(self, name):
         """The words of an atom, with their weights; 0 for a word that no document has."""
-        vector, told = positive(self.atoms[name]), self.told[name]
+        vector, told = self.atoms[name], self.told[name]
         if told is None:
-            told = sorted(vector, key=lambda term: (-vector[term], term))[: len(name.split())]
-        return {term: vector.get(term, 0) for term in told}
+            own = positive(vector)
+            told = sorted(own, key=lambda term: (-own[term], term))[: len(name.split())]
+        return {term: vector.get(term, 0) for term in told if vector.get(term, 0) >= 0}
 
     def has(self, d, part):
         """Whether a document has what NOT! excludes."""
@@ -376,10 +377,9 @@ class Oracle:
         """AND!."""
         sets = []
         for operands in strict:
-            vectors = [
-                positive(maxpool([*map(self.words, names(kept(operand)))])) for operand in dict.fromkeys(operands)
-            ]
-            sets += [self.heaviest(own or v) for own, v in zip(self.distinguishing(vectors), vectors, strict=True)]
+            vectors = [maxpool([*map(self.words, names(kept(operand)))]) for operand in dict.fromkeys(operands)]
+            pairs = zip(self.distinguishing(vectors), vectors, strict=True)
+            sets += [self.heaviest(positive(own or v)) for own, v in pairs]
         if not all(sets):
             return self.vector({})
         return self.only(scores, lambda d: all(any(d.get(t, 0) > 0 for t in o) for o in sets)) if sets else scores
