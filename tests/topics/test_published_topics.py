@@ -21,6 +21,7 @@ NOT_TEXT = {
     "`vector` must be a JSON object, got a list": "vectors of dense models",
     "no plain text": "queries that are images",
     "the title is blank": "a blank topic, which --on-error skip leaves out",
+    "was given on line": "an id that is there twice, of which --on-error skip leaves out the later one",
 }
 
 
