@@ -199,7 +199,8 @@ def test_operators_in_capitals_make_an_expression(new_page):
 
 
 def test_settings_have_the_jargon_and_live_in_the_link(new_page):
-    page = new_page("/?index=sample&query=spy films NOT comedies&read=expression")
+    page = new_page("/?index=sample&query=spy films NOT comedies")
+    assert page.locator("#read").input_value() == "expression"
     shown = page.inner_text("body")
     assert not [word for word in ("disentangled", "damped", "dismax", "cpt", "@") if word in shown]
     page.click("#settings summary")

@@ -5,7 +5,7 @@ import { facetRequests, isValue, showConditions, showFacets } from "./facets.js"
 import { rankingList, wholeDocument } from "./hits.js";
 import { operatorControls, operatorNames } from "./operators.js";
 import { read, showReading } from "./reading.js";
-import { conditionsOf, fieldOf, parametersOf, stateOf, urlOf } from "./state.js";
+import { conditionsOf, fieldOf, isExpression, parametersOf, stateOf, urlOf } from "./state.js";
 import { element } from "./text.js";
 
 const at = (id) => document.getElementById(id);
@@ -51,15 +51,6 @@ function change(values, cursor = null) {
   const url = urlOf(state);
   history[url === location.pathname + location.search ? "replaceState" : "pushState"]({ cursor }, "", url);
   show();
-}
-
-/** Whether an operator stands between two parts of a query, as in an expression; see parse of the package. */
-function isExpression(query) {
-  const unquoted = query.replace(/(?<!\w)"[^"]*"(?!\w)/g, "x");
-  const inside = unquoted
-    .replace(/^([\s(]*((AND|OR|NOT)!?(?=[\s(]|$)|[∩∪\\]))+/, "")
-    .replace(/([\s)]((AND|OR|NOT)!?|[∩∪\\])[\s)]*)+$/, "");
-  return /[^\s(][^]*?([\s)](AND|OR|NOT)!?(?=[\s(])|[∩∪]|[\s)]\\(?=[\s(]))[\s(]*[^\s)]/.test(inside);
 }
 
 /** How a query is read: an expression as one, other words as what was chosen before. */

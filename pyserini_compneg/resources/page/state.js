@@ -8,14 +8,30 @@ const DEFAULTS = {
   ...Object.fromEntries(OPERATORS.map((name) => [name, ""])),
 };
 
+/** Whether an operator stands between two parts of a query, as in an expression; see parse of the package. */
+export function isExpression(query) {
+  const unquoted = query.replace(/(?<!\w)"[^"]*"(?!\w)/g, "x");
+  const inside = unquoted
+    .replace(/^([\s(]*((AND|OR|NOT)!?(?=[\s(]|$)|[∩∪\\]))+/, "")
+    .replace(/([\s)]((AND|OR|NOT)!?|[∩∪\\])[\s)]*)+$/, "");
+  return /[^\s(][^]*?([\s)](AND|OR|NOT)!?(?=[\s(])|[∩∪]|[\s)]\\(?=[\s(]))[\s(]*[^\s)]/.test(inside);
+}
+
+/** The values that a URL need not give. An expression is read as one. */
+function defaultsFor(query) {
+  return isExpression(query) ? { ...DEFAULTS, read: "expression" } : DEFAULTS;
+}
+
 export function stateOf(url) {
   const given = new URL(url).searchParams;
-  const state = Object.fromEntries(Object.entries(DEFAULTS).map(([name, value]) => [name, given.get(name) ?? value]));
+  const defaults = Object.entries(defaultsFor(given.get("query") ?? ""));
+  const state = Object.fromEntries(defaults.map(([name, value]) => [name, given.get(name) ?? value]));
   return { ...state, page: /^[1-9]\d{0,8}$/.test(state.page) ? state.page : "1" };
 }
 
 export function urlOf(state) {
-  const changed = Object.entries(state).filter(([name, value]) => value !== DEFAULTS[name]);
+  const defaults = defaultsFor(state.query);
+  const changed = Object.entries(state).filter(([name, value]) => value !== defaults[name]);
   const query = new URLSearchParams(changed).toString();
   return query ? `/?${query}` : "/";
 }
