@@ -178,7 +178,12 @@ def _graph_hash(folder: Path) -> str:
 
 
 def _is_whole(folder: Path) -> bool:
-    return all((folder / name).is_file() for name in (MODEL_FILE, TOKENIZER_FILE, REPORT_FILE))
+    """Whether an export is in the cache. One whose report does not say ``unpadded`` is of an older release."""
+    if not all((folder / name).is_file() for name in (MODEL_FILE, TOKENIZER_FILE, REPORT_FILE)):
+        return False
+    with suppress(OSError, ValueError, RecursionError):
+        return "unpadded" in json.loads((folder / REPORT_FILE).read_text(encoding="utf-8"))
+    return True  # read_report names the damage
 
 
 def _make(side: NeuralSide, precision: str, folder: Path) -> None:

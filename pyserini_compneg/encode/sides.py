@@ -73,7 +73,7 @@ def load_side(side: Side, options: ModelOptions) -> SideEncoder:
     if isinstance(side, StaticSide):
         tokenizer = static_tokenizer(side, length)
         return SideEncoder(tokenizer, None, static_weights(side, tokenizer))
-    own = load_side(side.own_terms, options).weights if side.own_terms else None
+    own = static_weights(side.own_terms, static_tokenizer(side.own_terms)) if side.own_terms else None
     # In int8 the texts of a batch would share a scale, and the vector of a text would depend on the others.
     batch_size = 1 if options.precision == "int8" else options.batch_size
     return SideEncoder(*_network(side, options, length), own, batch_size)

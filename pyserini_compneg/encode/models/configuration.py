@@ -213,7 +213,8 @@ def is_native(folder: Path) -> bool:
     try:
         from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
-        return optional_json(folder / "config.json").get("model_type") in CONFIG_MAPPING_NAMES
+        kind = optional_json(folder / "config.json").get("model_type")
+        return isinstance(kind, str) and kind in CONFIG_MAPPING_NAMES
     except (ImportError, EncodingError):
         return False
 

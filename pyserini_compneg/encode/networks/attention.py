@@ -1,4 +1,4 @@
-"""Attention whose memory grows with the length of a text, not with its square.
+"""Attention whose memory grows, in exports, with the length of a text, not with its square.
 
 transformers calls :func:`_attention` in place of its own function, in the networks that let it. In an export, a call is
 one node, which a function of ``blocks`` computes for one block of queries after another. Where each token attends only

@@ -154,6 +154,17 @@ def test_a_model_is_known_by_its_content(checkpoints, tmp_path):
     assert len(others | {model_hash(side(copy))}) == 8
 
 
+def test_an_export_that_does_not_tell_of_padding_is_made_again(checkpoints, cache, quick):
+    """Releases before did not look whether a text's vector depends on its batch."""
+    calls = quick()
+    report = export_model(side(checkpoints.bert)) / "export.json"
+    told = json.loads(report.read_text())
+    del told["unpadded"]
+    report.write_text(json.dumps(told))
+    export_model(side(checkpoints.bert))
+    assert calls == ["fp32", "fp32"]
+
+
 @pytest.mark.parametrize("file", ["model.onnx", "export.json", "tokenizer.json"])
 def test_what_lacks_a_file_is_made_again(checkpoints, cache, quick, file):
     calls = quick()
