@@ -16,6 +16,7 @@ from pyserini_compneg.search.matches import Counting, Matches, count_matches
 from pyserini_compneg.search.ranked_hits import query_name
 from pyserini_compneg.search.run_writer import PassageHit
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
+from pyserini_compneg.support.progress import gathered_warnings
 from pyserini_compneg.support.terminal import printable
 from pyserini_compneg.topics.batch import topic_query
 from pyserini_compneg.topics.topics import Topic
@@ -47,12 +48,13 @@ def show_hits(
     match, and with facets.
     """
     query = topic_query(topic)
-    node = _node(searcher, query, method)
     name = query_name(query) if method is None else topic.qid  # judged documents are those of an id
-    unit = 1.0 if node is None else searcher.unit(query)
-    asked = query if node is None or method is not None or is_empty(node) else node  # do not compose again
     most = offset + k
-    hits = searcher.batch_search([asked], [name], most, threads, filter=topic.filter, method=method)[name][offset:]
+    with gathered_warnings():
+        node = _node(searcher, query, method)
+        asked = query if node is None or method is not None or is_empty(node) else node  # do not compose again
+        hits = searcher.batch_search([asked], [name], most, threads, filter=topic.filter, method=method)[name][offset:]
+    unit = 1.0 if node is None else searcher.unit(query)
     lines = [heading(query_text(query), searcher, topic.filter)]
     if topic.decomposition:
         lines += [f"  {line}" for line in decomposition_lines(topic.decomposition)]
