@@ -108,7 +108,7 @@ def static_tokenizer(side: StaticSide, max_length: int | None = None) -> TextTok
     if (side.folder / REPORT_FILE).is_file():  # beside an export, whose tokenizer is one that was written here
         return build(side.folder)
     if (side.folder / TOKENIZER_FILE).is_file() and find_spec("transformers") is None:
-        check_direct(side.folder)
+        check_direct(side.folder, side.arguments)
         return build(side.folder)
     tokenizer = build(side.folder, as_transformers=True)
     with suppress(OSError):  # without a writable cache, only time is lost
