@@ -10,6 +10,7 @@ pytest.importorskip("transformers", reason="tokenizers of checkpoints are writte
 from checkpoints import MAX_LENGTH, ODD_TOKENS, edit_json, write_json, write_tokenizer  # noqa: E402
 from refusals import refusal  # noqa: E402
 
+from pyserini_compneg.encode import export  # noqa: E402
 from pyserini_compneg.encode.export import static_tokenizer  # noqa: E402
 from pyserini_compneg.encode.models import StaticSide  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
@@ -200,6 +201,21 @@ def test_queries_without_a_network_follow_the_rule_of_documents(
         assert said.endswith(f"; {install_hint('torch')}, or name a folder that export --output made")
     else:
         assert static_tokenizer(side)(texts).ids == theirs
+
+
+def test_the_tokenizer_in_the_cache(folder, tmp_path, monkeypatch):
+    """It is made again if it is damaged, or if transformers has changed."""
+    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path))
+    side, texts = StaticSide(folder, None, 16, 16), ["Spy FILM"]
+    expected = static_tokenizer(side)(texts)
+    (file,) = tmp_path.glob("tokenizers/*/tokenizer.json")
+    file.write_text(file.read_text()[:100])
+    assert static_tokenizer(side)(texts) == expected
+    edit_json(file, normalizer=None)
+    assert static_tokenizer(side)(texts) != expected
+    monkeypatch.setattr(export, "transformers_version", lambda: "6.0.0")
+    assert static_tokenizer(side)(texts) == expected
+    assert len([*tmp_path.glob("tokenizers/*/tokenizer.json")]) == 2
 
 
 def test_texts_may_be_cut_on_the_left(folder, tmp_path):
