@@ -226,6 +226,23 @@ def test_what_cannot_be_exported(checkpoints, cache, monkeypatch):
     assert refused() == "the model cannot be exported: no such operator; choose --backend torch"
 
 
+def test_other_threads_keep_their_output_during_an_export(checkpoints, cache, monkeypatch, capsys, caplog):
+    def prints(*_, **__):
+        print("a graph", file=sys.stderr)
+        logging.warning("of onnxruntime")
+        logging.getLogger("torch.onnx").warning("of torch")
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(print, "a request", file=sys.stderr).result()
+            pool.submit(logging.getLogger("serve").warning, "a slow request").result()
+        raise RuntimeError
+
+    monkeypatch.setattr(networks.graph.torch.onnx, "export", prints)
+    capsys.readouterr()
+    refusal(export_model, side(checkpoints.bert), error=EncodingError)
+    assert capsys.readouterr().err == "a request\n"
+    assert caplog.messages == ["a slow request"]
+
+
 def test_damaged_models(exported, tmp_path):
     file = tmp_path / MODEL_FILE
     for content in (b"", b"no model", (exported("bert") / MODEL_FILE).read_bytes()[:1000]):
