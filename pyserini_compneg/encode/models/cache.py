@@ -74,7 +74,10 @@ def transformers_version() -> str | None:
         return None
     from importlib import metadata  # takes long to import
 
-    return metadata.version("transformers")
+    try:
+        return metadata.version("transformers")
+    except metadata.PackageNotFoundError:  # a checkout in PYTHONPATH
+        return "unknown"
 
 
 def _remembered(memory: Path) -> dict[str, str]:
