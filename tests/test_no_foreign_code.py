@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from pyserini_compneg.baselines import dense_model_hash
 from pyserini_compneg.commands.main import main
 from pyserini_compneg.encode.models import ModelOptions, load_checkpoint, model_folder
 from pyserini_compneg.encode.neural import ModelDocumentEncoder
-from pyserini_compneg.support.errors import EncodingError
+from pyserini_compneg.support.errors import EncodingError, install_hint
 
 PACKAGE = Path(pyserini_compneg.__file__).parent
 LOADERS = {"from_pretrained", "SentenceTransformer", "CrossEncoder"}
@@ -93,6 +94,17 @@ def test_a_type_that_transformers_has_needs_no_classes_of_its_own(foreign, reque
         for name in (str(foreign), bert)
     )
     assert found == expected != [{}]
+
+
+def test_without_transformers_nobody_knows_which_types_it_has(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    write_json(tmp_path / "config.json", {"auto_map": {"AutoModel": "own.Own"}, "model_type": "nomic_bert"})
+    with pytest.raises(EncodingError) as caught:
+        model_folder(str(tmp_path))
+    assert str(caught.value) == (
+        f"{tmp_path}: only transformers tells whether 'nomic_bert' needs custom code, which config.json names "
+        f"(`auto_map`); {install_hint('torch')}, or name a folder that export --output made"
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
-from pyserini_compneg.encode.models.cache import content_hash, model_hash, tokenizer_hash
+from pyserini_compneg.encode.models.cache import content_hash, model_hash, tokenizer_hash, transformers_version
 from pyserini_compneg.encode.models.checkpoint import (
     LONG,
     MODEL_FILE,
@@ -91,10 +92,12 @@ def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False)
 def static_tokenizer(side: StaticSide, max_length: int | None = None) -> TextTokenizer:
     """The tokenizer of a side without a network, as transformers builds it, so that both sides follow one rule.
 
-    transformers is needed for the first use only: the tokenizer is kept beside the exports. ``index`` asks for it, too,
-    so that a search need not import transformers.
+    transformers is needed for the first use only: the tokenizer is kept beside the exports, for each version of
+    transformers. ``index`` asks for it, too, so that a search need not import transformers.
     """
-    folder = cache_home() / "tokenizers" / tokenizer_hash(side)
+    version, kept = transformers_version(), cache_home() / "tokenizers" / tokenizer_hash(side)
+    others = kept.parent.glob(f"{kept.name}-*")
+    folder = kept.with_name(f"{kept.name}-{version}") if version else max(others, key=os.path.getmtime, default=kept)
     build = partial(
         TextTokenizer,
         max_length=max_length or side.max_length,
@@ -104,11 +107,12 @@ def static_tokenizer(side: StaticSide, max_length: int | None = None) -> TextTok
         arguments=side.arguments,
     )
     if (folder / TOKENIZER_FILE).is_file():
-        return build(folder)
+        with suppress(EncodingError):  # a damaged one is made again
+            return build(folder)
     if (side.folder / REPORT_FILE).is_file():  # beside an export, whose tokenizer is one that was written here
         return build(side.folder)
-    if (side.folder / TOKENIZER_FILE).is_file() and find_spec("transformers") is None:
-        check_direct(side.folder)
+    if (side.folder / TOKENIZER_FILE).is_file() and version is None:
+        check_direct(side.folder, side.arguments)
         return build(side.folder)
     tokenizer = build(side.folder, as_transformers=True)
     with suppress(OSError):  # without a writable cache, only time is lost
@@ -129,7 +133,8 @@ def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: 
     if output.resolve().is_relative_to(source):
         raise OutputError(f"lies in the model's folder, {source}", where=output, remedy="name another folder")
     sides = [side for side in dict.fromkeys(checkpoint[1:]) if isinstance(side, NeuralSide)]
-    static = [side for side in dict.fromkeys(checkpoint[1:]) if isinstance(side, StaticSide)]
+    static = [side for side in checkpoint[1:] if isinstance(side, StaticSide)]
+    static += [side.own_terms for side in sides if side.own_terms]
     exports = [export_model(side, precision) for side in sides]
     places = [side.folder.resolve().relative_to(source) for side in sides]
     weights = {file for place in places for pattern in WEIGHTS for file in (source / place).glob(pattern)}
@@ -144,10 +149,16 @@ def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: 
             for name in (MODEL_FILE, TOKENIZER_FILE):
                 shutil.copyfile(export / name, made / place / name)
             report = {key: value for key, value in read_report(export).items() if key != "model"}  # the model is a path
-            (made / place / REPORT_FILE).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+            _write_report(made / place, report)
         for side in static:
-            place = made / side.folder.resolve().relative_to(source)
-            static_tokenizer(side).save(place / TOKENIZER_FILE)
+            place = side.folder.resolve().relative_to(source)
+            if place not in places:
+                static_tokenizer(side).save(made / place / TOKENIZER_FILE)
+                _write_report(made / place, {"transformers": transformers_version()})
+
+
+def _write_report(folder: Path, report: Mapping[str, Any]) -> None:
+    (folder / REPORT_FILE).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 
 def _copy(file: Path, target: Path) -> None:
@@ -164,7 +175,8 @@ def read_report(folder: Path) -> dict[str, Any]:
     """The report of an export: ``width``, the number of its columns, ``unpadded``, and its differences from torch."""
     try:
         report: dict[str, Any] = json.loads((folder / REPORT_FILE).read_text(encoding="utf-8"))
-        whole = type(report["width"]) is int and report["hash"] == _graph_hash(folder)
+        whole = type(report["width"]) is int and report["hash"] == _hash(folder, MODEL_FILE)
+        whole &= report.get("tokenizer_hash") in (None, _hash(folder, TOKENIZER_FILE))  # None in older exports
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         whole = False
     if not whole:
@@ -173,17 +185,25 @@ def read_report(folder: Path) -> dict[str, Any]:
     return report
 
 
-def _graph_hash(folder: Path) -> str:
-    return content_hash([folder / MODEL_FILE], {})
+def _hash(folder: Path, name: str) -> str:
+    return content_hash([folder / name], {})
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether an export is in the cache. One whose report does not say ``unpadded`` is of an older release."""
+    """Whether an export is in the cache. One of an older release, or of another major release of transformers, is not.
+
+    Without transformers, it does not matter which release made the export.
+    """
     if not all((folder / name).is_file() for name in (MODEL_FILE, TOKENIZER_FILE, REPORT_FILE)):
         return False
-    with suppress(OSError, ValueError, RecursionError):
-        return "unpadded" in json.loads((folder / REPORT_FILE).read_text(encoding="utf-8"))
-    return True  # read_report names the damage
+    try:
+        made_by = str(json.loads((folder / REPORT_FILE).read_text(encoding="utf-8"))["transformers"])
+    except KeyError:
+        return False
+    except (OSError, ValueError, TypeError, RecursionError):
+        return True  # read_report names the damage
+    version = transformers_version() or made_by
+    return made_by.split(".")[0] == version.split(".")[0]
 
 
 def _make(side: NeuralSide, precision: str, folder: Path) -> None:
@@ -211,11 +231,13 @@ def _make(side: NeuralSide, precision: str, folder: Path) -> None:
             "width": original.module.width,
             "unpadded": original.unpadded,
             "bytes": (made / MODEL_FILE).stat().st_size,
-            "hash": _graph_hash(made),
+            "hash": _hash(made, MODEL_FILE),
+            "tokenizer_hash": _hash(made, TOKENIZER_FILE),
+            "transformers": transformers_version(),
             "largest_difference": largest_difference,
             "mean_cosine": mean_cosine,
         }
-        (made / REPORT_FILE).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        _write_report(made, report)
 
 
 def check_likeness(precision: str, largest_difference: float, mean_cosine: float) -> None:

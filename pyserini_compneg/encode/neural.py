@@ -43,6 +43,10 @@ _LIGHT = 0.7
 share loses more relevant documents."""
 
 _MOST_TEXTS = 512
+_MOST_CHARACTERS = 1 << 20
+"""Of texts that are encoded together, about 262,144 tokens. A killed ``encode`` loses no more of long texts."""
+_TOKEN = 4
+"""The characters of a token, about."""
 _logger = logging.getLogger(__name__)
 _LOADED: WeakValueDictionary[Any, SideEncoder] = WeakValueDictionary()
 """The networks for queries that are in use, so an index that is opened again need not load the same one again."""
@@ -183,13 +187,14 @@ class ModelDocumentEncoder:
     def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
         """The vectors of batches of texts, in the order of the texts. While a batch is encoded, the next is tokenised.
 
-        Small batches, such as those of small files, are encoded together: texts are sorted by length, so little
-        padding is computed.
+        Small batches, such as those of small files and of long texts, are encoded together: texts are sorted by length,
+        so little padding is computed.
         """
+        longest = _TOKEN * int(self.settings["max_length"])
         cut = 0
         waiting: deque[tuple[list[int], Future[TokenIds]]] = deque()
         with ThreadPoolExecutor(1, "tokenizer") as pool:
-            for group in chain(_groups(batches), [None]):
+            for group in chain(_groups(batches, longest), [None]):
                 if group is not None:
                     sizes, texts = list(map(len, group)), list(chain.from_iterable(group))
                     waiting.append((sizes, pool.submit(self._tokenize, texts)))
@@ -220,14 +225,20 @@ def _check_queries(side: Side) -> None:
         static_weights(static, static_tokenizer(static))
 
 
-def _groups(batches: Iterable[Sequence[str]]) -> Iterator[list[list[str]]]:
-    """Batches in a row with up to _MOST_TEXTS texts together, or a larger batch alone."""
+def _groups(batches: Iterable[Sequence[str]], longest: int) -> Iterator[list[list[str]]]:
+    """Batches in a row with up to _MOST_TEXTS texts and _MOST_CHARACTERS together, or a larger batch alone.
+
+    ``longest`` is the number of characters that are read of a text, about.
+    """
     group: list[list[str]] = []
+    count = characters = 0
     for batch in batches:
         texts = checked_list("texts", batch)
-        if group and sum(map(len, group)) + len(texts) > _MOST_TEXTS:
+        size = sum(min(len(text), longest) for text in texts)
+        if group and (count + len(texts) > _MOST_TEXTS or characters + size > _MOST_CHARACTERS):
             yield group
-            group = []
+            group, count, characters = [], 0, 0
         group.append(texts)
+        count, characters = count + len(texts), characters + size
     if group:
         yield group

@@ -103,6 +103,10 @@ def test_small_batches_of_a_stream_are_encoded_together(checkpoints, cache, monk
     found = list(encoder.stream(iter(batches)))
     assert together == [3, 511, 600]
     assert list(map(len, found)) == [1, 0, 2, 511, 600]
+    together.clear()
+    monkeypatch.setattr(neural, "_MOST_CHARACTERS", 3 * 4 * 64)  # so three texts that the model reads to its limit
+    list(encoder.stream([["the film " * 1000]] * 7 + [["spy"]] * 20))
+    assert together == [3, 3, 21]
     for text, vector in zip(["film", "a spy", "of the film"], [*found[0], *found[2]], strict=True):
         assert alike(vector, encoder.encode_batch([text])[0])
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 
 from pyserini_compneg.encode.models.checkpoint import NeuralSide, StaticSide, text_files
@@ -65,6 +66,18 @@ def tokenizer_hash(side: StaticSide) -> str:
     """A hash of the files from which transformers builds the tokenizer of a side."""
     settings = {"format": _TOKENIZER_FORMAT, "lowercase": side.lowercase, "arguments": side.arguments}
     return content_hash(text_files(side.folder), settings)
+
+
+def transformers_version() -> str | None:
+    """The version of transformers, which decides how tokenizers are built; None if it is not installed."""
+    if find_spec("transformers") is None:
+        return None
+    from importlib import metadata  # takes long to import
+
+    try:
+        return metadata.version("transformers")
+    except metadata.PackageNotFoundError:  # a checkout in PYTHONPATH
+        return "unknown"
 
 
 def _remembered(memory: Path) -> dict[str, str]:

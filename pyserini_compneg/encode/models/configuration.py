@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pyserini_compneg.support.errors import EncodingError
+from pyserini_compneg.support.errors import EncodingError, install_hint
 from pyserini_compneg.support.json_objects import json_kind
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import is_number
@@ -199,24 +199,30 @@ def refuse_foreign_code(folder: Path, name: str) -> None:
             values = required_json(file, object, name)
         except EncodingError:  # what needs the file reports it
             continue
-        if isinstance(values, dict) and "auto_map" in values and is_native(file.parent):
+        if isinstance(values, dict) and "auto_map" in values and is_native(file.parent, name):
             values = {key: value for key, value in values.items() if key != "auto_map"}
         if said := next(_code(values), None) or _own_class(file.name, values):
             raise EncodingError(f"needs custom code ({file.name} has {said}), which is never run here", where=name)
 
 
-def is_native(folder: Path) -> bool:
+def is_native(folder: Path, name: str = "") -> bool:
     """Whether transformers itself has the type of a network, and so ignores the classes that ``auto_map`` names.
 
-    Libraries keep this key when they save such a model. Without transformers the answer is no.
+    Libraries keep this key when they save such a model. Without transformers there is no answer, but an error.
     """
     try:
-        from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
-
         kind = optional_json(folder / "config.json").get("model_type")
-        return isinstance(kind, str) and kind in CONFIG_MAPPING_NAMES
-    except (ImportError, EncodingError):
+    except EncodingError:
         return False
+    if not isinstance(kind, str):
+        return False
+    try:
+        from transformers import CONFIG_MAPPING
+    except ImportError:
+        what = f"only transformers tells whether {shown(kind)} needs custom code, which config.json names (`auto_map`)"
+        remedy = f"{install_hint('torch')}, or name a folder that export --output made"
+        raise EncodingError(what, where=name, remedy=remedy) from None
+    return kind in CONFIG_MAPPING
 
 
 def _configurations(folder: Path) -> Iterator[Path]:

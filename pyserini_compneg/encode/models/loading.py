@@ -46,6 +46,8 @@ def load_masked_lm(
 
     with quiet_transformers(), in_one_line(error, failed):
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        if config.model_type == "big_bird":  # otherwise a short text would change the attention of later long ones
+            config.attention_type = "original_full"
         for key, value in config.to_dict().items():
             if dropout is not None and "dropout" in key and type(value) in (int, float):
                 setattr(config, key, dropout)

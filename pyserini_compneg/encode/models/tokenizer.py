@@ -29,8 +29,18 @@ _SAME_SETTINGS = {
     "strip_accents": "strip_accents",
     "handle_chinese_chars": "tokenize_chinese_chars",
     "add_prefix_space": "add_prefix_space",
+    "direction": "truncation_side",
 }
-"""Settings of normalisers and splitters in tokenizer.json, and their names in tokenizer_config.json."""
+"""Settings of the parts of tokenizer.json, and their names in tokenizer_config.json."""
+
+_DEFAULTS: Mapping[str, Mapping[str, object]] = {
+    "BertNormalizer": {"do_lower_case": True, "strip_accents": None, "tokenize_chinese_chars": True},
+    "ByteLevel": {"add_prefix_space": False},
+}
+"""For kinds of normalisers and splitters, the settings of transformers where tokenizer_config.json has none."""
+
+_AS_SAVED = ("PreTrainedTokenizerFast", "TokenizersBackend")
+"""The classes of transformers that read tokenizer.json as it is. Others replace its normaliser and its splitter."""
 
 
 class TokenIds(NamedTuple):
@@ -143,28 +153,33 @@ def load_tokenizer(
         )
 
 
-def check_direct(folder: Path) -> None:
-    """Refuses a ``tokenizer.json`` that ``tokenizer_config.json`` contradicts, where transformers is missing.
+def check_direct(folder: Path, arguments: str) -> None:
+    """Refuses a ``tokenizer.json`` of which transformers, where it is missing, would replace parts by other settings.
 
-    transformers decides by the tokenizer's class which of the two counts, and changes the rule with its releases.
+    Its class of a tokenizer takes them from ``arguments``, from ``tokenizer_config.json``, or from its own defaults.
     """
-    config, file = optional_json(folder / "tokenizer_config.json"), folder / TOKENIZER_FILE
-    parts = optional_json(file)
-    used = {key: value for name in ("normalizer", "pre_tokenizer") for key, value in _settings(parts.get(name))}
-    if "Bert" in str(config.get("tokenizer_class")):
-        config = {"do_lower_case": True, **config}
-    for key, named in _SAME_SETTINGS.items():
-        if key in used and named in config and used[key] != config[named]:
-            what = f"`{named}` differs in tokenizer.json and tokenizer_config.json; transformers decides"
-            raise EncodingError(what, where=folder, remedy=install_hint("torch"))
+    config = optional_json(folder / "tokenizer_config.json")
+    network, file = optional_json(folder / "config.json"), optional_json(folder / TOKENIZER_FILE)
+    named = config.get("tokenizer_class") or network.get("tokenizer_class")
+    parts = [file.get("truncation") or {"direction": "right"}]
+    if named not in _AS_SAVED and (named or network.get("model_type")):
+        parts += [file.get("normalizer"), file.get("pre_tokenizer")]
+    config = {**config, **json.loads(arguments or "{}")}
+    for part in _parts(parts):
+        meant = {**_DEFAULTS.get(str(part.get("type")), {}), **config}
+        for key, name in _SAME_SETTINGS.items():
+            if key in part and name in meant and str(part[key]).lower() != str(meant[name]).lower():
+                what = f"`{name}` is {json.dumps(part[key])} in tokenizer.json, and transformers makes it "
+                remedy = f"{install_hint('torch')}, or name a folder that export --output made"
+                raise EncodingError(what + json.dumps(meant[name]), where=folder, remedy=remedy)
 
 
-def _settings(part: object) -> Iterator[tuple[str, object]]:
-    """The settings of a part of a tokenizer, and of the parts of a sequence."""
+def _parts(part: object) -> Iterator[Mapping[str, Any]]:
+    """A part of a tokenizer, and the parts of a sequence."""
     if isinstance(part, dict):
-        yield from part.items()
+        yield part
     for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
-        yield from _settings(inner)
+        yield from _parts(inner)
 
 
 def _load(folder: Path, arguments: str) -> Tokenizer:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from io import StringIO
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
-from typing import Any
+from threading import Lock, get_ident
+from typing import Any, TextIO
 
 import torch
 
+from pyserini_compneg.encode.models.loading import quiet_transformers
 from pyserini_compneg.encode.models.onnx_model import INPUTS, OUTPUTS
 from pyserini_compneg.encode.networks.int8 import quantised
 from pyserini_compneg.encode.networks.torch_model import SparseEncoderModule
@@ -20,6 +22,7 @@ from pyserini_compneg.support.errors import EncodingError, in_one_line, install_
 
 _DENSE = "pooled"
 _OPSET = 20
+_EXPORTING = Lock()
 
 
 def write_graph(module: SparseEncoderModule, precision: str, path: Path) -> None:
@@ -153,14 +156,38 @@ def _unused_prefix(graph: Any) -> str:
     return prefix
 
 
+class _OtherThreads:
+    """A stream that drops what the thread writes that made it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._thread = stream, get_ident()
+
+    def write(self, text: str) -> int:
+        return len(text) if get_ident() == self._thread else self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Keeps torch's exporter from the terminal: it prints the whole graph of a model that it cannot export."""
-    before = logging.root.manager.disable
-    with warnings.catch_warnings(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+    """Keeps torch's exporter from the terminal: it prints the whole graph of a model that it cannot export.
+
+    Other threads keep their output, but for Python's warnings, whose filters belong to the process. One thread exports
+    at a time.
+    """
+    thread, reports = get_ident(), logging.getLogger("torch")
+
+    def unrelated(record: logging.LogRecord) -> bool:  # onnxruntime uses the root logger
+        return record.thread != thread or record.levelno > logging.WARNING
+
+    with _EXPORTING, warnings.catch_warnings(), redirect_stderr(_OtherThreads(sys.stderr)), quiet_transformers():
         warnings.simplefilter("ignore")
-        logging.disable(logging.WARNING)
+        level = reports.level
+        reports.setLevel(logging.ERROR)
+        logging.root.addFilter(unrelated)
         try:
             yield
         finally:
-            logging.disable(before)
+            logging.root.removeFilter(unrelated)
+            reports.setLevel(level)

@@ -13,7 +13,7 @@ pytest.importorskip("onnxscript", reason="torch exports with onnxscript")
 runtime = pytest.importorskip("onnxruntime", reason="exports are run by onnxruntime")
 
 import numpy as np  # noqa: E402
-from checkpoints import sample_texts, write_opensearch  # noqa: E402
+from checkpoints import edit_json, sample_texts, write_opensearch  # noqa: E402
 from film_index import start  # noqa: E402
 from varied_texts import varied_texts  # noqa: E402
 
@@ -154,15 +154,31 @@ def test_a_model_is_known_by_its_content(checkpoints, tmp_path):
     assert len(others | {model_hash(side(copy))}) == 8
 
 
-def test_an_export_that_does_not_tell_of_padding_is_made_again(checkpoints, cache, quick):
-    """Releases before did not look whether a text's vector depends on its batch."""
+@pytest.mark.parametrize(("version", "again"), [(None, 1), ("4.57.1", 1), ("5.0.0", 0)])
+def test_an_export_by_another_major_release_of_transformers_is_made_again(
+    checkpoints, cache, quick, monkeypatch, version, again
+):
+    """So is one of a release that did not say by which it was made."""
+    monkeypatch.setattr(export, "transformers_version", lambda: "5.23.0")
     calls = quick()
-    report = export_model(side(checkpoints.bert)) / "export.json"
-    told = json.loads(report.read_text())
-    del told["unpadded"]
-    report.write_text(json.dumps(told))
+    edit_json(export_model(side(checkpoints.bert)) / "export.json", transformers=version)
     export_model(side(checkpoints.bert))
-    assert calls == ["fp32", "fp32"]
+    assert len(calls) == 1 + again
+    edit_json(export_model(side(checkpoints.bert)) / "export.json", transformers="4.57.1")
+    monkeypatch.setattr(export, "transformers_version", lambda: None)
+    export_model(side(checkpoints.bert))
+    assert len(calls) == 1 + again
+
+
+def test_damaged_files_of_an_export_in_the_cache(checkpoints, cache, quick):
+    quick()
+    folder = export_model(side(checkpoints.bert))
+    for file in ("model.onnx", "tokenizer.json"):
+        content = (folder / file).read_bytes()
+        (folder / file).write_bytes(content.replace(b"a", b"e", 1))
+        message = refusal(ModelQueryEncoder(read_checkpoint(checkpoints.bert)).encode_batch, ["a"], error=EncodingError)
+        assert message == f"{folder}: the export is damaged; delete the folder, and it is made again"
+        (folder / file).write_bytes(content)
 
 
 @pytest.mark.parametrize("file", ["model.onnx", "export.json", "tokenizer.json"])
@@ -208,6 +224,23 @@ def test_what_cannot_be_exported(checkpoints, cache, monkeypatch):
             assert refused() == f"export needs the package {package}; {install_hint('export')}"
     monkeypatch.setattr(networks.graph.torch.onnx, "export", fails)
     assert refused() == "the model cannot be exported: no such operator; choose --backend torch"
+
+
+def test_other_threads_keep_their_output_during_an_export(checkpoints, cache, monkeypatch, capsys, caplog):
+    def prints(*_, **__):
+        print("a graph", file=sys.stderr)
+        logging.warning("of onnxruntime")
+        logging.getLogger("torch.onnx").warning("of torch")
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(print, "a request", file=sys.stderr).result()
+            pool.submit(logging.getLogger("serve").warning, "a slow request").result()
+        raise RuntimeError
+
+    monkeypatch.setattr(networks.graph.torch.onnx, "export", prints)
+    capsys.readouterr()
+    refusal(export_model, side(checkpoints.bert), error=EncodingError)
+    assert capsys.readouterr().err == "a request\n"
+    assert caplog.messages == ["a slow request"]
 
 
 def test_damaged_models(exported, tmp_path):

@@ -10,6 +10,7 @@ pytest.importorskip("transformers", reason="tokenizers of checkpoints are writte
 from checkpoints import MAX_LENGTH, ODD_TOKENS, edit_json, write_json, write_tokenizer  # noqa: E402
 from refusals import refusal  # noqa: E402
 
+from pyserini_compneg.encode import export  # noqa: E402
 from pyserini_compneg.encode.export import static_tokenizer  # noqa: E402
 from pyserini_compneg.encode.models import StaticSide  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
@@ -157,30 +158,64 @@ def test_the_tokenizer_is_what_transformers_makes_of_it(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("config", "lowercase"),
+    ("network", "config", "arguments", "lowercase", "differs"),
     [
-        ({"tokenizer_class": "BertTokenizer", "do_lower_case": False}, True),  # the first counts, for this class
-        ({"tokenizer_class": "BertTokenizer"}, False),  # and without it texts are in lower case
-        ({"tokenizer_class": "PreTrainedTokenizerFast", "do_lower_case": False}, True),
+        ("bert", {"tokenizer_class": "BertTokenizer", "do_lower_case": False}, "", True, "do_lower_case"),
+        ("bert", {"tokenizer_class": "BertTokenizer"}, '{"do_lower_case": false}', True, "do_lower_case"),
+        ("bert", {"tokenizer_class": "BertTokenizer"}, "", False, "do_lower_case"),  # texts are in lower case
+        ("bert", {}, "", False, "do_lower_case"),
+        ("electra", {"tokenizer_class": "ElectraTokenizer"}, "", False, "do_lower_case"),
+        ("mpnet", {"tokenizer_class": "MPNetTokenizerFast"}, "", False, "do_lower_case"),
+        ("mpnet", {"strip_accents": False}, "", True, "strip_accents"),
+        ("bert", {"tokenizer_class": "PreTrainedTokenizerFast", "do_lower_case": False}, "", True, ""),
+        ("mpnet", {"tokenizer_class": "MPNetTokenizer"}, '{"do_lower_case": false}', False, ""),
+        ("electra", {}, "", True, ""),
+        (None, {}, "", False, ""),
+        (None, {"truncation_side": "left"}, "", True, "truncation_side"),
+        (None, {"truncation_side": "right"}, "", True, ""),
     ],
 )
-def test_queries_without_a_network_follow_the_rule_of_documents(folder, tmp_path, monkeypatch, config, lowercase):
+def test_queries_without_a_network_follow_the_rule_of_documents(
+    folder, tmp_path, monkeypatch, network, config, arguments, lowercase, differs
+):
     copy, texts = shutil.copytree(folder, tmp_path / "copy"), ["Spy FILM", "the Film naïve"]
-    edit_json(copy / "tokenizer_config.json", **{"do_lower_case": None} | config)
+    edit_json(copy / "tokenizer_config.json", **{"do_lower_case": None, "tokenizer_class": None} | config)
     parts = json.loads((copy / "tokenizer.json").read_text())
     edit_json(copy / "tokenizer.json", normalizer=parts["normalizer"] | {"lowercase": lowercase})
-    write_json(copy / "config.json", {"model_type": "bert"})
-    tokenizer = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(copy)
-    theirs, side = tokenizer(texts, add_special_tokens=False)["input_ids"], StaticSide(copy, None, 16, 16)
+    if network:
+        write_json(copy / "config.json", {"model_type": network})
+    given = json.loads(arguments or "{}")
+    tokenizer = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(copy, **given)
+    theirs = tokenizer(texts, add_special_tokens=False, truncation=True, max_length=2)["input_ids"]
+    side = StaticSide(copy, None, 2, 2, arguments=arguments)
     for cache in ("first", "second"):
         monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / cache))
         assert static_tokenizer(side)(texts).ids == theirs
-    assert TextTokenizer(copy, 16, False, as_transformers=True)(texts).ids == theirs
+    assert TextTokenizer(copy, 2, False, as_transformers=True, arguments=arguments)(texts).ids == theirs
     monkeypatch.setitem(sys.modules, "transformers", None)
     assert static_tokenizer(side)(texts).ids == theirs  # as it was kept
     monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "third"))
-    said = "`do_lower_case` differs in tokenizer.json and tokenizer_config.json; transformers decides"
-    assert refusal(static_tokenizer, side, error=EncodingError) == f"{copy}: {said}; {install_hint('torch')}"
+    if differs:
+        said = refusal(static_tokenizer, side, error=EncodingError)
+        assert said.startswith(f"{copy}: `{differs}` is ")
+        assert said.endswith(f"; {install_hint('torch')}, or name a folder that export --output made")
+    else:
+        assert static_tokenizer(side)(texts).ids == theirs
+
+
+def test_the_tokenizer_in_the_cache(folder, tmp_path, monkeypatch):
+    """It is made again if it is damaged, or if transformers has changed."""
+    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path))
+    side, texts = StaticSide(folder, None, 16, 16), ["Spy FILM"]
+    expected = static_tokenizer(side)(texts)
+    (file,) = tmp_path.glob("tokenizers/*/tokenizer.json")
+    file.write_text(file.read_text()[:100])
+    assert static_tokenizer(side)(texts) == expected
+    edit_json(file, normalizer=None)
+    assert static_tokenizer(side)(texts) != expected
+    monkeypatch.setattr(export, "transformers_version", lambda: "6.0.0")
+    assert static_tokenizer(side)(texts) == expected
+    assert len([*tmp_path.glob("tokenizers/*/tokenizer.json")]) == 2
 
 
 def test_texts_may_be_cut_on_the_left(folder, tmp_path):

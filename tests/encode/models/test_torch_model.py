@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="checkpoints are run by torch")
 pytest.importorskip("transformers", reason="checkpoints are loaded by transformers")
 
-from checkpoints import MAX_LENGTH, edit_json, sample_texts, write_tokenizer  # noqa: E402
+from checkpoints import MAX_LENGTH, edit_json, needs_sentence_transformers, sample_texts, write_tokenizer  # noqa: E402
 from head_oracle import HEADS, term_weight  # noqa: E402
 from refusals import refusal  # noqa: E402
 from varied_texts import varied_texts  # noqa: E402
@@ -16,7 +16,7 @@ from varied_texts import varied_texts  # noqa: E402
 from pyserini_compneg.encode.models import Head, ModelOptions, NeuralSide, read_checkpoint  # noqa: E402
 from pyserini_compneg.encode.models.batching import encode_tokens  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
-from pyserini_compneg.encode.networks.torch_model import TorchModel  # noqa: E402
+from pyserini_compneg.encode.networks.torch_model import TorchModel, load_for_training  # noqa: E402
 from pyserini_compneg.encode.neural import ModelDocumentEncoder  # noqa: E402
 from pyserini_compneg.encode.sides import load_side  # noqa: E402
 from pyserini_compneg.support.errors import EncodingError  # noqa: E402
@@ -115,6 +115,28 @@ def test_a_head_that_was_never_trained(checkpoints, tmp_path):
     assert refused(folder) == (
         f"{folder}: its weights lack cls.predictions.transform.LayerNorm.bias and 3 more; a head must be trained"
     )
+
+
+@pytest.mark.slow
+def test_bigbird_attends_to_all_tokens(tmp_path):
+    """transformers gives long texts another attention, until it reads a short one."""
+    needs_sentence_transformers()
+    from built_checkpoints import build
+    from transformers import AutoModelForMaskedLM
+
+    folder, text = tmp_path / "m", "the spy film of a music " * 10
+    build(folder, "big_bird", "tokenizer.json", "masked LM", {"network.block_size": 4, "network.num_random_blocks": 1})
+    ids = torch.tensor(TextTokenizer(folder, MAX_LENGTH)([text]).ids)
+    edit_json(folder / "config.json", attention_type="original_full")
+    expected, full = encode(folder, [text]), AutoModelForMaskedLM.from_pretrained(folder).eval()
+    edit_json(folder / "config.json", attention_type="block_sparse")
+    sparse = AutoModelForMaskedLM.from_pretrained(folder).eval()
+    trained = load_for_training(folder, "m")[0].eval()
+    with torch.inference_mode():
+        found, as_trained, logits = (model(input_ids=ids).logits for model in (sparse, trained, full))
+    assert not torch.allclose(found, logits, atol=1e-3)
+    assert torch.allclose(as_trained, logits, atol=1e-5)
+    assert encode(folder, [text]) == expected
 
 
 def test_a_user_may_ask_for_another_number_of_terms_than_the_model(checkpoints, tmp_path):

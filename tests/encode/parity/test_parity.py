@@ -63,6 +63,12 @@ def test_each_masked_language_model_of_transformers_has_a_line():
     assert {*MODEL_FOR_MASKED_LM_MAPPING_NAMES} - {line.network for line in lines()} == {"modernvbert", "ultravbert"}
 
 
+def test_each_refusal_has_a_part_of_its_message():
+    assert [
+        line for line in lines() if "refused" in line.expected and not re.search(r'refused: ".{9,}"$', line.expected)
+    ] == []
+
+
 @pytest.mark.slow
 @pytest.mark.once
 @pytest.mark.parametrize("line", chosen(), ids=lambda line: " ".join(filter(None, line[:4])))
