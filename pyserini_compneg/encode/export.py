@@ -191,10 +191,10 @@ def _make(side: NeuralSide, precision: str, folder: Path) -> None:
     check_packages("export")
     from pyserini_compneg.encode.networks import TorchModel, write_graph
 
-    _logger.info("exporting %s to ONNX (%s), once; it is kept in %s", side.folder, precision, folder.parent)
-    tokenizer = TextTokenizer(side.folder, side.max_length, as_transformers=True, arguments=side.arguments)
     original = TorchModel(side)
+    tokenizer = TextTokenizer(side.folder, side.max_length, as_transformers=True, arguments=side.arguments)
     tokenizer.fit(original.module.width, str(side.folder))
+    _logger.info("exporting %s to ONNX (%s), once; it is kept in %s", side.folder, precision, folder.parent)
     with staged_folder(folder, replace=True) as made:
         write_graph(original.module, precision, made / MODEL_FILE)
         tokenizer.save(made / TOKENIZER_FILE)
