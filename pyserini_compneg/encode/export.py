@@ -73,9 +73,9 @@ def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False)
     """The folder of the export of a model. The export is made if it is missing or must be ``fresh``."""
     if has := side.exported_in:
         if fresh or precision != has:
-            raise EncodingError(
-                f"comes exported in {has}, without its weights, so no other export is made", where=side.folder
-            )
+            said = f"comes exported in {has}, without its weights, so no other export is made"
+            remedy = "name the model from which export --output made it"
+            raise EncodingError(said, where=side.folder, remedy=remedy)
         return side.folder
     folder = exported_folder(side, precision)
     if _is_whole(folder) and not fresh:
