@@ -1,7 +1,7 @@
 """How fast models encode: as Pyserini and sentence-transformers run them, and as this package does, on the same texts.
 
     python benchmarks/encode.py [--collection FILE] [--documents 256] [--models minilm-l6 bert-base FOLDER]
-                                [--rounds 3] [--max-length 256]
+                                [--rounds 3] [--max-length 256] [--exports [--tokens N]]
 
 A model is a folder, or a name that stands for a real size and a real vocabulary with random weights and as many terms
 a text as SPLADE gives (see checkpoints.py); these are kept below indexes/models. All encoders take turns on the same
@@ -9,6 +9,11 @@ texts, in one process, with all cores: Pyserini's SpladeDocumentEncoder in batch
 sentence-transformers' SparseEncoder with its own sorting, and this package with torch and with onnxruntime, in fp32 and
 int8. The times of Pyserini and of this package include vectors as Python mappings. Then come single queries, and the
 memory of a process after 512 and after 1,536 texts.
+
+--exports compares how this package runs a model, each way in processes of its own: CPU time of one call (median of the
+rounds), peak memory, and how many of a text's 20 heaviest terms are those of fp32. Among them are exports as version 1
+made them, with slices of 4,096 terms in the head, or, for networks that read more than 512 tokens, with the attention
+of all pairs of tokens at once. --tokens takes one text of so many tokens, in place of documents.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import logging
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -30,7 +36,9 @@ from reporting import INDEXES, megabytes, table, write_json
 from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.documents.collection import Part, collection_files, iter_collection_blocks
 from pyserini_compneg.documents.source_documents import text_documents
-from pyserini_compneg.encode.models import ModelOptions, load_checkpoint
+from pyserini_compneg.encode.export import export_model
+from pyserini_compneg.encode.models import ModelOptions, NeuralSide, load_checkpoint
+from pyserini_compneg.encode.models.checkpoint import LONG
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder
 from pyserini_compneg.lucene import java_class
 from pyserini_compneg.support.options import COUNT
@@ -46,6 +54,19 @@ _OURS = {
     "ours, onnx fp32": {},
     "ours, onnx int8": {"precision": "int8"},
 }
+
+_ALL_PAIRS, _OLD_SLICES = {"use_blocks": lambda *_: None}, {"SLICE": 4096}
+_EXPORTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "onnx fp32": ({}, {}),
+    "onnx fp32, all pairs at once": ({}, _ALL_PAIRS),
+    "onnx fp32, slices of 4,096": ({}, _OLD_SLICES),
+    "onnx int8": ({"precision": "int8"}, {}),
+    "onnx int8, slices of 4,096": ({"precision": "int8"}, _OLD_SLICES),
+    "torch": ({"backend": "torch"}, {}),
+}
+"""The options of each way to run a model, and what version 1 had in place of names in torch_model."""
+
+TOP = 20
 
 Encode = Callable[[Sequence[str]], object]
 
@@ -130,6 +151,63 @@ def memory(folder: Path, texts: Sequence[str], repeats: int) -> int:
     return peak_bytes()
 
 
+def export_as(folder: Path, name: str) -> None:
+    """Makes the export of a way to run a model, if there is none."""
+    from pyserini_compneg.encode.networks import torch_model
+
+    settings, old = _EXPORTS[name]
+    _take_cache(old)
+    for key, value in old.items():
+        setattr(torch_model, key, value)
+    side = load_checkpoint(str(folder)).document
+    if isinstance(side, NeuralSide) and "backend" not in settings:
+        export_model(side, settings.get("precision", "fp32"))
+
+
+def encode_as(folder: Path, name: str, texts: Sequence[str], max_length: int) -> tuple[float, int, list[set[str]]]:
+    """The CPU time of one call in seconds, the peak of the process in bytes, and each text's heaviest terms."""
+    settings, old = _EXPORTS[name]
+    _take_cache(old)
+    encoder = ModelDocumentEncoder(load_checkpoint(str(folder)), ModelOptions(max_length=max_length, **settings))
+    start = time.process_time()
+    vectors = encoder.encode_batch(texts)
+    seconds = time.process_time() - start
+    return seconds, peak_bytes(), [set(sorted(vector, key=lambda term: -vector[term])[:TOP]) for vector in vectors]
+
+
+def _take_cache(old: dict[str, Any]) -> None:
+    if old:
+        os.environ["COMPNEG_CACHE"] = str(INDEXES / "models" / f"old-{'-'.join(old)}")
+
+
+def exports(folder: Path, texts: Sequence[str], rounds: int, max_length: int) -> dict[str, Any]:
+    """What each way to run a model takes, by name."""
+    left_out = _OLD_SLICES if load_checkpoint(str(folder)).document.longest > LONG else _ALL_PAIRS
+    names = [name for name, (_, old) in _EXPORTS.items() if old is not left_out]
+    for name in names:
+        in_child(export_as, folder, name)
+    taken = {name: [] for name in names}
+    for _, name in itertools.product(range(rounds), names):
+        taken[name].append(in_child(encode_as, folder, name, texts, max_length))
+    expected = next(iter(taken.values()))[0][2]
+    measured = {}
+    for name, runs in taken.items():
+        shares = [len(mine & theirs) / max(1, len(theirs)) for mine, theirs in zip(runs[0][2], expected, strict=True)]
+        seconds, peaks = [run[0] for run in runs], [run[1] for run in runs]
+        measured[name] = {"seconds": seconds, "peaks": peaks, "shares": shares}
+    return measured
+
+
+def _exports_report(title: str, measured: dict[str, Any]) -> str:
+    headers = [title, "CPU s", "of fp32", "peak", f"same top {TOP}", ">= .95", "least"]
+    first, rows = next(iter(measured.values()))["seconds"], []
+    for name, found in measured.items():
+        shares, ratio = np.array(found["shares"]), np.median(np.array(found["seconds"]) / first)
+        kept = [f"{shares.mean():.3f}", f"{100 * (shares >= 0.95).mean():.1f} %", f"{shares.min():.2f}"]
+        rows.append([name, f"{np.median(found['seconds']):.2f}", f"{ratio:.2f}", megabytes(max(found["peaks"])), *kept])
+    return f"{table(headers, rows)}\n"
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Prints the tables."""
     return run_main(_main, argv)
@@ -141,7 +219,11 @@ def _main(argv: Sequence[str] | None) -> None:
     INDEXES.mkdir(exist_ok=True)
     texts = read_texts(args.collection, args.documents)
     results: dict[str, Any] = {"documents": len(texts), "max_length": args.max_length, "terms": TERMS}
-    for model in args.models:
+    for model in args.models if args.exports else ():
+        long = [" ".join(["film"] * (args.tokens - 2))] if args.tokens else None
+        results[model] = exports(checkpoint(model, texts), long or texts, args.rounds, args.tokens or args.max_length)
+        print(_exports_report(Path(model).name, results[model]), flush=True)
+    for model in () if args.exports else args.models:
         results[model] = _measure(model, texts, args.rounds, args.max_length)
         print(_report(Path(model).name, results[model]), flush=True)
     print(write_json("encode.json", results))
@@ -175,10 +257,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--collection", type=Path, default=SAMPLE, help="documents (default the sample)")
     parser.add_argument("--documents", type=COUNT, default=256, help="how many of them are encoded")
-    text = f"{', '.join(SHAPES)}, or folders (default: the two names)"
-    parser.add_argument("--models", nargs="+", default=list(SHAPES), metavar="MODEL", help=text)
+    text = f"{', '.join(SHAPES)}, or folders (default: the first two names)"
+    parser.add_argument("--models", nargs="+", default=["minilm-l6", "bert-base"], metavar="MODEL", help=text)
     parser.add_argument("--rounds", type=COUNT, default=3)
     parser.add_argument("--max-length", type=COUNT, default=256)
+    parser.add_argument("--exports", action="store_true", help="compare the ways to run a model")
+    parser.add_argument("--tokens", type=COUNT, metavar="N", help="with --exports: one text of so many tokens")
     return parser
 
 

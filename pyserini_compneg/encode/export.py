@@ -74,9 +74,9 @@ def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False)
     """The folder of the export of a model. The export is made if it is missing or must be ``fresh``."""
     if has := side.exported_in:
         if fresh or precision != has:
-            raise EncodingError(
-                f"comes exported in {has}, without its weights, so no other export is made", where=side.folder
-            )
+            said = f"comes exported in {has}, without its weights, so no other export is made"
+            remedy = "name the model from which export --output made it"
+            raise EncodingError(said, where=side.folder, remedy=remedy)
         return side.folder
     folder = exported_folder(side, precision)
     if _is_whole(folder) and not fresh:
@@ -211,10 +211,10 @@ def _make(side: NeuralSide, precision: str, folder: Path) -> None:
     check_packages("export")
     from pyserini_compneg.encode.networks import TorchModel, write_graph
 
-    _logger.info("exporting %s to ONNX (%s), once; it is kept in %s", side.folder, precision, folder.parent)
-    tokenizer = TextTokenizer(side.folder, side.max_length, as_transformers=True, arguments=side.arguments)
     original = TorchModel(side)
+    tokenizer = TextTokenizer(side.folder, side.max_length, as_transformers=True, arguments=side.arguments)
     tokenizer.fit(original.module.width, str(side.folder))
+    _logger.info("exporting %s to ONNX (%s), once; it is kept in %s", side.folder, precision, folder.parent)
     with staged_folder(folder, replace=True) as made:
         write_graph(original.module, precision, made / MODEL_FILE)
         tokenizer.save(made / TOKENIZER_FILE)

@@ -15,6 +15,9 @@ from typing import Self
 TORCH = "torch==2.13.0"
 """The version of torch in constraints.txt, for which indexes of packages offer a small build without CUDA."""
 
+_LONGEST = 200
+"""The most characters of a library's message in a message of this package."""
+
 _WITH_TORCH = ("torch", "sentence-transformers", "mteb", "pyserini")
 
 
@@ -62,7 +65,7 @@ class CompNegError(Exception):
 
     def without(self, *places: object) -> Self:
         """Returns the error without some places, for a caller that names them in another way."""
-        self._places = [place for place in self._places if place not in places]
+        self._places = [place for place in self._places if place not in map(str, places)]
         return self
 
 
@@ -135,7 +138,7 @@ def in_one_line(
     remedy: str = "",
     passing: tuple[type[Exception], ...] = (),
 ) -> Iterator[None]:
-    """Turns an error of a library into an error of this package, with the first line of the library's message.
+    """Turns an error of a library into an error of this package, with :func:`first_line` of the library's message.
 
     Errors of this package and errors in ``passing`` are raised unchanged.
     """
@@ -146,8 +149,19 @@ def in_one_line(
     except passing:
         raise
     except Exception as cause:
-        lines = str(cause).strip().splitlines() or [type(cause).__name__]
-        raise error(f"{what}: {lines[0][:200]}", where=where, remedy=remedy) from None
+        raise error(f"{what}: {first_line(cause)}", where=where, remedy=remedy) from None
+
+
+def first_line(cause: Exception) -> str:
+    """The first line of a library's message, with the second if the first ends with a colon.
+
+    A longer line ends with its last sentence that fits in ``_LONGEST`` characters.
+    """
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()] or [type(cause).__name__]
+    said = " ".join(lines[: 1 + lines[0].endswith(":")])
+    if isinstance(cause, KeyError):  # whose message is the key alone
+        said = f"no {said}"
+    return said if len(said) <= _LONGEST else said[:_LONGEST].rpartition(". ")[0] or said[:_LONGEST]
 
 
 def install_hint(extra: str) -> str:

@@ -34,6 +34,9 @@ _SIZES = (
 )
 """Sizes of the network. With a wrong size, transformers may silently build another network."""
 
+_MOST_LAYERS = 1000
+"""More layers than any model has. transformers would take minutes and gigabytes before it misses their weights."""
+
 _FILES_WITH_CLASSES = re.compile(r"modules\.json|.*config.*\.json")
 """For each kind of module of sentence-transformers, the name of its configuration file."""
 
@@ -158,8 +161,9 @@ def read_lengths(folder: Path, told: int | None = None) -> tuple[int, int]:
     config = optional_json(folder / "config.json")
     for key in _SIZES:
         size = _number(folder / "config.json", key)
-        if size is not None and (not isinstance(size, int) or not 1 <= size < _NO_LIMIT):
-            raise EncodingError(f"config.json: `{key}` must be a whole number from 1, got {shown(size)}")
+        most = _MOST_LAYERS if key.endswith("layers") else _NO_LIMIT
+        if size is not None and (not isinstance(size, int) or not 1 <= size <= most):
+            raise EncodingError(f"config.json: `{key}` must be a whole number from 1 to {most:,}, got {shown(size)}")
     positions = _length(folder / "config.json", "max_position_embeddings")
     if positions is not None and config.get("model_type") in _PADDED_POSITIONS:
         positions -= int(_number(folder / "config.json", "pad_token_id") or 0) + 1
@@ -268,7 +272,7 @@ def optional_json(file: Path, name: str = "") -> Mapping[str, Any]:
 def required_json(file: Path, kind: type, name: str = "") -> Any:
     """The value of a JSON file, which must be of a kind, ``dict`` or ``list``."""
     try:
-        value = json.loads(file.read_text(encoding="utf-8"))
+        value = json.loads(file.read_text(encoding="utf-8"), parse_constant=_constant)
     except FileNotFoundError:
         raise missing_file(file, f"{file.name} is missing", name) from None
     except (OSError, ValueError, RecursionError) as cause:
@@ -276,6 +280,13 @@ def required_json(file: Path, kind: type, name: str = "") -> Any:
     if not isinstance(value, kind):
         raise EncodingError(f"{file.name}: expected {json_kind(kind())}, got {json_kind(value)}", where=name)
     return value
+
+
+def _constant(name: str) -> float:
+    """An infinity, as Python writes it; NaN is refused."""
+    if name == "NaN":
+        raise ValueError("NaN is not a number")
+    return float(name)
 
 
 def missing_file(file: Path, what: str, name: str = "") -> EncodingError:

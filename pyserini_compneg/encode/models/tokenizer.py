@@ -146,7 +146,8 @@ def load_tokenizer(
         from transformers import AutoTokenizer
     except ImportError:
         said = "without tokenizer.json, its tokenizer needs transformers"
-        raise EncodingError(said, where=folder, remedy=install_hint("torch")) from None
+        remedy = f"{install_hint('torch')}, or name a folder that export --output made"
+        raise EncodingError(said, where=folder, remedy=remedy) from None
     with in_one_line(error, failed):
         return AutoTokenizer.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False, **(arguments or {})

@@ -1,4 +1,4 @@
-"""Attention whose memory grows, in exports, with the length of a text, not with its square.
+"""Attention whose memory grows with the length of a text, not with its square.
 
 transformers calls :func:`_attention` in place of its own function, in the networks that let it. In an export, a call is
 one node, which a function of ``blocks`` computes for one block of queries after another. Where each token attends only
@@ -7,35 +7,59 @@ to those near it, as in two of three layers of ModernBERT, a block needs only th
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from pyserini_compneg.encode.models.checkpoint import LONG
 from pyserini_compneg.encode.models.loading import quiet_transformers
+from pyserini_compneg.support.errors import first_line
 
 DOMAIN = "compneg"
+NEAR_QUERIES = 128
 _NAME = "compneg_blocks"
 _TOLERANCE = 1e-3
+_FAULTS = (AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+"""What networks raise that cannot use this attention: they lack an attribute, or get another mask than they expect."""
+
+_logger = logging.getLogger(__name__)
 
 
-def use_blocks(model: Any, hidden: Callable[[], Tensor]) -> None:
-    """Gives a network this attention, if its ``hidden`` states stay the same with it; otherwise it stays eager."""
+def use_blocks(model: Any, hidden: Callable[[], Tensor], folder: Path) -> None:
+    """Gives a network this attention, if its ``hidden`` states of LONG tokens stay the same with it.
+
+    Otherwise it stays eager, and the log says why.
+    """
     with torch.inference_mode(), quiet_transformers():
         expected = hidden()
         try:
-            from transformers import AttentionInterface, AttentionMaskInterface
+            fault = _exchange(model, lambda: torch.allclose(hidden(), expected, atol=_TOLERANCE, rtol=_TOLERANCE))
+        except _FAULTS as error:
+            fault = first_line(error)
+        if fault:
+            model.set_attn_implementation("eager")
+            said = "%s: attention is not computed in blocks, so its memory may grow with the square of the length: %s"
+            _logger.info(said, folder, fault)
 
-            AttentionInterface.register(_NAME, _attention)
-            AttentionMaskInterface.register(_NAME, _padding)
-            model.set_attn_implementation(_NAME)
-            if torch.allclose(hidden(), expected, atol=_TOLERANCE, rtol=_TOLERANCE):
-                return
-        except Exception:  # noqa: BLE001, S110  # networks differ in what they need
-            pass
-        model.set_attn_implementation("eager")
+
+def _exchange(model: Any, same: Callable[[], bool]) -> str:
+    """Exchanges a network's attention. Returns what speaks against it, or an empty text."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+
+    window = getattr(model.config, "sliding_window", None) or 0
+    if window >= LONG - 1:
+        return f"{LONG} tokens cannot show whether its sliding window of {window} stays the same"
+    AttentionInterface.register(_NAME, _attention)
+    AttentionMaskInterface.register(_NAME, _padding)
+    model.set_attn_implementation(_NAME)
+    if model.config._attn_implementation != _NAME:  # noqa: SLF001  # transformers has no public name for it
+        return f"transformers cannot exchange it in {type(model).__name__}"
+    return "" if same() else f"it changes the vectors of {type(model).__name__}"
 
 
 def _padding(*_: Any, attention_mask: Tensor | None = None, **__: Any) -> Tensor | None:
@@ -64,9 +88,15 @@ def _attention(
         kind, attributes = f"{DOMAIN}::{one[0]}", {"scale": scale, **one[1]}
         made: Tensor = torch.onnx.ops.symbolic(kind, inputs, attributes, dtype=query.dtype, shape=shape, version=1)
         return made, None
-    allowed = real[:, None, None, :]
-    if sliding_window:
-        places = torch.arange(query.shape[2], device=query.device)
-        allowed = allowed & ((places[:, None] - places).abs() < sliding_window)
-    sums = functional.scaled_dot_product_attention(query, key, value, attn_mask=allowed, scale=scale)
-    return sums.transpose(1, 2), None
+    if not sliding_window:
+        sums = functional.scaled_dot_product_attention(query, key, value, real[:, None, None, :], scale=scale)
+        return sums.transpose(1, 2), None
+    places = torch.arange(query.shape[2], device=query.device)
+    blocks = []
+    for start in range(0, len(places), NEAR_QUERIES):
+        rows = slice(start, start + NEAR_QUERIES)
+        near = slice(max(0, start - sliding_window + 1), rows.stop + sliding_window - 1)
+        allowed = real[:, None, None, near] & ((places[rows, None] - places[near]).abs() < sliding_window)
+        parts = query[:, :, rows], key[:, :, near], value[:, :, near]
+        blocks.append(functional.scaled_dot_product_attention(*parts, allowed, scale=scale))
+    return torch.cat(blocks, 2).transpose(1, 2), None

@@ -16,11 +16,11 @@ from onnxscript import opset20 as op
 from onnxscript.values import Opset
 
 from pyserini_compneg.encode.networks.attention import DOMAIN
+from pyserini_compneg.encode.networks.attention import NEAR_QUERIES as _NEAR_QUERIES
 
 _domain = Opset(DOMAIN, 1)
 _contrib = Opset("com.microsoft", 1)
 _QUERIES = 512
-_NEAR_QUERIES = 128
 _LEAST = -30000.0
 """What is added to the logits of padding. It is finite in 16 bits, so a text without tokens gives no NaN."""
 

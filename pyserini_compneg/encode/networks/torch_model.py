@@ -54,7 +54,7 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy has no types
         self.register_buffer("rows", None if own is None or tied else weight.clone())
         self._block = LONG if side.longest > LONG else None
         if self._block:
-            use_blocks(model, self._sample)
+            use_blocks(model, self._sample, side.folder)
 
     def _take_decoder(self, folder: Path) -> Decoder:
         """Removes the decoder, and checks that it was the last layer of the model."""
@@ -120,9 +120,9 @@ class TorchModel:
             _logger.warning("this torch has no CUDA; models run on the processor")
             device = "cpu"
         self.device = device
-        module = SparseEncoderModule(side).eval().to(device)
-        self.module = module.half() if half and device != "cpu" else module
-        with in_one_line(EncodingError, f"{side.folder}: the network cannot be run"):
+        with in_one_line(EncodingError, "the network cannot be run", where=side.folder, remedy="name another model"):
+            module = SparseEncoderModule(side).eval().to(device)
+            self.module = module.half() if half and device != "cpu" else module
             self.unpadded = self._depends_on_padding(module.width)
 
     def _depends_on_padding(self, width: int) -> bool:
@@ -161,9 +161,8 @@ def load_for_training(folder: Path, name: str, dropout: float | None = None) -> 
         EncodingError: The tokenizer belongs to another model.
         InputError: The network cannot be loaded, or has another kind of decoder.
     """
-    failed = f"{name}: cannot be loaded as a masked language model"
-    model, missing = _loaded(folder, failed, InputError, dropout)
-    tokenizer = load_tokenizer(folder, failed, InputError)
+    model, missing = _loaded(folder, name, InputError, dropout)
+    tokenizer = load_tokenizer(folder, f"{name}: its tokenizer cannot be loaded", InputError)
     try:
         longest = read_lengths(folder)[1]
     except EncodingError as error:
@@ -204,8 +203,9 @@ def _loaded(folder: Path, *arguments: Any, **options: Any) -> tuple[Any, list[st
 
 def _masked_lm(side: NeuralSide) -> Any:
     """Loads a model and refuses missing weights: a head with random weights would give random vectors."""
-    model, missing = _loaded(side.folder, f"{side.folder}: the model cannot be loaded", attn_implementation="eager")
+    model, missing = _loaded(side.folder, side.folder, attn_implementation="eager")
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise EncodingError(f"its weights lack {missing[0]}{more}", where=side.folder, remedy="a head must be trained")
+        remedy = "name a trained model, with all its weights"
+        raise EncodingError(f"its weights lack {missing[0]}{more}", where=side.folder, remedy=remedy)
     return model.eval()

@@ -348,8 +348,9 @@ def test_a_folder_with_an_export_in_place_of_weights(checkpoints, cache, quick, 
         assert refusal(ModelDocumentEncoder, light, ModelOptions(**chosen), error=EncodingError) == (
             f"{light.document.folder}: comes exported in int8, without its weights; leave out {said}"
         )
-    assert refusal(export_model, light.document, "fp16", error=EncodingError).startswith(
-        f"{light.document.folder}: comes exported in int8, without its weights, so"
+    assert refusal(export_model, light.document, "fp16", error=EncodingError) == (
+        f"{light.document.folder}: comes exported in int8, without its weights, so no other export is made; "
+        "name the model from which export --output made it"
     )
     assert main(["--encoder", "whole", "--precision", "int8", "--output", "whole/light"]) == 1
     assert "lies in the model's folder" in capfd.readouterr().err

@@ -198,7 +198,7 @@ NOT_MODELS = {
     f"A, B {NO_HEAD}": lambda folder: masked_lm(folder, {"architectures": ["A", "B"]}),
     f"a model of unknown architecture {NO_HEAD}": lambda folder: masked_lm(folder, {"architectures": None}),
     "config.json: `architectures` must be a list, got 5": lambda folder: masked_lm(folder, {"architectures": 5}),
-    "config.json: `num_hidden_layers` must be a whole number from 1, got -1": lambda folder: masked_lm(
+    "config.json: `num_hidden_layers` must be a whole number from 1 to 1,000, got -1": lambda folder: masked_lm(
         folder, MLM | {"num_hidden_layers": -1}
     ),
     "config.json: `n_heads` must be a number, got '2'": lambda folder: masked_lm(folder, MLM | {"n_heads": "2"}),

@@ -145,7 +145,8 @@ def test_packages_that_are_missing(folder, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     TextTokenizer(folder, 8)
     said = "without tokenizer.json, its tokenizer needs transformers"
-    assert refused(tmp_path) == f"{tmp_path}: {said}; {install_hint('torch')}"
+    remedy = f"{install_hint('torch')}, or name a folder that export --output made"
+    assert refused(tmp_path) == f"{tmp_path}: {said}; {remedy}"
 
 
 def test_the_tokenizer_is_what_transformers_makes_of_it(folder, tmp_path):

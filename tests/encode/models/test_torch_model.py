@@ -6,13 +6,14 @@ from functools import cache
 import pytest
 
 torch = pytest.importorskip("torch", reason="checkpoints are run by torch")
-pytest.importorskip("transformers", reason="checkpoints are loaded by transformers")
+transformers = pytest.importorskip("transformers", reason="checkpoints are loaded by transformers")
 
 from checkpoints import MAX_LENGTH, edit_json, needs_sentence_transformers, sample_texts, write_tokenizer  # noqa: E402
 from head_oracle import HEADS, term_weight  # noqa: E402
 from refusals import refusal  # noqa: E402
 from varied_texts import varied_texts  # noqa: E402
 
+from pyserini_compneg.commands.export import main  # noqa: E402
 from pyserini_compneg.encode.models import Head, ModelOptions, NeuralSide, read_checkpoint  # noqa: E402
 from pyserini_compneg.encode.models.batching import encode_tokens  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
@@ -22,6 +23,9 @@ from pyserini_compneg.encode.sides import load_side  # noqa: E402
 from pyserini_compneg.support.errors import EncodingError  # noqa: E402
 
 TEXTS = varied_texts(60)
+OF_ONE = "; take config.json and the weights of one model"
+ALL = "; name a trained model, with all its weights"
+SOURCE = f"; compare it with the model's source; this is transformers {transformers.__version__}"
 
 
 def encode(folder, texts, head=None, **options):
@@ -95,13 +99,42 @@ def refused(folder):
 def test_weights_that_cannot_be_loaded(checkpoints, tmp_path):
     folder = tmp_path / "m"
     shutil.copytree(checkpoints.bert, folder)
-    (folder / "model.safetensors").write_bytes(b"not weights at all")
-    assert refused(folder).startswith(f"{folder}: the model cannot be loaded: ")
     (folder / "model.safetensors").write_bytes((checkpoints.bert / "model.safetensors").read_bytes()[:-100])
-    assert refused(folder).startswith(f"{folder}: the model cannot be loaded: ")
-    shutil.copy(checkpoints.bert / "model.safetensors", folder)
-    edit_json(folder / "config.json", model_type="unheard-of")
-    assert refused(folder).startswith(f"{folder}: the model cannot be loaded: ")
+    said = refused(folder)
+    assert said.startswith(f"{folder}: its weights cannot be loaded: ") and said.endswith(OF_ONE)
+
+
+@pytest.mark.parametrize(
+    ("settings", "start", "end"),
+    [
+        ({"layer_norm_eps": float("nan")}, "config.json cannot be read: NaN is not a number", ""),
+        (
+            {"num_hidden_layers": 9**6},
+            "config.json: `num_hidden_layers` must be a whole number from 1 to 1,000, got",
+            "",
+        ),
+        ({"max_position_embeddings": 10**12}, "config.json describes 32,000,", OF_ONE),
+        ({"intermediate_size": 77}, "bert.encoder.layer.0.intermediate.dense.bias has the shape (", f" (77,){OF_ONE}"),
+        ({"num_hidden_layers": 3}, "its weights lack bert.encoder.layer.2.", ALL),
+        ({"hidden_act": "gelux"}, "config.json describes no masked language model: no 'gelux'", SOURCE),
+        ({"layer_norm_eps": "x"}, "config.json describes no masked language model: ", SOURCE),
+        ({"num_attention_heads": 7}, "config.json describes no masked language model: ", SOURCE),
+        ({"model_type": "unheard-of"}, "config.json describes no masked language model: ", SOURCE),
+        ({"chunk_size_feed_forward": 7}, "the network cannot be run: ", "; name another model"),
+    ],
+    ids=str,
+)
+def test_a_damaged_checkpoint_is_one_line(checkpoints, tmp_path, monkeypatch, capfd, settings, start, end):
+    """Before anything is said of an export or written."""
+    pytest.importorskip("onnxscript", reason="torch exports with onnxscript")
+    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
+    folder = shutil.copytree(checkpoints.bert, tmp_path / "m")
+    edit_json(folder / "config.json", **settings)
+    assert main(["--encoder", str(folder)]) == 2
+    said, error = capfd.readouterr()
+    assert error.startswith(f"error: {folder}: {start}") and error.endswith(f"{end}\n")
+    assert said == "" and error.count("\n") == 1
+    assert [path.suffix for path in tmp_path.glob("cache/*/*")] in ([], [".lock"])
 
 
 def test_a_head_that_was_never_trained(checkpoints, tmp_path):
@@ -112,9 +145,7 @@ def test_a_head_that_was_never_trained(checkpoints, tmp_path):
     weights = load_file(checkpoints.bert / "model.safetensors")
     kept = {name: tensor for name, tensor in weights.items() if not name.startswith("cls.predictions.transform")}
     save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
-    assert refused(folder) == (
-        f"{folder}: its weights lack cls.predictions.transform.LayerNorm.bias and 3 more; a head must be trained"
-    )
+    assert refused(folder) == (f"{folder}: its weights lack cls.predictions.transform.LayerNorm.bias and 3 more{ALL}")
 
 
 @pytest.mark.slow
@@ -198,6 +229,15 @@ def test_the_bias_of_a_decoder_that_transformers_4_saved(tmp_path, caplog, kind)
     bias = torch.linspace(-1, 1, len(TextTokenizer(tmp_path, 9).terms))
     torch.save(weights | {beside: bias}, tmp_path / "pytorch_model.bin")
     assert encode(tmp_path, texts) == expected
+
+
+def test_a_network_with_an_attention_of_its_own_is_named(tmp_path, caplog):
+    caplog.set_level("INFO")
+    write_kind(tmp_path, "RoFormer", embedding_size=32, max_position_embeddings=600)
+    TorchModel(NeuralSide(tmp_path, Head(), 600, 600))
+    (said,) = caplog.messages
+    assert said.startswith(f"{tmp_path}: attention is not computed in blocks, ")
+    assert said.endswith(": transformers cannot exchange it in RoFormerForMaskedLM")
 
 
 def test_a_head_that_does_not_end_with_its_decoder(checkpoints, monkeypatch):

@@ -113,7 +113,7 @@ def test_networks_that_are_refused(tmp_path, copied):
         expected = f"owner/m: the tokenizer has 1,009 tokens, the model {tokens:,}; they are not of one model"
         assert load_error(copied) == expected
     GPT2Config(n_layer=1).save_pretrained(tmp_path)
-    assert load_error(tmp_path).startswith("owner/m: cannot be loaded as a masked language model: ")
+    assert load_error(tmp_path).startswith("owner/m: config.json describes no masked language model: ")
 
 
 def test_positions_of_padding_are_no_tokens(copied):
