@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pyserini_compneg.compose.intersection import cpt_pairs
-from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
-from pyserini_compneg.compose.trees import kept_terms, summands
+from pyserini_compneg.compose.scoring import Linear, Product, ScoringNode, Sum
+from pyserini_compneg.compose.trees import kept_terms, summands, with_wanted
 from pyserini_compneg.compose.union import addition
 from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.vectors import SparseVector, complement_term, positive_part, scale
@@ -67,32 +67,20 @@ def signed_query(weights: SparseVector) -> dict[str, float]:
 
 
 def _with_complements(node: ScoringNode) -> ScoringNode:
-    match node:
-        case Linear(weights):
-            return replace(node, weights=signed_query(weights))
-        case Product():
-            return node
-        case Max(children) | Sum(children):
-            return type(node)(tuple(map(_with_complements, children)))
-        case Damped(child) | Excluding(child):
-            return replace(node, child=_with_complements(child))
+    if isinstance(node, Linear):
+        return replace(node, weights=signed_query(node.weights))
+    return with_wanted(node, _with_complements)
 
 
 def _materialised(node: ScoringNode) -> ScoringNode:
-    match node:
-        case Linear():
-            return node
-        case Product(operands):
-            if not node.is_sum_over_tuples:
-                what = f"a product of power {node.exponent:g} and root {node.root} is not a sum over pairs"
-                raise QueryError(what, remedy="use the factored form (--cpt factored), or --intersection cpt")
-            return Linear(scale(cpt_pairs(operands, top=max(map(len, operands))), node.weight))
-        case Max(children):
-            return Max(tuple(map(_materialised, children)))
-        case Sum(children):
-            return _merged([part for child in children for part in summands(_materialised(child))])
-        case Damped(child) | Excluding(child):
-            return replace(node, child=_materialised(child))
+    if isinstance(node, Product):
+        if not node.is_sum_over_tuples:
+            what = f"a product of power {node.exponent:g} and root {node.root} is not a sum over pairs"
+            raise QueryError(what, remedy="use the factored form (--cpt factored), or --intersection cpt")
+        return Linear(scale(cpt_pairs(node.operands, top=max(map(len, node.operands))), node.weight))
+    if isinstance(node, Sum):
+        return _merged([part for child in node.children for part in summands(_materialised(child))])
+    return with_wanted(node, _materialised)
 
 
 def _merged(parts: Sequence[ScoringNode]) -> ScoringNode:

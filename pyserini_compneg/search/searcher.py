@@ -345,7 +345,10 @@ class SignedImpactSearcher:
         return nodes
 
     def _top_scores(self, nodes: Sequence[ScoringNode], k: int) -> list[Sequence[float]]:
-        return [ranking.scores for ranking in self.reader.search(list(map(query_line, nodes)), k)]
+        lines = list(map(query_line, nodes))
+        asked = list(dict.fromkeys(lines))  # queries may exclude the same, or want the same
+        scores = {line: found.scores for line, found in zip(asked, self.reader.search(asked, k), strict=True)}
+        return [scores[line] for line in lines]
 
     def unit(self, query: Query) -> float:
         """The number to divide scores by for the encoder's unit: the scale of impacts times the scale of query weights.

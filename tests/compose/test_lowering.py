@@ -3,10 +3,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pair_index import document_pairs
 from refusals import refusal
-from score_oracle import score
+from score_oracle import evaluate, score
 from scoring_strategies import DOCUMENTS, nodes
 
-from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, Sum, evaluate, lowered
+from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, Sum, lowered
 from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.support.errors import QueryError
 

@@ -4,13 +4,14 @@ import itertools
 from collections import Counter
 
 import pytest
+from filter_oracle import allows
 from hypothesis import given
 from hypothesis import strategies as st
 from impact_indexes import pairs, search, write_index
 from random_searches import collections, trees
+from score_oracle import score
 
 from pyserini_compneg.compose import query_line
-from pyserini_compneg.compose.trees import matches
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.search.matches import Counting, Total, count_matches
@@ -66,7 +67,7 @@ def test_counts_and_pages_are_those_of_a_ranking_of_all(tmp_path_factory, collec
     wanted = [
         docid
         for docid, impacts in collection.live.items()
-        if matches(node, impacts, listed[docid]) and (only is None or only.allows(listed[docid]))
+        if score(node, impacts, listed[docid]).matched and (only is None or allows(only, listed[docid]))
     ]
     assert found.total == bound == Total(len(wanted), "eq") == Total(len(ranking), "eq")
     hits = [fields[docid] for docid, _ in ranking]
