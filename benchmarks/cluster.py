@@ -26,7 +26,6 @@ from reporting import describe, environment, table
 
 from pyserini_compneg import SignedImpactSearcher
 from pyserini_compneg.cluster import ShardedImpactSearcher
-from pyserini_compneg.compose import query_line
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.lucene.shards import read_shards
 from pyserini_compneg.topics.batch import topic_query
@@ -106,7 +105,7 @@ def main() -> None:
     topics = read_topics(args.topics)[:: max(1, len(read_topics(args.topics)) // args.queries)]
     entries = read_shards(Path(args.shards))
     with ShardedImpactSearcher(args.shards) as on_ray, SignedImpactSearcher(args.one) as one:
-        lines = [query_line(node) for node in one.compose([topic_query(topic) for topic in topics])]
+        lines = one.compose([topic_query(topic) for topic in topics])
         with SignedImpactSearcher(args.shards) as in_turn:
             alone = [ImpactReader(Path(args.shards) / entry.path) for entry in entries]
             measured = {}

@@ -1,11 +1,13 @@
-"""What a search finds, and the bytes in which ids and rankings cross to and from Java."""
+"""What a search finds, and the bytes in which queries, ids and rankings cross to and from Java."""
 
 from __future__ import annotations
 
 import itertools
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
+
+from pyserini_compneg.compose import ScoringNode, query_line
 
 INT_BYTES = 4
 MOST_VALUES = (1 << 31) - 1
@@ -35,6 +37,11 @@ class MatchCount(NamedTuple):
 
     documents: int
     facets: Mapping[str, Mapping[str, int]]
+
+
+def packed_queries(nodes: Iterable[ScoringNode]) -> bytes:
+    """Packs composed queries for ``ScoringTree.parse``: a line of JSON for each."""
+    return "\n".join(map(query_line, nodes)).encode()
 
 
 def packed_ids(lists: Sequence[Sequence[str]]) -> bytes:

@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
@@ -27,9 +28,10 @@ from pyserini_compneg.lucene.rankings import (
     Ranking,
     each_once,
     packed_ids,
+    packed_queries,
     unpack_rankings,
 )
-from pyserini_compneg.lucene.requests import EMPTY, ComposedSearch, Filtered, Searching, WorkDone
+from pyserini_compneg.lucene.requests import EMPTY, ComposedSearch, Filtered, Searching, WorkDone, checked_nodes
 from pyserini_compneg.lucene.versions import line_errors
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, IndexReadError, InputError
@@ -304,7 +306,7 @@ class ImpactReader(Searching):
         filters, threads = request.filters, min(request.threads, _MOST_THREADS)
         places = {one: place for place, one in enumerate(dict.fromkeys(one for one in filters if one is not None))}
         filter_of = [-1 if one is None else places[one] for one in filters]
-        lines, looked_up = "\n".join(request.queries).encode(), [self._looked_up(one) for one in places]
+        lines, looked_up = packed_queries(request.queries), [self._looked_up(one) for one in places]
         self._check_open()
         check_heap(len(lines))
         with java_errors(IndexFormatError, "cannot be searched", self.folder):
@@ -320,7 +322,7 @@ class ImpactReader(Searching):
         return packed
 
     def score(
-        self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1
+        self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1
     ) -> list[list[float | None]]:
         """Scores given documents. The scores equal the scores of :meth:`search` to the last bit.
 
@@ -336,13 +338,17 @@ class ImpactReader(Searching):
         return self._scores(queries, docids, threads)
 
     def _scores(
-        self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1, filter: Filter | None = None
+        self,
+        queries: Sequence[ScoringNode],
+        docids: Sequence[Sequence[str]],
+        threads: int = 1,
+        filter: Filter | None = None,
     ) -> list[list[float | None]]:
         """As :meth:`score`. If several documents have an id, those that the filter allows count."""
-        queries, docids = checked_list("queries", queries), [checked_list("docids", one) for one in docids]
+        queries, docids = checked_nodes(queries), [checked_list("docids", one) for one in docids]
         if not queries:
             return []
-        lines, ids, threads = "\n".join(queries).encode(), packed_ids(docids), min(threads, _MOST_THREADS)
+        lines, ids, threads = packed_queries(queries), packed_ids(docids), min(threads, _MOST_THREADS)
         allowed = None if filter is None else self._looked_up(filter)
         packed = self._call(lambda java: java.score(lines, ids, allowed, threads), lines, ids)
         scores = iter(array("f", bytes(packed.tostring())))
@@ -354,10 +360,10 @@ class ImpactReader(Searching):
         """The error to raise if the index has no document with this id."""
         return InputError(f"{self.folder} has no document {docid!r}")
 
-    def explain(self, query: str, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
+    def explain(self, query: ScoringNode, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
         """The parts of a document's score, as ``io.compneg.Explainer`` gives them; None for an unknown document."""
         looked_up = None if filter is None else self.filtered(filter).java
-        line, external_id = query.encode(), docid.encode(errors="surrogatepass")
+        line, external_id = packed_queries([query]), docid.encode(errors="surrogatepass")
         packed = self._call(lambda java: java.explain(line, external_id, looked_up), line, external_id)
         return None if packed is None else json.loads(bytes(packed.tostring()))
 

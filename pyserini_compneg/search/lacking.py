@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Collection, Mapping, Sequence
 
-from pyserini_compneg.compose import Linear, Operators, Query, QueryEncoder, ScoringNode, query_line
+from pyserini_compneg.compose import Linear, Operators, Query, QueryEncoder, ScoringNode
 from pyserini_compneg.compose.atom_vectors import atom_vectors
 from pyserini_compneg.compose.rewrite import Conjunction, alternatives, conjunction, verbalised, without_differences
 from pyserini_compneg.compose.words import atom_words, required_words, told_words
@@ -59,8 +59,8 @@ def lacking_operands(
     sought = [[operand_terms(parts, words, operators.cpt_terms) for parts in whole] for whole in wholes]
     terms_asked = [(i, terms) for i, parts in enumerate(sought) for one in parts for terms in one.values() if terms]
     asked = list(dict.fromkeys(terms_asked))
-    lines = [query_line(Linear(dict.fromkeys(terms, 1.0))) for _, terms in asked]
-    scores = reader.score(lines, [docids[i] for i, _ in asked], checked_count("threads", threads))
+    vectors = [Linear(dict.fromkeys(terms, 1.0)) for _, terms in asked]
+    scores = reader.score(vectors, [docids[i] for i, _ in asked], checked_count("threads", threads))
     has = {key: [score not in (None, math.inf) for score in found] for key, found in zip(asked, scores, strict=True)}
 
     def lacking(i: int, place: int) -> tuple[str, ...]:

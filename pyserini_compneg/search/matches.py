@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from pyserini_compneg.compose import Linear, ScoringNode, query_line
+from pyserini_compneg.compose import Linear, ScoringNode
 from pyserini_compneg.compose.scoring import Damped, Max, Sum
 from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.expression import Filter
@@ -95,7 +95,7 @@ def count_matches(
             return Matches(Total(found, "eq"), {})
         if counting.total == "bound" and (bound := _bound(reader, node, filter)) is not None:
             return Matches(Total(max(bound, found or 0), "gte"), {})
-    (counted,) = reader.matches([query_line(node)], [filter], counting.facets, threads)
+    (counted,) = reader.matches([node], [filter], counting.facets, threads)
     return Matches(Total(counted.documents, "eq"), counted.facets)
 
 

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_line, query_text
+from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_text
 from pyserini_compneg.compose.lowering import MATERIALISED
 from pyserini_compneg.compose.queries import checked_queries, expression_of, lacking_pairs, read_queries, why_empty
 from pyserini_compneg.compose.scoring import Excluding
@@ -67,7 +67,7 @@ def ranked_hits(
         except IndexFormatError as error:
             raise error.at(f"query {name:.60}") from None
     try:
-        rankings = reader.search([query_line(node) for node in nodes], k, threads, filters, after=after)
+        rankings = reader.search(nodes, k, threads, filters, after=after)
     except QueryFailure as failure:
         raise failure.at(f"query {names[failure.position]:.60}") from None
     return list(map(_hits, rankings))
@@ -133,7 +133,7 @@ def scored(
     reader: Reader, nodes: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int
 ) -> list[list[float | None]]:
     """The scores of each composed query's documents. Warns of documents that the index does not have."""
-    scores = reader.score(list(map(query_line, nodes)), docids, threads)
+    scores = reader.score(nodes, docids, threads)
     found = [pair for pairs in zip(docids, scores, strict=True) for pair in zip(*pairs, strict=True)]
     unknown = {docid: shown(docid) for docid, score in found if score == math.inf}
     said = "not in the index, so there is no score"

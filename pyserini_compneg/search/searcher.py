@@ -346,9 +346,9 @@ class SignedImpactSearcher:
 
     def _top_scores(self, nodes: Sequence[ScoringNode], k: int) -> list[Sequence[float]]:
         lines = list(map(query_line, nodes))
-        asked = list(dict.fromkeys(lines))  # queries may exclude the same, or want the same
-        scores = {line: found.scores for line, found in zip(asked, self.reader.search(asked, k), strict=True)}
-        return [scores[line] for line in lines]
+        distinct = dict(zip(lines, nodes, strict=True))  # queries may exclude the same, or want the same
+        found = dict(zip(distinct, self.reader.search(list(distinct.values()), k), strict=True))
+        return [found[line].scores for line in lines]
 
     def unit(self, query: Query) -> float:
         """The number to divide scores by for the encoder's unit: the scale of impacts times the scale of query weights.
