@@ -14,7 +14,7 @@ from typing import TypeAlias
 from pyserini_compneg.compose.composer import united
 from pyserini_compneg.compose.lowering import lowered
 from pyserini_compneg.compose.quantisation import quantised
-from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, ScoringNode
+from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, ScoringNode, Sum
 from pyserini_compneg.compose.trees import is_open, nodes, summands, summed
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.support.errors import QueryError
@@ -130,8 +130,9 @@ def _with_closed(node: ScoringNode, closed: Iterator[ScoringNode], union: str) -
         return next(closed)
     children = [_with_closed(child, closed, union) for child in node.children]
     pairs = list(zip(node.children, children, strict=True))
-    if any(isinstance(old, Damped) and not isinstance(new, Damped) for old, new in pairs):
-        return united(union, children)  # only unions have damped alternatives
+    fell_away = any(isinstance(old, Damped) and not isinstance(new, Damped) for old, new in pairs)
+    if fell_away and isinstance(node, (Max, Sum)):  # only unions have damped alternatives
+        return united(union, children)
     return node if all(new is old for old, new in pairs) else node.with_children(children)
 
 
