@@ -18,7 +18,7 @@ from pyserini_compneg.compose.resolve import TopScores, resolved
 from pyserini_compneg.compose.rewrite import check_exclusions, verbalised, without_differences, without_exclusions
 from pyserini_compneg.compose.scoring import Linear, Product, ScoringNode
 from pyserini_compneg.compose.trees import is_empty, kept_terms, nodes, positive_weights
-from pyserini_compneg.compose.words import atom_words, worded_atoms
+from pyserini_compneg.compose.words import EncodedOnce, atom_words, worded_atoms
 from pyserini_compneg.expression import Expression, Union, atoms, format_expression, leaves
 from pyserini_compneg.reading import READINGS, Decomposition, read_texts
 from pyserini_compneg.support.arguments import checked_list
@@ -122,9 +122,9 @@ def query_pairs(queries: Sequence[Query], encoder: QueryEncoder | None = None) -
     if expressions:
         if encoder is None:
             raise EncodingError(f"no encoder for {format_expression(expressions[0])!r}", remedy="name one")
-        known = _Known(expressions, encoder)
+        encoder = EncodedOnce(encoder)
         for intersection in ("cpt", "disentangled"):
-            trees += scoring_trees(expressions, known, Operators(intersection=intersection))
+            trees += scoring_trees(expressions, encoder, Operators(intersection=intersection))
     return tuple(sorted({pair for tree in trees for pair in _pairs(tree)}))
 
 
@@ -134,16 +134,6 @@ def _pairs(tree: ScoringNode) -> Iterator[str]:
             yield from filter(is_pair, node.weights)
         elif isinstance(node, Product) and node.is_sum_over_tuples and len(node.operands) == 2:
             yield from filter(is_pair, cpt_pairs(node.operands, top=max(map(len, node.operands))))
-
-
-class _Known:
-    """An encoder that encodes the atoms of expressions once, for several compositions."""
-
-    def __init__(self, expressions: Sequence[Expression], encoder: QueryEncoder) -> None:
-        self._vectors = atom_vectors(list(dict.fromkeys(text for one in expressions for text in atoms(one))), encoder)
-
-    def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        return [self._vectors[text] for text in texts]
 
 
 def lacking_pairs(node: ScoringNode, known: Collection[str]) -> tuple[list[str], int]:

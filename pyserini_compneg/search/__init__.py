@@ -2,13 +2,15 @@
 
 from importlib import import_module
 
+from pyserini_compneg.search.answer import Answer, Method
 from pyserini_compneg.search.explanation import Contribution, Explanation, Lowering
 from pyserini_compneg.search.matches import Matches, Total
 from pyserini_compneg.search.run_writer import Hit, PassageHit, write_run
-from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
+from pyserini_compneg.search.searcher import SignedImpactSearcher
 from pyserini_compneg.search.settings import SearchSettings
 
 __all__ = [
+    "Answer",
     "Contribution",
     "Explanation",
     "Hit",
