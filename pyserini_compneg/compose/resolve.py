@@ -130,9 +130,8 @@ def _with_closed(node: ScoringNode, closed: Iterator[ScoringNode], union: str) -
         return next(closed)
     children = [_with_closed(child, closed, union) for child in node.children]
     pairs = list(zip(node.children, children, strict=True))
-    fell_away = any(isinstance(old, Damped) and not isinstance(new, Damped) for old, new in pairs)
-    if fell_away and isinstance(node, (Max, Sum)):  # only unions have damped alternatives
-        return united(union, children)
+    if isinstance(node, (Max, Sum)) and any(type(old) is not type(new) for old, new in pairs):
+        return united(union, children)  # a NOT fell away, and only unions have NOT in their children
     return node if all(new is old for old, new in pairs) else node.with_children(children)
 
 
