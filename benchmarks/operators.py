@@ -50,6 +50,7 @@ from typing import Any, TypeAlias
 from dev_sets import as_read, index_of, index_path, label, search
 from reporting import TOLERANCE, describe, environment, paired, table
 
+from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.rewrite import hardened
 from pyserini_compneg.eval import evaluate, parse_measures
@@ -163,9 +164,13 @@ class System:
 SYSTEMS = (System("wording"), System("ignore", {"difference": "ignore"}), System("default"))
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Prints the tables."""
-    args = _arguments()
+    return run_main(_main, argv)
+
+
+def _main(argv: Sequence[str] | None) -> None:
+    args = _arguments(argv)
     systems = (System("default"),) if args.only_default else (*SYSTEMS, *args.operators)
     before = json.loads(args.before.read_text(encoding="utf-8"))["values"] if args.before else None
     values: Values = {}
@@ -190,17 +195,16 @@ def main() -> int:
             handle.write(json.dumps({"environment": about, "values": values}) + "\n")
     if args.only_default:
         print(f"{_compared(values)}\n\n{_losses(values)}\n\n{_costs(args.encoder, costs)}\n\n{describe(about)}")
-        return 0
+        return
     print(f"{' / '.join(system.name for system in systems)}\n\n{_means(values, [system.name for system in systems])}")
     if args.baseline:
         print(f"\ndefault − {args.baseline}\n\n{_differences(values, args.baseline)}")
     if before is not None:
         print(f"\nbefore → now\n\n{_changes(before, values)}")
     print(f"\n{_losses(values)}\n\n{describe(about)}")
-    return 0
 
 
-def _arguments() -> argparse.Namespace:
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, metavar="DATASETS")
     parser.add_argument("--encoder", nargs="+", required=True, metavar="NAME")
@@ -210,7 +214,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--baseline", metavar="SYSTEM", help="wording, ignore, or a NAME of --operators")
     parser.add_argument("--output", type=Path, metavar="FILE.json", help="keeps the values of each query")
     parser.add_argument("--before", type=Path, metavar="FILE.json", help="an earlier --output to compare with")
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     args.sets = args.sets or [*SETS, *(MORE_SETS if args.only_default else ())]
     names = [system.name for system in (*SYSTEMS, *args.operators)]
     if args.baseline not in (None, *names):

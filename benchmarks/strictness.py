@@ -30,6 +30,7 @@ from dev_sets import index_of, label
 from operators import SETS, DevSet
 from reporting import describe, environment, table
 
+from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.compose import Linear, Operators, Product, ScoringNode
 from pyserini_compneg.compose.rewrite import conjunction, hardened
 from pyserini_compneg.compose.words import atom_words, clauses
@@ -52,14 +53,18 @@ AND_SYSTEMS = {
 }
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Prints the table."""
+    return run_main(_main, argv)
+
+
+def _main(argv: Sequence[str] | None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, metavar="DATASETS")
     parser.add_argument("--encoder", nargs="+", required=True, metavar="NAME")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="SET")
     parser.add_argument("--and", action="store_true", dest="conjunctions", help="compare AND with AND!")
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     rows = []
     for name in args.sets:
         dev_set = replace(SETS[name], folder=args.data / SETS[name].folder)
@@ -73,7 +78,6 @@ def main() -> int:
                     print(*rows[-1], file=sys.stderr, flush=True)
     said = [] if args.conjunctions else ["said@10", "said@100"]
     print(f"{table(['queries', 'n', 'vectors', '', 'nDCG@10', *said, 'lost'], rows)}\n\n{describe(environment())}")
-    return 0
 
 
 def _topics(dev_set: DevSet, kind: type[Expression]) -> list[Topic]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 from typing import TYPE_CHECKING
 
 from pyserini_compneg.commands import flags
@@ -26,13 +27,16 @@ examples:
 
 
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    from pyserini_compneg.lucene import open_reader
+    from pyserini_compneg.lucene import ImpactReader, open_reader
 
     keep_inputs(args.output, args.index)
     with open_reader(args.index) as reader:
         for docid in args.docid:
             if not reader.has(docid):
                 raise reader.unknown_document(docid)
+        if isinstance(reader, ImpactReader) and reader.manifest is None and (repeated := reader.repeated(args.docid)):
+            said = "%s: several documents have the same id, such as %r: the first of each id is shown"
+            logging.getLogger(__name__).warning(said, reader.folder, min(repeated))
         shown = _vector if args.vector else _source
         with atomic_writer(args.output) as handle:
             for docid in args.docid:

@@ -75,6 +75,7 @@ class Operators:
         _SHARE,
         choices=("words", "score", "any"),
         metavar="HOW",
+        replaced={"all": "words"},
     )
 
     def __post_init__(self) -> None:

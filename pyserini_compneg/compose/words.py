@@ -135,8 +135,8 @@ def clauses(parts: Iterable[Expression], words: Mapping[str, SparseVector]) -> l
     """The disjunctive normal form of some parts: a document has one of them if it has all words of a clause.
 
     A document has an atom if it has all its words, an OR if it has an alternative, and an AND if it has all operands.
-    No document has an atom without words, or with a word of weight 0. Longer clauses that hold a clause of one
-    word are left out.
+    An atom without words gives no clause. Clauses that change nothing are left out, which keeps the query small: those
+    with a word of weight 0, which no document has, and longer ones that hold a clause of one word.
 
     >>> words = {"spy films": {"spy": 2.0, "film": 1.0}, "war": {"war": 1.0}, "spies": {"spi": 1.0}}
     >>> words["zebra films"] = {"zebra": 0.0, "film": 1.0}

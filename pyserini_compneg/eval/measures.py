@@ -12,7 +12,8 @@ from typing import Any
 
 from pyserini_compneg.eval.contrast import CONTRASTS, PAIRED, Contrast, contrast_values, parse_contrast, partners
 from pyserini_compneg.eval.tables import checked_qrels, checked_run
-from pyserini_compneg.support.errors import InputError
+from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.errors import ArgumentError, InputError
 from pyserini_compneg.support.terminal import shown, suggestion
 
 DEFAULT_MEASURES = ("ndcg_cut.10", "recall.100")
@@ -95,7 +96,7 @@ def evaluate(
         ``{qid: {measure name: value}}``, with the ids of ``qrels``, in the order of ``qrels`` and ``measures``.
 
     Raises:
-        ArgumentError: ``qrels`` or ``run`` is not a mapping.
+        ArgumentError: ``qrels`` or ``run`` is not a mapping, or ``measures`` is not a list of measures.
         InputError: An id, a relevance or a score is wrong; a name is unknown, or a measure of contrast cannot use the
             judgements.
 
@@ -103,7 +104,12 @@ def evaluate(
     {'1': {'recip_rank': 0.5}, '2': {'recip_rank': 0.0}}
     """
     judged, ranked = checked_qrels(qrels), checked_run(run)
-    names = [measures] if isinstance(measures, str) else measures
+    names = checked_list("measures", [measures] if isinstance(measures, str) else measures)
+    if not names:
+        raise ArgumentError("measures must name at least one measure, got []")
+    for one in names:
+        if not isinstance(one, (str, Measure)):
+            raise ArgumentError(f"a measure must be a name or a Measure, got {shown(one)}")
     chosen = [one for each in names for one in (parse_measures(each) if isinstance(each, str) else [each])]
     values = _trec_values(
         judged, ranked, [measure for measure in chosen if not isinstance(measure.definition, Contrast)]

@@ -17,6 +17,7 @@ from pyserini_compneg.search.matches import Counting, Matches
 from pyserini_compneg.search.ranked_hits import query_name
 from pyserini_compneg.search.run_writer import PassageHit
 from pyserini_compneg.search.searcher import SignedImpactSearcher
+from pyserini_compneg.support.progress import gathered_warnings
 from pyserini_compneg.support.terminal import printable
 from pyserini_compneg.topics.batch import topic_query
 from pyserini_compneg.topics.topics import Topic
@@ -49,17 +50,18 @@ def show_hits(
     """
     query = topic_query(topic)
     name = query_name(query) if method is None else topic.qid  # judged documents are those of an id
-    (answer,) = searcher.answers(
-        [query],
-        [name],
-        k,
-        threads,
-        filter=topic.filter,
-        method=method,
-        offset=offset,
-        counting=counting or Counting(),
-    )
-    node = method.compose(searcher, [query])[0] if isinstance(method, ComposingMethod) else answer.node
+    with gathered_warnings():
+        (answer,) = searcher.answers(
+            [query],
+            [name],
+            k,
+            threads,
+            filter=topic.filter,
+            method=method,
+            offset=offset,
+            counting=counting or Counting(),
+        )
+        node = method.compose(searcher, [query])[0] if isinstance(method, ComposingMethod) else answer.node
     unit = 1.0 if node is None else searcher.unit(query)
     lines = [heading(query_text(query), searcher, topic.filter)]
     if topic.decomposition:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from pyserini_compneg.lucene.gate import java_errors
 from pyserini_compneg.lucene.shards import common_content, read_shards, shard_commit
 from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
 
+_logger = logging.getLogger(__name__)
+
 
 def verify_index(index: str | Path, threads: int | None = None) -> int:
     """Reads the complete index: checks its checksums, its structure, each document's id, and the manifest.
@@ -28,6 +31,8 @@ def verify_index(index: str | Path, threads: int | None = None) -> int:
     BM25's impact scale: the largest impact cannot exceed it, because BM25's weights are below 1. It checks each
     document's number of pairs by ``pair_terms``, and the documents and impacts of ``pairs``. A pair whose terms contain
     the sign of pairs is not checked.
+
+    Several documents of an index without a manifest may have the same id, as in Anserini: a warning counts them.
 
     Writes nothing. The index may be searched at the same time.
 
@@ -62,9 +67,12 @@ def _verify(whole: Path, commit: str | None, threads: int | None) -> int:
         paths = [os.path.abspath(place) for place in (folder, folder / (commit or ""))]
         pair_terms, pairs = (manifest.pair_terms, manifest.pairs) if manifest else (-1, ())
         count = threads or os.cpu_count() or 1
-        documents, *found = check(*paths, CONTENTS, count, pair_terms, "\n".join(pairs).encode())
+        documents, *found, repeated = check(*paths, CONTENTS, count, pair_terms, "\n".join(pairs).encode())
     if manifest and (fault := _contradiction(manifest, documents, *found)):
         raise IndexReadError(f"is damaged, rebuild it: {fault}", where=folder)
+    if repeated:
+        said = "%s: %d of %d documents have the id of an earlier one: a ranking has the best document of each id"
+        _logger.warning(said, folder, repeated, documents)
     return int(documents)
 
 

@@ -8,7 +8,7 @@ import logging
 import math
 import os
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -251,14 +251,17 @@ class ImpactReader(Searching):
 
     def _repeated(self, rankings: Sequence[Ranking]) -> set[str]:
         """The ids in rankings that several documents have. The first time that there are some, a warning says so."""
-        ids = sorted({docid for ranking in rankings for docid in ranking.docids})  # found faster in order
-        packed = packed_ids([ids])
-        repeated = set(itertools.compress(ids, self._call(lambda java: java.repeated(packed), packed)))
-        if repeated and not self._said_repeated:
+        if (repeated := self.repeated(docid for one in rankings for docid in one.docids)) and not self._said_repeated:
             self._said_repeated = True
             said = "%s: several documents have the same id, such as %r: a ranking has the best of them alone"
             _logger.warning(said, self.folder, min(repeated))
         return repeated
+
+    def repeated(self, docids: Iterable[str]) -> set[str]:
+        """Which of these ids several documents have, as an index of stock Anserini may hold them."""
+        ids = sorted(set(docids))  # found faster in order
+        packed = packed_ids([ids])
+        return set(itertools.compress(ids, self._call(lambda java: java.repeated(packed), packed)))
 
     def _each_once(self, request: ComposedSearch, ranking: Ranking) -> Ranking:
         """The ranking of one query, in which each id stands once, with the score of the best of its documents."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -41,15 +41,23 @@ NOT_NEGATIVE = Number("a finite number from 0", finite_number, lambda value: 0 <
 
 
 def option(
-    default: Any, help: str, number: Number | None = None, *, choices: Sequence[Any] = (), metavar: str | None = None
+    default: Any,
+    help: str,
+    number: Number | None = None,
+    *,
+    choices: Sequence[Any] = (),
+    metavar: str | None = None,
+    replaced: Mapping[str, str] | None = None,
 ) -> Any:
     """Makes a field of a settings dataclass. A ``bool`` default makes a flag without a value.
 
     The choices True and False make a flag with an opposite: ``--reorder`` and ``--no-reorder``.
 
-    An option with choices and a kind of number takes one of the choices or a number of this kind.
+    An option with choices and a kind of number takes one of the choices or a number of this kind. ``replaced`` maps
+    choices of earlier releases to those that replace them, for messages.
     """
-    return field(default=default, metadata={"help": help, "number": number, "choices": choices, "metavar": metavar})
+    about = {"help": help, "number": number, "choices": choices, "metavar": metavar, "replaced": replaced}
+    return field(default=default, metadata=about)
 
 
 def check_options(settings: Any, error: type[CompNegError] = ArgumentError) -> None:
@@ -60,12 +68,16 @@ def check_options(settings: Any, error: type[CompNegError] = ArgumentError) -> N
             continue
         number, choices = one.metadata["number"], one.metadata["choices"]
         if (number or choices) and not (value in choices or (number and number.has(value))):
-            raise error(f"{one.name} must be {_expected(number, choices)}, got {shown(value)}")
+            raise error(f"{one.name} {_fault(one.metadata, value, shown(value))}")
 
 
-def _expected(number: Number | None, choices: Sequence[str]) -> str:
-    named = [f"one of {', '.join(map(str, choices))}"] if choices else []
-    return ", or ".join([*named, number.what] if number else named)
+def _fault(option: Mapping[str, Any], value: object, named: str) -> str:
+    """What is wrong with a value, which the message shows as ``named``."""
+    number, choices = option["number"], option["choices"]
+    expected = [f"one of {', '.join(map(str, choices))}"] if choices else []
+    said = f"must be {', or '.join([*expected, number.what] if number else expected)}, got {named}"
+    new = (option.get("replaced") or {}).get(value) if isinstance(value, str) else None
+    return f"{said}; {new} replaces it" if new else said
 
 
 def add_flags(flags: argparse._ActionsContainer, settings: type, only: Container[str] | None = None) -> None:
@@ -83,17 +95,18 @@ def add_flags(flags: argparse._ActionsContainer, settings: type, only: Container
             flags.add_argument(name, choices=choices or None, metavar=metavar, help=help)
         else:
             metavar = metavar or ("N" if number.parse is whole_number else "X")
-            flags.add_argument(name, type=_parser(number, choices), metavar=metavar, help=help)
+            flags.add_argument(name, type=_parser(one.metadata), metavar=metavar, help=help)
 
 
-def _parser(number: Number, choices: Sequence[Any]) -> Callable[[str], str | float]:
-    if not choices:
+def _parser(option: Mapping[str, Any]) -> Callable[[str], str | float]:
+    number: Number = option["number"]
+    if not option["choices"]:
         return number
 
     def parse(text: str) -> str | float:
         with suppress(argparse.ArgumentTypeError):
-            return text if text in choices else number(text)
-        raise argparse.ArgumentTypeError(f"must be {_expected(number, choices)}, got {text}")
+            return text if text in option["choices"] else number(text)
+        raise argparse.ArgumentTypeError(_fault(option, text, text))
 
     return parse
 

@@ -47,6 +47,20 @@ def test_vectors_equal_what_was_indexed(run, tmp_path, stored):
         assert reader.vector("nothing") is None
 
 
+def test_an_id_of_several_documents(run, tmp_path, capfd):
+    """Anserini indexes each of them. ``doc`` shows the first and says so, and the check finds no damage."""
+    documents = [("d1", {"spy": 3}), ("d2", {"war": 1}), ("d1", {"spy": 9}), ("d1", {"owl": 1})]
+    stock = write_stock_index(tmp_path / "stock", documents)
+    capfd.readouterr()  # the log of Anserini
+    shown = run(f"doc --index {stock} --vector d2 d1")
+    assert objects(shown.lines) == [{"id": "d2", "vector": {"war": 1}}, {"id": "d1", "vector": {"spy": 3}}]
+    said = "several documents have the same id, such as 'd1': the first of each id is shown"
+    assert shown.told == [f"{stock}: {said}"]
+    assert run(f"doc --index {stock} --vector d2").told == []
+    said = "2 of 4 documents have the id of an earlier one: a ranking has the best document of each id"
+    assert run(f"index --verify {stock}").told == [f"{stock}: {said}"]
+
+
 def test_documents_of_other_programs(run, tmp_path, capfd):
     """Anserini stores the source as it reads it; other programs may store anything."""
     stock = write_stock_index(tmp_path / "stock", {"d1": {"spy": 3, "é": 1}})

@@ -95,6 +95,7 @@ search --index films --query 'spy AND (\x1b[31m'
 search --index films --query spy --hits 0  # argument --hits: must be a whole number from 1, got 0
 search --index films --query spy --hits 1_000  # argument --hits: must be a whole number from 1, got 1_000
 search --index films --query spy --cpt-weight 1e400  # argument --cpt-weight: must be a finite number above 0, got 1e400
+search --index films --query spy --exclusion all  # argument --exclusion: must be…1, got all; words replaces it
 search --index films --query spy --exclusion ٠.٥  # argument --exclusion: must be one of words, score, any, or…, got ٠.٥
 index --collection documents.jsonl --index new --head snrelu:max:1_0  # head 'snrelu:max:1_0': epsilon must be…got '1_0'
 encode --collection documents.jsonl --output new --encoder broken --shard-id ١  # argument --shard-id:…number, got ١

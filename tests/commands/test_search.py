@@ -73,6 +73,14 @@ def test_a_readable_list(index, search):
     assert search("--query", "zebra").out == "zebra\n  no document matches\n"
 
 
+@pytest.mark.parametrize("method", [[], ["--method", "two-step"]])
+def test_a_list_has_a_warning_once(search, method):
+    """Though the query is composed again for the reason why it finds nothing, and by a method."""
+    atom, result = search("--query", "spy AND! zebra", *method).told
+    assert atom == "atom 'zebra' (query 'spy AND! zebra'): no term that the encoder knows, so it matches no document"
+    assert result.startswith("no result for query ")
+
+
 def test_the_pages_of_a_list(search):
     """An offset gives the same ranking, and each page says how to get the next."""
     asked = ["--query", "spy OR western"]

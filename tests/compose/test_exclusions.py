@@ -186,7 +186,12 @@ def test_a_share_needs_an_index():
     assert refused == said
 
 
-@pytest.mark.parametrize("exclusion", ["some", "all", 0, 1, -0.5, True, None, float("nan")])
+@pytest.mark.parametrize("exclusion", ["some", 0, 1, -0.5, True, None, float("nan")])
 def test_a_wrong_way_to_exclude(exclusion):
     message = refusal(Operators, exclusion=exclusion, error=QueryError)
     assert message == f"exclusion must be one of words, score, any, or a number above 0 and below 1, got {exclusion!r}"
+
+
+def test_a_way_to_exclude_of_an_earlier_release():
+    said = "exclusion must be one of words, score, any, or a number above 0 and below 1, got 'all'; words replaces it"
+    assert refusal(Operators, exclusion="all", error=QueryError) == said

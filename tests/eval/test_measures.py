@@ -143,6 +143,18 @@ def test_dictionaries_are_checked_as_files_are(qrels, run, said, measure):
     assert refusal(evaluate, qrels, run, measure, error=InputError).startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("measures", "said"),
+    [
+        (None, "measures must be a list, got None"),
+        ([], "measures must name at least one measure, got []"),
+        (["RR", 1], "a measure must be a name or a Measure, got 1"),
+    ],
+)
+def test_what_is_no_measure(measures, said):
+    assert refusal(evaluate, {"1": {"a": 1}}, {"1": {"a": 1.0}}, measures, error=ArgumentError) == said
+
+
 @pytest.mark.parametrize("number", [np.int64, np.int8, np.float32, float, Fraction])
 def test_numbers_of_every_type_count(number):
     qrels, run = {"1": {"a": number(2), "b": number(1)}}, {"1": {"b": number(2), "a": number(1)}}

@@ -34,9 +34,11 @@ public final class IndexCheck {
    * Runs Lucene's own check of its files, looks each document up by its id, and reads all impacts and block maxima.
    *
    * @param commit of the folder, see {@link Commits#open}
-   * @param pairTerms of how many terms of a document the pairs were indexed; negative if nothing says so
+   * @param pairTerms of how many terms of a document the pairs were indexed; negative for an index without a manifest,
+   *     where several documents may have the same id
    * @param pairs the pairs that were indexed instead, one a line
-   * @return the number of documents, and of those that have a term; then what {@link #readImpacts} found
+   * @return the number of documents, and of those that have a term; then what {@link #readImpacts} found; then the
+   *     number of documents whose id an earlier one has
    * @throws IOException or a RuntimeException: the first damage
    */
   public static long[] check(String folder, String commit, String field, int threads, int pairTerms, byte[] pairs)
@@ -51,10 +53,10 @@ public final class IndexCheck {
         if (!check.checkIndex().clean) throw new IOException("Lucene's check found damage");
       }
       try (DirectoryReader reader = Commits.open(commit)) {
-        checkIds(reader);
+        int repeated = checkIds(reader, pairTerms < 0);
         BlockMaxima maxima = BlockMaxima.open(reader, field);
         if (maxima != null) maxima.check(field);
-        long[] found = {reader.numDocs(), new LiveCounts(reader, field).documentsWithTerms(), 0, 0};
+        long[] found = {reader.numDocs(), new LiveCounts(reader, field).documentsWithTerms(), 0, 0, repeated};
         for (LeafReaderContext leaf : reader.leaves()) {
           int[][] counts = readImpacts(leaf.reader(), field, chosen, found);
           if (chosen.isEmpty() && pairTerms >= 0) checkCounts(counts, pairTerms);
@@ -136,29 +138,36 @@ public final class IndexCheck {
     return postings == null ? DocIdSetIterator.NO_MORE_DOCS : postings.nextDoc();
   }
 
-  private static void checkIds(DirectoryReader reader) throws IOException {
+  private static int checkIds(DirectoryReader reader, boolean mayRepeat) throws IOException {
     ExternalIds externalIds = new ExternalIds(reader);
     int[] docs = new int[BATCH];
+    int repeated = 0;
     for (LeafReaderContext leaf : reader.leaves()) {
       Bits live = leaf.reader().getLiveDocs();
       int count = 0;
       for (int doc = 0; doc < leaf.reader().maxDoc(); doc++) {
         if (live == null || live.get(doc)) docs[count++] = leaf.docBase + doc;
         if (count == BATCH || doc == leaf.reader().maxDoc() - 1) {
-          checkIds(reader, externalIds, Arrays.copyOf(docs, count));
+          repeated += checkIds(reader, mayRepeat, externalIds, Arrays.copyOf(docs, count));
           count = 0;
         }
       }
     }
+    return repeated;
   }
 
-  private static void checkIds(DirectoryReader reader, ExternalIds externalIds, int[] docs) throws IOException {
+  private static int checkIds(DirectoryReader reader, boolean mayRepeat, ExternalIds externalIds, int[] docs)
+      throws IOException {
     BytesRef[] ids = externalIds.of(docs);
     int[] found = ExternalIds.find(reader, ids);
+    int repeated = 0;
     for (int i = 0; i < docs.length; i++) {
       if (found[i] == docs[i]) continue;
+      repeated++;
+      if (found[i] >= 0 && mayRepeat) continue;
       String fault = found[i] < 0 ? "cannot be looked up" : "is that of two documents";
       throw new IOException("the document id '" + ids[i].utf8ToString() + "' " + fault);
     }
+    return repeated;
   }
 }
