@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.compose import Operators, Query, QueryEncoder, ScoringNode, compose_queries, query_line
+from pyserini_compneg.compose import Operators, Query, QueryEncoder, ScoringNode, compose_queries
 from pyserini_compneg.compose.operators import chosen_operators
 from pyserini_compneg.compose.queries import checked_queries
 from pyserini_compneg.compose.words import EncodedOnce
@@ -356,10 +356,7 @@ class SignedImpactSearcher:
         return nodes
 
     def _top_scores(self, nodes: Sequence[ScoringNode], k: int) -> list[Sequence[float]]:
-        lines = list(map(query_line, nodes))
-        distinct = dict(zip(lines, nodes, strict=True))  # queries may exclude the same, or want the same
-        found = dict(zip(distinct, self.reader.search(list(distinct.values()), k), strict=True))
-        return [found[line].scores for line in lines]
+        return [ranking.scores for ranking in self.reader.search(nodes, k)]
 
     def unit(self, query: Query) -> float:
         """The number to divide scores by for the encoder's unit: the scale of impacts times the scale of query weights.
