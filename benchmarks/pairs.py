@@ -68,8 +68,8 @@ def search(folders: Mapping[str, Path], topics: str, qrels: str | None, rounds: 
         if qid in asked
     }
     for name, searcher in searchers.items():
-        lines = searcher.compose(queries)
-        searches[name] = [partial(searcher.reader.search, [line], TOP) for line in lines]
+        nodes = searcher.compose(queries)
+        searches[name] = [partial(searcher.reader.search, [node], TOP) for node in nodes]
         runs[name] = searcher.batch_search(queries, qids, TOP)
     print(f"{len(asked)} topics, of which {sum(map(bool, judged.values()))} have a judged document in the collection")
     wanted = sum(map(len, runs[NO_PAIRS].values()))

@@ -171,9 +171,9 @@ class PassageReader(Searching):
         ]
 
     def explain(self, query: ScoringNode, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
+        (node,) = map(self._translated_query, checked_nodes([query]))
         if not self.has(docid):
             return None
-        node = self._translated_query(query)
         (best,) = self._find(ComposedSearch([node], 1, filters=[_only([docid])]))
         number = best.passages[0] if best.docids else 0
         allowed = None if filter is None else self._translated(filter)

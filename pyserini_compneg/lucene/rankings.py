@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+import math
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -69,6 +71,18 @@ def unpack_rankings(packed: bytes, queries: int) -> list[Ranking]:
         rankings.append(Ranking(docids[start : start + count], scores[start : start + count]))
         start += count
     return rankings
+
+
+def unpack_matches(packed: bytes) -> list[MatchCount]:
+    """Unpacks the counts of ``WireFormat.matches``."""
+    counted = json.loads(packed[INT_BYTES:])
+    return [MatchCount(one["count"], {name: dict(found) for name, found in one["facets"].items()}) for one in counted]
+
+
+def unpack_scores(packed: bytes, docids: Sequence[Sequence[str]]) -> list[list[float | None]]:
+    """Unpacks the scores of ``WireFormat.scores`` as a list for each query. NaN, of no match, becomes None."""
+    scores = iter(array("f", packed))
+    return [[None if math.isnan(score) else score for score in itertools.islice(scores, len(one))] for one in docids]
 
 
 def each_once(ranking: Ranking, best: Mapping[str, float | None]) -> list[tuple[str, float]]:

@@ -29,7 +29,9 @@ from pyserini_compneg.lucene.rankings import (
     each_once,
     packed_ids,
     packed_queries,
+    unpack_matches,
     unpack_rankings,
+    unpack_scores,
 )
 from pyserini_compneg.lucene.requests import EMPTY, ComposedSearch, Filtered, Searching, WorkDone, checked_nodes
 from pyserini_compneg.lucene.versions import line_errors
@@ -299,10 +301,7 @@ class ImpactReader(Searching):
         packed = self._batch(
             request, lambda java, *asked: java.matches(*asked[:-1], names, most, request.passages_of, *asked[-1])
         )
-        counted = json.loads(packed[INT_BYTES:])
-        return [
-            MatchCount(one["count"], {name: dict(found) for name, found in one["facets"].items()}) for one in counted
-        ]
+        return unpack_matches(packed)
 
     def _batch(self, request: ComposedSearch, prepare: Callable[..., Any]) -> bytes:
         """Runs what ``prepare`` makes of the searcher, the queries and their filters, and returns what it packs."""
@@ -354,10 +353,7 @@ class ImpactReader(Searching):
         lines, ids, threads = packed_queries(queries), packed_ids(docids), min(threads, _MOST_THREADS)
         allowed = None if filter is None else self._looked_up(filter)
         packed = self._call(lambda java: java.score(lines, ids, allowed, threads), lines, ids)
-        scores = iter(array("f", bytes(packed.tostring())))
-        return [
-            [None if math.isnan(score) else score for score in itertools.islice(scores, n)] for n in map(len, docids)
-        ]
+        return unpack_scores(bytes(packed.tostring()), docids)
 
     def unknown_document(self, docid: str) -> InputError:
         """The error to raise if the index has no document with this id."""
@@ -366,7 +362,7 @@ class ImpactReader(Searching):
     def explain(self, query: ScoringNode, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
         """The parts of a document's score, as ``io.compneg.Explainer`` gives them; None for an unknown document."""
         looked_up = None if filter is None else self.filtered(filter).java
-        line, external_id = packed_queries([query]), docid.encode(errors="surrogatepass")
+        line, external_id = packed_queries(checked_nodes([query])), docid.encode(errors="surrogatepass")
         packed = self._call(lambda java: java.explain(line, external_id, looked_up), line, external_id)
         return None if packed is None else json.loads(bytes(packed.tostring()))
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from impact_indexes import write_index
 from refusals import refusal
 
+from pyserini_compneg.compose import Linear
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.dates import span
 from pyserini_compneg.expression.filters import read_conditions
@@ -128,7 +129,7 @@ def test_java_finds_what_the_definition_says(index, least, most, is_after, is_be
         asked = Filter({"f": [f"{least}{dots}{most}", *more]})
     except ArgumentError:
         return
-    (ranking,) = reader.search(['{"vector": {"a": 1}}'], 99, filters=[asked])
+    (ranking,) = reader.search([Linear({"a": 1.0})], 99, filters=[asked])
     assert ranking.docids == [docid for docid, value in values.items() if allows(asked, {"f": value})]
 
 
