@@ -26,7 +26,7 @@ from measuring import folder_bytes, in_child, run_command, timed
 from reporting import INDEXES, describe, environment, table
 
 from pyserini_compneg.compose import Operators
-from pyserini_compneg.compose.lowering import FACTORED, MATERIALISED
+from pyserini_compneg.compose.adapting import FACTORED, MATERIALISED
 from pyserini_compneg.compose.rewrite import conjunction
 from pyserini_compneg.documents.collection import collection_files
 from pyserini_compneg.eval import evaluate, parse_measures

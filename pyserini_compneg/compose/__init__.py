@@ -1,8 +1,8 @@
 """Composition: makes the query that an index runs from an expression, an encoder and a choice of operators."""
 
+from pyserini_compneg.compose.adapting import CPT_FORMS, adapted
 from pyserini_compneg.compose.atom_vectors import QueryEncoder
 from pyserini_compneg.compose.json_form import composed_line, from_json, query_line, to_json
-from pyserini_compneg.compose.lowering import CPT_FORMS, lowered
 from pyserini_compneg.compose.operators import (
     DEFAULT_OPERATORS,
     DIFFERENCES,
@@ -45,7 +45,7 @@ __all__ = [
     "composed_line",
     "from_json",
     "is_empty",
-    "lowered",
+    "adapted",
     "quantised",
     "query_line",
     "query_pairs",

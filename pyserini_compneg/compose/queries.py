@@ -1,4 +1,4 @@
-"""Turns expressions into queries that an index can run: composes, lowers for the index, quantises."""
+"""Turns expressions into queries that an index can run: composes, resolves, adapts to the index, rounds."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+from pyserini_compneg.compose.adapting import FACTORED, adapted
 from pyserini_compneg.compose.atom_vectors import QueryEncoder, atom_vectors, warn_of_unknown_atoms
 from pyserini_compneg.compose.composer import Composer
 from pyserini_compneg.compose.intersection import cpt_pairs
 from pyserini_compneg.compose.json_form import query_line
-from pyserini_compneg.compose.lowering import FACTORED, lowered
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
 from pyserini_compneg.compose.resolve import TopScores, resolved
@@ -137,7 +137,7 @@ def _pairs(tree: ScoringNode) -> Iterator[str]:
 
 
 def lacking_pairs(node: ScoringNode, known: Collection[str]) -> tuple[list[str], int]:
-    """The pairs in the leaves of a lowered query that are not among the known ones, and how many pairs it has."""
+    """The pairs in the leaves of an adapted query that are not among the known ones, and how many pairs it has."""
     pairs = {pair for part in nodes(node) if isinstance(part, Linear) for pair in part.weights if is_pair(pair)}
     return sorted(pairs.difference(known)), len(pairs)
 
@@ -239,9 +239,9 @@ def scoring_trees(
 def _runnable(
     query: Expression | Decomposition, tree: ScoringNode, cpt: str, signed: bool, weight_scale: float
 ) -> ScoringNode:
-    """Lowering comes before rounding, so that merged leaves are rounded once."""
+    """Adapting comes before rounding, so that merged leaves are rounded once."""
     try:
-        node = quantised(lowered(tree, cpt, signed), weight_scale)
+        node = quantised(adapted(tree, cpt, signed), weight_scale)
     except QueryError as error:
         raise error.at(f"query {query_text(query)!r}") from None
     wanted = kept_terms(tree)

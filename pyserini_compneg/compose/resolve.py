@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from pyserini_compneg.compose.adapting import adapted
 from pyserini_compneg.compose.composer import united
-from pyserini_compneg.compose.lowering import lowered
 from pyserini_compneg.compose.quantisation import quantised
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, ScoringNode, Sum
 from pyserini_compneg.compose.trees import is_open, nodes, summands, summed
@@ -84,7 +84,7 @@ def _ready(node: ScoringNode, signed: bool) -> Iterator[tuple[ScoringNode, bool]
 def _queries(node: ScoringNode, signed: bool) -> list[ScoringNode]:
     """The queries whose best scores close a node."""
     if isinstance(node, Damped):
-        return [*node.excluded, lowered(_in_context(node, _CONTEXT), signed=signed)]
+        return [*node.excluded, adapted(_in_context(node, _CONTEXT), signed=signed)]
     return list(node.scored) if isinstance(node, Excluding) else []
 
 

@@ -225,7 +225,7 @@ class Damped:
     def with_children(self, children: Sequence[ScoringNode]) -> Self:
         return replace(self, child=children[0], excluded=tuple(children[1:]))
 
-    def lowered(self, score: float, ratio: float) -> float:
+    def damped(self, score: float, ratio: float) -> float:
         """The damped score: ``score`` is the score of the child, ``ratio`` the largest bᵢ / bestᵢ."""
         if score <= 0:
             return score

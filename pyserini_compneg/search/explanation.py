@@ -175,7 +175,7 @@ def _explain_damped(node: Damped, child: _Node, excluded: Sequence[_Node]) -> _N
     worst = excluded[ratios.index(max(ratios))]
     if child.value <= 0 or worst.value <= 0:
         return child
-    lowering = Lowering(min(1.0, max(ratios)), child.value, node.lowered(child.value, max(ratios)))
+    lowering = Lowering(min(1.0, max(ratios)), child.value, node.damped(child.value, max(ratios)))
     loss = (lowering.before - lowering.after) / worst.value
     parts = [*child.parts, *(part._replace(amount=-loss * part.amount) for part in worst.parts)]
     return child._replace(parts=parts, lowered=(*child.lowered, lowering))

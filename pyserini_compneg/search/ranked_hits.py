@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_text
-from pyserini_compneg.compose.lowering import MATERIALISED
+from pyserini_compneg.compose.adapting import MATERIALISED
 from pyserini_compneg.compose.queries import (
     ReadQuery,
     checked_queries,

@@ -1,4 +1,4 @@
-"""Lowering changes a scoring tree to one with the same scores that uses only terms of the index.
+"""Adapts a scoring tree to an index: the same scores, by terms of the index alone.
 
 - An index of signed documents keeps their negative weights under complement terms. A linear leaf asks for each term and
   its complement. Operands of a product, and parts that damp a score, exclude documents or are required, count positive
@@ -27,7 +27,7 @@ FACTORED, MATERIALISED = CPT_FORMS = ("factored", "materialised")
 """The forms of a conjunction: a product of sums over plain terms, for any index, or one sum over pairs."""
 
 
-def lowered(node: ScoringNode, cpt: str = FACTORED, signed: bool = False) -> ScoringNode:
+def adapted(node: ScoringNode, cpt: str = FACTORED, signed: bool = False) -> ScoringNode:
     """The scoring tree in the form that an index can run.
 
     Args:
@@ -39,9 +39,9 @@ def lowered(node: ScoringNode, cpt: str = FACTORED, signed: bool = False) -> Sco
         QueryError: The form is unknown, or a conjunction cannot be written as a sum over pairs: it has more than two
             operands, or a power or a root of its own, as ``cpt-l2`` has.
 
-    >>> lowered(Product(({"andes": 4.0}, {"birds": 1.0})), "materialised")
+    >>> adapted(Product(({"andes": 4.0}, {"birds": 1.0})), "materialised")
     Linear(weights={'andes∩birds': 2.0})
-    >>> lowered(Linear({"birds": 1.0}), signed=True)
+    >>> adapted(Linear({"birds": 1.0}), signed=True)
     Linear(weights={'birds': 1.0, '¬birds': -1.0})
     """
     if cpt not in CPT_FORMS:
