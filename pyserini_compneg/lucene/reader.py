@@ -271,7 +271,7 @@ class ImpactReader(Searching):
         most = asked = min(request.hits, self.document_count)
         while True:
             ids = sorted(self._repeated([ranking]))
-            (scores,) = self._scores(request.queries, [ids], filter=request.filters[0])
+            (scores,) = self._scores(request.queries, [ids], 1, request.filters[0])
             kept += each_once(ranking, dict(zip(ids, scores, strict=True)))
             if len(kept) >= most or len(ranking.docids) < asked:
                 return Ranking([docid for docid, _ in kept[:most]], array("f", [score for _, score in kept[:most]]))
@@ -337,14 +337,10 @@ class ImpactReader(Searching):
             The scores of each query's documents, in the order of the docids. None if the query does not match the
             document, infinity if the index does not have it. If several documents have an id, the best score.
         """
-        return self._scores(queries, docids, threads)
+        return self._scores(queries, docids, threads, None)
 
     def _scores(
-        self,
-        queries: Sequence[ScoringNode],
-        docids: Sequence[Sequence[str]],
-        threads: int = 1,
-        filter: Filter | None = None,
+        self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int, filter: Filter | None
     ) -> list[list[float | None]]:
         """As :meth:`score`. If several documents have an id, those that the filter allows count."""
         queries, docids = checked_nodes(queries), [checked_list("docids", one) for one in docids]
