@@ -26,7 +26,7 @@ from reporting import describe, environment, table
 
 from pyserini_compneg import SignedImpactSearcher
 from pyserini_compneg.cluster import ShardedImpactSearcher
-from pyserini_compneg.compose import query_line
+from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.lucene.shards import read_shards
 from pyserini_compneg.topics.batch import topic_query
@@ -43,15 +43,15 @@ Ranking = tuple[list[str], list[float]]
 """The ids of documents, and their scores."""
 
 
-def timed(reader: ImpactReader, lines: Sequence[str], k: int) -> tuple[np.ndarray, list[Ranking]]:
+def timed(reader: ImpactReader, nodes: Sequence[ScoringNode], k: int) -> tuple[np.ndarray, list[Ranking]]:
     """The milliseconds of each query, the better of two rounds, and what was found."""
     times: list[float] = []
     found: list[Ranking] = []
     for _ in range(2):
         found.clear()
-        for line in lines:
+        for node in nodes:
             start = time.perf_counter()
-            (ranking,) = reader.search([line], k)
+            (ranking,) = reader.search([node], k)
             times.append((time.perf_counter() - start) * 1e3)
             found.append((ranking.docids, list(ranking.scores)))
     return np.array(times).reshape(2, -1).min(axis=0), found
@@ -106,17 +106,17 @@ def main() -> None:
     topics = read_topics(args.topics)[:: max(1, len(read_topics(args.topics)) // args.queries)]
     entries = read_shards(Path(args.shards))
     with ShardedImpactSearcher(args.shards) as on_ray, SignedImpactSearcher(args.one) as one:
-        lines = [query_line(node) for node in one.compose([topic_query(topic) for topic in topics])]
+        nodes = one.compose([topic_query(topic) for topic in topics])
         with SignedImpactSearcher(args.shards) as in_turn:
             alone = [ImpactReader(Path(args.shards) / entry.path) for entry in entries]
             measured = {}
             rows = []
             for k in HITS:
                 engines = {"one index": one.reader, "shards in turn": in_turn.reader, "shards on Ray": on_ray.reader}
-                timed(one.reader, lines, k), timed(in_turn.reader, lines, k)  # Java compiles
-                results = {name: timed(reader, lines, k) for name, reader in engines.items()}
+                timed(one.reader, nodes, k), timed(in_turn.reader, nodes, k)  # Java compiles
+                results = {name: timed(reader, nodes, k) for name, reader in engines.items()}
                 assert all(found == results["one index"][1] for _, found in results.values()), "another ranking"
-                shards = [timed(reader, lines, k) for reader in alone]
+                shards = [timed(reader, nodes, k) for reader in alone]
                 measured[k] = np.array([times for times, _ in shards]), shards[0][1]
                 results["slowest shard alone"] = (measured[k][0].max(axis=0), [])
                 rows += [
@@ -125,7 +125,7 @@ def main() -> None:
                 ]
         call = per_call_ms(lambda: on_ray.reader._ask(nothing)) / len(entries)
     print(describe(environment()))
-    print(f"{len(lines)} queries, {len(entries)} shards of {entries[0].documents:,} documents\n")
+    print(f"{len(nodes)} queries, {len(entries)} shards of {entries[0].documents:,} documents\n")
     print(table(["", "hits", "median ms", "p99 ms"], rows))
     rows = []
     for k, (times, found) in measured.items():

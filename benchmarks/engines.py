@@ -40,7 +40,7 @@ from scipy import sparse
 from stock import StockSearcher
 from synthetic import Query
 
-from pyserini_compneg.compose import Linear, to_json
+from pyserini_compneg.compose import Linear, ScoringNode
 from pyserini_compneg.index import ImpactIndexer
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader
 from pyserini_compneg.lucene.anserini import anserini_jar
@@ -166,16 +166,16 @@ def compare(options: argparse.Namespace, documents: int) -> list[list[str]]:
     rows = []
     with ImpactReader(plain) as reader, ImpactReader(reordered) as other:
         for (kind, asked), k in itertools.product(kinds.items(), HITS):
-            texts = [json.dumps(to_json(query.node)) for query in asked]
+            nodes = [query.node for query in asked]
             searches = {
-                "ours": [partial(reader.search, [text], k) for text in texts],
-                "ours, reordered": [partial(other.search, [text], k) for text in texts],
+                "ours": [partial(reader.search, [node], k) for node in nodes],
+                "ours, reordered": [partial(other.search, [node], k) for node in nodes],
                 "stock Lucene": [stock.lucene(query.positive, k) for query in asked],
             }
             right = {}
             if kind == "positive":
                 runs = {name: [search(_weights(query), k) for query in asked] for name, search in others.items()}
-                right = {name: _right(reader, texts, k, [run() for run in own]) for name, own in runs.items()}
+                right = {name: _right(reader, nodes, k, [run() for run in own]) for name, own in runs.items()}
                 searches |= runs
             taken = timed(searches, options.rounds)
             for name in searches:
@@ -192,7 +192,7 @@ def compare_with_itself(reordered: Path, options: argparse.Namespace, documents:
     kinds = real_queries(reordered, options.topics, options.queries)
     with ImpactReader(reordered) as reader:
         for (kind, asked), k in itertools.product(kinds.items(), HITS):
-            searches = [partial(reader.search, [json.dumps(to_json(query.node))], k) for query in asked]
+            searches = [partial(reader.search, [query.node], k) for query in asked]
             median, p99 = np.quantile(timed({name: searches}, options.rounds)[name].wall, (0.5, 0.99))
             rows.append([kind, str(k), f"{documents:,}", name, f"{median:.2f}", f"{p99:.2f}", "", size])
             print(*rows[-1], file=sys.stderr, flush=True)
@@ -204,10 +204,10 @@ def _weights(query: Query) -> dict[str, float]:
     return dict(query.node.weights)
 
 
-def _right(reader: ImpactReader, texts: Sequence[str], k: int, found: Sequence[Sequence[str]]) -> float:
+def _right(reader: ImpactReader, nodes: Sequence[ScoringNode], k: int, found: Sequence[Sequence[str]]) -> float:
     """The share of the hits whose exact scores are no lower than the k-th best."""
-    least = [ranking.scores[-1] for ranking in reader.search(texts, k)]
-    scores = reader.score(texts, found)
+    least = [ranking.scores[-1] for ranking in reader.search(nodes, k)]
+    scores = reader.score(nodes, found)
     pairs = zip(least, scores, strict=True)
     return float(np.mean([sum(one is not None and one >= kth for one in own) / k for kth, own in pairs]))
 

@@ -25,8 +25,8 @@ import numpy as np
 from measuring import folder_bytes, in_child, run_command, timed
 from reporting import INDEXES, describe, environment, table
 
-from pyserini_compneg.compose import Operators, query_line
-from pyserini_compneg.compose.lowering import FACTORED, MATERIALISED
+from pyserini_compneg.compose import Operators
+from pyserini_compneg.compose.adapting import FACTORED, MATERIALISED
 from pyserini_compneg.compose.rewrite import conjunction
 from pyserini_compneg.documents.collection import collection_files
 from pyserini_compneg.eval import evaluate, parse_measures
@@ -68,8 +68,8 @@ def search(folders: Mapping[str, Path], topics: str, qrels: str | None, rounds: 
         if qid in asked
     }
     for name, searcher in searchers.items():
-        lines = [query_line(node) for node in searcher.compose(queries)]
-        searches[name] = [partial(searcher.reader.search, [line], TOP) for line in lines]
+        nodes = searcher.compose(queries)
+        searches[name] = [partial(searcher.reader.search, [node], TOP) for node in nodes]
         runs[name] = searcher.batch_search(queries, qids, TOP)
     print(f"{len(asked)} topics, of which {sum(map(bool, judged.values()))} have a judged document in the collection")
     wanted = sum(map(len, runs[NO_PAIRS].values()))

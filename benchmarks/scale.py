@@ -7,7 +7,7 @@ For each size an index of synthetic SPLADE-shaped documents, merged to one segme
 there, and the next call uses it again. Queries of 25 positive terms, of 25 positive and 20 negative ones, and
 conjunctions of 5 + 5 terms then run on two engines in turn:
 
-- ours; a latency includes parsing the JSON query and the ids of all hits;
+- ours; a latency includes writing and parsing the query as JSON, and the ids of all hits;
 - a full scan with scipy, exact, in memory, for sizes that need at most --memory-gb.
 
 Terms are independent of each other, which is the worst case; ``engines.py`` has documents that are like real ones.
@@ -19,7 +19,6 @@ scores up to rounding. Otherwise the script ends with an error.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -35,7 +34,7 @@ from measuring import folder_bytes, in_child, peak_bytes, timed
 from reporting import INDEXES, describe, environment, megabytes, table
 from synthetic import ENCODER, JsonWriter, Query, blocks, queries
 
-from pyserini_compneg.compose import Linear, to_json
+from pyserini_compneg.compose import Linear
 from pyserini_compneg.index import ImpactIndexer
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, Ranking
 from pyserini_compneg.support.errors import CompNegError
@@ -114,7 +113,7 @@ def search(index: Path, documents: int, options: Namespace) -> Measured:
 
 
 def _rankings(reader: ImpactReader, asked: Sequence[Query], hits: int) -> list[Ranking]:
-    return reader.search([json.dumps(to_json(query.node)) for query in asked], hits)
+    return reader.search([query.node for query in asked], hits)
 
 
 def _compare(
@@ -134,7 +133,7 @@ def _compare(
     scored = (after.documents_scored - before.documents_scored) / len(asked)
     remarks = {"ours": f"{scored:,.0f} scored, {read:,.0f} postings read"}
     searches: dict[str, list[Callable[[], Any]]] = {
-        "ours": [partial(reader.search, [json.dumps(to_json(query.node))], hits) for query in asked]
+        "ours": [partial(reader.search, [query.node], hits) for query in asked]
     }
     if scan:
         searches["full scan"] = [partial(scan.search, query.node, hits) for query in asked]

@@ -19,7 +19,8 @@ read and documents scored in full, a query.
 Stock is Lucene's ``IndexSearcher.search(query, k)`` with Anserini's ``ImpactSimilarity``, which leaves ties undecided
 and looks no id up, on the positive terms alone (for conjunctions and unions: the sum of all terms of both sides). The
 row "positive/anserini" compares with Anserini's ``SimpleImpactSearcher``, a row with "/generator" with our own query in
-the search that ``SearchCollection`` does. Ours includes parsing the JSON query, ties by docid, and the ids of all hits.
+the search that ``SearchCollection`` does. Ours writes and parses the query as JSON, orders
+ties by docid, and gives the ids of all hits.
 
 With ``--filters`` our search is compared with itself: a filter that allows 1, 10 or 90 % of the documents, by a field
 of the synthetic index, beside none. With ``--reordered`` it is compared with itself in the reordered index, and with
@@ -55,7 +56,7 @@ from reporting import INDEXES, describe, environment, table
 from stock import StockSearcher
 from synthetic import ENCODER, SEED, Query, docid, queries, term_names, zipf
 
-from pyserini_compneg.compose import to_json
+from pyserini_compneg.compose import query_line
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.index import ImpactIndexer, build_index, update_index
@@ -138,17 +139,17 @@ def compare(index: Path, plain: Path, kinds: Mapping[str, Sequence[Query]], roun
 def _compare_kind(
     reader: ImpactReader, stock: StockSearcher, kind: str, asked: Sequence[Query], k: int, rounds: int
 ) -> list[str]:
-    lines = [json.dumps(to_json(query.node)) for query in asked]
+    nodes = [query.node for query in asked]
     before = reader.work_done()
-    reader.search(lines, k)
+    reader.search(nodes, k)
     after = reader.work_done()
     work = [(later - earlier) // len(asked) for earlier, later in zip(before, after, strict=True)]
     if kind.endswith("/generator"):
-        theirs = [stock.composed(line, k) for line in lines]
+        theirs = [stock.composed(query_line(node), k) for node in nodes]
     else:
         engine = stock.anserini if kind.endswith("/anserini") else stock.lucene
         theirs = [engine(query.positive, k) for query in asked]
-    taken = timed({"ours": [partial(reader.search, [line], k) for line in lines], "stock": theirs}, rounds)
+    taken = timed({"ours": [partial(reader.search, [node], k) for node in nodes], "stock": theirs}, rounds)
     latencies = [
         value
         for side in ("ours", "stock")
@@ -175,10 +176,10 @@ def compare_ours(variants: Mapping[str, Variant], kinds: Mapping[str, Sequence[Q
     base, *others = variants
     clock = "wall" if any(variant.threads > 1 for variant in variants.values()) else "processor"
     for kind, asked in kinds.items():
-        lines = [json.dumps(to_json(query.node)) for query in asked]
+        nodes = [query.node for query in asked]
         for k in HITS:
             searches = {
-                name: [partial(one.reader.search, [line], k, one.threads, [one.asked]) for line in lines]
+                name: [partial(one.reader.search, [node], k, one.threads, [one.asked]) for node in nodes]
                 for name, one in variants.items()
             }
             taken = timed(searches, rounds)
@@ -188,7 +189,7 @@ def compare_ours(variants: Mapping[str, Variant], kinds: Mapping[str, Sequence[Q
                 before = reader.work_done().postings_read
                 for run in searches[name]:
                     run()
-                work.append(f"{(reader.work_done().postings_read - before) // len(lines):,}")
+                work.append(f"{(reader.work_done().postings_read - before) // len(nodes):,}")
             ratios = [f"{medians[name] / medians[base]:.2f}" for name in others]
             rows.append([kind, str(k), *(f"{value:.2f}" for value in medians.values()), *ratios, *work])
             print(*rows[-1], file=sys.stderr, flush=True)
@@ -201,10 +202,10 @@ def throughput(reader: ImpactReader, kinds: Mapping[str, Sequence[Query]], most:
     counts = [2**power for power in range(most.bit_length())]
     rows = []
     for kind, asked in kinds.items():
-        lines = [json.dumps(to_json(query.node)) for query in asked]
+        nodes = [query.node for query in asked]
         for k in HITS:
-            taken = timed({str(count): [partial(reader.search, lines, k, count)] for count in counts}, rounds)
-            rates = [1000 * len(lines) / float(np.median(taken[str(count)].wall)) for count in counts]
+            taken = timed({str(count): [partial(reader.search, nodes, k, count)] for count in counts}, rounds)
+            rates = [1000 * len(nodes) / float(np.median(taken[str(count)].wall)) for count in counts]
             rows.append([kind, str(k), *(f"{rate:,.0f}" for rate in rates)])
             print(*rows[-1], file=sys.stderr, flush=True)
     return table(["kind", "k", *(f"{count} threads" for count in counts)], rows)

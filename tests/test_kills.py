@@ -23,6 +23,7 @@ from stand_in_encoder import StandInEncoder
 from steps import as_steps, at_step, copied
 from vector_files import NAME, encode, records
 
+from pyserini_compneg.compose import Linear
 from pyserini_compneg.encode.export import save_exported
 from pyserini_compneg.encode.models import MINI, model_folder, read_checkpoint
 from pyserini_compneg.index import build, build_index, build_sharded_index
@@ -36,7 +37,7 @@ from pyserini_compneg.topics.topics import read_topics
 
 DOCUMENTS = 24
 SHARDS = 3
-QUERIES = [json.dumps({"vector": {a: 2, b: -1, c: 5}}) for a, b, c in ("abc", "def", "ghi", "jab")]
+QUERIES = [Linear({a: 2.0, b: -1.0, c: 5.0}) for a, b, c in ("abc", "def", "ghi", "jab")]
 BUILDING = ".index.building"
 EXCHANGE = staging._exchange
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from pyserini_compneg import ImpactIndexer
-from pyserini_compneg.compose import Linear, query_line
+from pyserini_compneg.compose import Linear
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.search import Hit, write_run
 
@@ -26,12 +26,12 @@ def build_index(folder: Path, encoder: str, documents: Iterable[Embedding], scal
 
 def search(folder: Path, queries: Sequence[Embedding], k: int, threads: int = 1) -> list[list[Hit]]:
     """The k best documents of each query, with scores in the unit of the embeddings. Query weights are not rounded."""
-    lines = [query_line(Linear(vector(tokens, weights))) for _, tokens, weights in queries]
+    nodes = [Linear(vector(tokens, weights)) for _, tokens, weights in queries]
     with ImpactReader(folder) as reader:
         scale = reader.manifest.impact_scale
         return [
             [Hit(docid, score / scale) for docid, score in zip(*ranking, strict=True)]
-            for ranking in reader.search(lines, k, threads)
+            for ranking in reader.search(nodes, k, threads)
         ]
 
 

@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pyserini_compneg.compose import WEIGHT_SCALE, Linear, Product, ScoringNode, Sum, quantised, query_line
+from pyserini_compneg.compose import WEIGHT_SCALE, Linear, Product, ScoringNode, Sum, quantised
 from pyserini_compneg.compose.atom_vectors import atom_vectors
 from pyserini_compneg.compose.quantisation import checked_scale, whole
 from pyserini_compneg.compose.rewrite import alternatives, conjunction
@@ -91,7 +91,7 @@ class ScoreFusion:
         scores = None
         if self.scaled:
             nodes = [quantised(Linear(vector), searcher.weight_scale) for vector in vectors.values()]
-            found = zip(vectors, searcher.reader.search(list(map(query_line, nodes)), 1, threads), strict=True)
+            found = zip(vectors, searcher.reader.search(nodes, 1, threads), strict=True)
             scores = {text: ranking.scores[0] if ranking.scores else 0.0 for text, ranking in found}
         scale = _impact_scale(searcher)
         return [fused(expression, vectors, scale, scores, searcher.weight_scale) for expression in expressions]

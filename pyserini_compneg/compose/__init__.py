@@ -1,9 +1,8 @@
 """Composition: makes the query that an index runs from an expression, an encoder and a choice of operators."""
 
-from pyserini_compneg.compose.answers import TopScores
+from pyserini_compneg.compose.adapting import CPT_FORMS, adapted
 from pyserini_compneg.compose.atom_vectors import QueryEncoder
 from pyserini_compneg.compose.json_form import composed_line, from_json, query_line, to_json
-from pyserini_compneg.compose.lowering import CPT_FORMS, lowered
 from pyserini_compneg.compose.operators import (
     DEFAULT_OPERATORS,
     DIFFERENCES,
@@ -14,9 +13,10 @@ from pyserini_compneg.compose.operators import (
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
 from pyserini_compneg.compose.queries import Query, compose_queries, compose_query, query_pairs, query_text
 from pyserini_compneg.compose.query_terms import QueryTerm, query_terms
+from pyserini_compneg.compose.resolve import TopScores
 from pyserini_compneg.compose.rewrite import alternatives, conjunction, verbalised
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
-from pyserini_compneg.compose.trees import evaluate, is_empty
+from pyserini_compneg.compose.trees import is_empty
 
 __all__ = [
     "CPT_FORMS",
@@ -43,10 +43,9 @@ __all__ = [
     "compose_queries",
     "compose_query",
     "composed_line",
-    "evaluate",
     "from_json",
     "is_empty",
-    "lowered",
+    "adapted",
     "quantised",
     "query_line",
     "query_pairs",

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.compose.trees import is_open
 from pyserini_compneg.expression import MAX_DEPTH, Filter
 from pyserini_compneg.support.errors import ArgumentError, QueryError
 from pyserini_compneg.support.vectors import SparseVector
@@ -98,6 +99,8 @@ def from_json(value: object, source: str) -> ScoringNode:
 
 
 def _tree(node: ScoringNode | Filter) -> dict[str, Any]:
+    if not isinstance(node, Filter) and is_open(node):
+        raise QueryError("lacks the best scores of what it excludes", remedy="compose it for an index")
     match node:
         case Filter():
             return {"filter": node.to_json()}

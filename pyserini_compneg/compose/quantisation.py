@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container
+from dataclasses import replace
 
-from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
-from pyserini_compneg.expression import Filter
+from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Product, ScoringNode
 from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.vectors import SparseVector, complement_term, is_complement, is_number, positive_part
 
@@ -54,26 +54,19 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
     Linear(weights={'birds': 1.0, 'fly': -25.0})
     """
     checked_scale(weight_scale)
-    match node:
-        case Linear(weights, kept):
-            return Linear(whole(weights, weight_scale, kept=kept))
-        case Product(operands, power, root, weight):
-            scaled = tuple(whole(operand, weight_scale) for operand in operands)
-            proportion = 1.0 if math.isclose(node.degree, 1) else weight_scale ** (1 - node.degree)
-            return Product(scaled, power, root, weight * proportion)
-        case Max(children) | Sum(children):
-            return type(node)(tuple(quantised(child, weight_scale) for child in children))
-        case Damped(child, excluded, bests):
-            parts = tuple(quantised(part, weight_scale) for part in excluded)
-            scaled_bests = tuple(best * weight_scale for best in bests)
-            child = quantised(child, weight_scale)
-            return Damped(child, parts, scaled_bests, node.weight, node.floor * weight_scale)
-        case Excluding(child, excluded, above, required):
-            whole_parts = [part if isinstance(part, Filter) else quantised(part, weight_scale) for part in excluded]
-            left_out = tuple(part for part in whole_parts if isinstance(part, (Linear, Product, Filter)))
-            limits = tuple(limit * weight_scale for limit in above)
-            needed = tuple(Linear(whole(part.weights, weight_scale)) for part in required)
-            return Excluding(quantised(child, weight_scale), left_out, limits, needed)
+    if isinstance(node, Linear):
+        return Linear(whole(node.weights, weight_scale, kept=node.kept))
+    if isinstance(node, Product):
+        scaled = tuple(whole(operand, weight_scale) for operand in node.operands)
+        proportion = 1.0 if math.isclose(node.degree, 1) else weight_scale ** (1 - node.degree)
+        return replace(node, operands=scaled, weight=node.weight * proportion)
+    node = node.with_children([quantised(child, weight_scale) for child in node.children])
+    if isinstance(node, Damped):
+        best = tuple(score * weight_scale for score in node.best)
+        return replace(node, best=best, floor=node.floor * weight_scale)
+    if isinstance(node, Excluding):
+        return replace(node, above=tuple(limit * weight_scale for limit in node.above))
+    return node
 
 
 def checked_scale(weight_scale: float) -> float:

@@ -1,23 +1,25 @@
-"""Turns expressions into queries that an index can run: composes, lowers for the index, quantises."""
+"""Turns expressions into queries that an index can run: composes, resolves, adapts to the index, rounds."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from pyserini_compneg.compose.answers import TopScores
-from pyserini_compneg.compose.atom_vectors import QueryEncoder, atom_vectors
-from pyserini_compneg.compose.composer import scoring_trees
+from pyserini_compneg.compose.adapting import FACTORED, adapted
+from pyserini_compneg.compose.atom_vectors import QueryEncoder, atom_vectors, warn_of_unknown_atoms
+from pyserini_compneg.compose.composer import Composer
 from pyserini_compneg.compose.intersection import cpt_pairs
 from pyserini_compneg.compose.json_form import query_line
-from pyserini_compneg.compose.lowering import FACTORED, lowered
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
-from pyserini_compneg.compose.rewrite import without_differences, without_exclusions
+from pyserini_compneg.compose.resolve import TopScores, resolved
+from pyserini_compneg.compose.rewrite import check_exclusions, verbalised, without_differences, without_exclusions
 from pyserini_compneg.compose.scoring import Linear, Product, ScoringNode
-from pyserini_compneg.compose.trees import kept_terms, nodes, positive_weights
-from pyserini_compneg.expression import Expression, atoms, format_expression
+from pyserini_compneg.compose.trees import is_empty, kept_terms, nodes, positive_weights
+from pyserini_compneg.compose.words import EncodedOnce, atom_words, worded_atoms
+from pyserini_compneg.expression import Expression, Union, atoms, format_expression, leaves
 from pyserini_compneg.reading import READINGS, Decomposition, read_texts
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, QueryError
@@ -87,8 +89,8 @@ def compose_queries(
     else:
         expressions = [one for one in map(expression_of, asked) if one is not None]
         is_read = [isinstance(query, Decomposition) for query in asked]
-        run = top_scores and _as_run(top_scores, weight_scale)
-        trees = iter(scoring_trees(expressions, encoder, operators, run, is_read, signed))
+        composed = scoring_trees(expressions, encoder, operators, is_read)
+        trees = iter(resolved(composed, operators.union, top_scores, weight_scale, signed))
     with gathered_warnings():
         return [
             query if isinstance(query, ScoringNode) else _runnable(query, next(trees), cpt, signed, weight_scale)
@@ -120,9 +122,9 @@ def query_pairs(queries: Sequence[Query], encoder: QueryEncoder | None = None) -
     if expressions:
         if encoder is None:
             raise EncodingError(f"no encoder for {format_expression(expressions[0])!r}", remedy="name one")
-        known = _Known(expressions, encoder)
+        encoder = EncodedOnce(encoder)
         for intersection in ("cpt", "disentangled"):
-            trees += scoring_trees(expressions, known, Operators(intersection=intersection))
+            trees += scoring_trees(expressions, encoder, Operators(intersection=intersection))
     return tuple(sorted({pair for tree in trees for pair in _pairs(tree)}))
 
 
@@ -134,18 +136,8 @@ def _pairs(tree: ScoringNode) -> Iterator[str]:
             yield from filter(is_pair, cpt_pairs(node.operands, top=max(map(len, node.operands))))
 
 
-class _Known:
-    """An encoder that encodes the atoms of expressions once, for several compositions."""
-
-    def __init__(self, expressions: Sequence[Expression], encoder: QueryEncoder) -> None:
-        self._vectors = atom_vectors(list(dict.fromkeys(text for one in expressions for text in atoms(one))), encoder)
-
-    def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        return [self._vectors[text] for text in texts]
-
-
 def lacking_pairs(node: ScoringNode, known: Collection[str]) -> tuple[list[str], int]:
-    """The pairs in the leaves of a lowered query that are not among the known ones, and how many pairs it has."""
+    """The pairs in the leaves of an adapted query that are not among the known ones, and how many pairs it has."""
     pairs = {pair for part in nodes(node) if isinstance(part, Linear) for pair in part.weights if is_pair(pair)}
     return sorted(pairs.difference(known)), len(pairs)
 
@@ -195,22 +187,61 @@ def why_empty(query: Query) -> str:
     return "no document has its words" + ("" if whole else ", or NOT takes them away")
 
 
-def _as_run(top_scores: TopScores, weight_scale: float) -> TopScores:
-    """Runs queries with whole weights, as a search does, and divides the scores by the scale of the weights."""
+MOST_ATOMS = 20_000
+"""The most atoms of an expression, repeated ones included. Time and memory grow linearly with the atoms."""
 
-    def asked(nodes: Sequence[ScoringNode], k: int) -> list[list[float]]:
-        answers = top_scores([quantised(node, weight_scale) for node in nodes], k)
-        return [[score / weight_scale for score in scores] for scores in answers]
 
-    return asked
+def scoring_trees(
+    expressions: Sequence[Expression],
+    encoder: QueryEncoder,
+    operators: Operators = DEFAULT_OPERATORS,
+    is_read: Sequence[bool] = (),
+) -> list[ScoringNode]:
+    """The scoring tree of each expression. Its weights are not yet rounded, and its nodes may be open.
+
+    Every distinct text is encoded once, all in one batch. ``is_read`` states for each expression whether it was read
+    from a text. ``damped`` uses this if a part is excluded from the whole expression.
+    """
+    for expression in expressions:
+        if (count := sum(1 for _ in leaves(expression))) > MOST_ATOMS:
+            what = f"an expression may have {MOST_ATOMS:,} atoms, this one has {count:,}"
+            raise QueryError(what, remedy="split it into several queries")
+        check_exclusions(expression)
+    rewritten = [verbalised(expression, operators) for expression in expressions]
+    texts = [text for expression in rewritten for text in atoms(expression)]
+    vectors = atom_vectors(list(dict.fromkeys(texts)), encoder)
+    worded = list(dict.fromkeys(text for expression in rewritten for text in worded_atoms(expression)))
+    words = atom_words(worded, encoder, vectors)
+    wordless = {text: shown(text) for text in worded if vectors[text] and not any(words[text].values())}
+    warn_of("atom", "atoms", "the index has none of its words, so no document has it", wordless, worded)
+    composer = Composer(operators, vectors, words)
+    contexts = [
+        atoms(expression) if read and not isinstance(expression, Union) else ()
+        for expression, read in zip(rewritten, is_read or [False] * len(rewritten), strict=True)
+    ]
+    with gathered_warnings():
+        trees = [
+            replace(composer, context=context).compose(expression)
+            for expression, context in zip(rewritten, contexts, strict=True)
+        ]
+        warn_of_unknown_atoms(rewritten, trees, vectors)
+        said = f"NOT ({operators.difference}) removes all its positive terms; choose another --difference"
+        names = [shown(format_expression(expression)) for expression in rewritten]
+        emptied = {
+            name: name
+            for name, expression, tree in zip(names, rewritten, trees, strict=True)
+            if is_empty(tree) and not is_empty(composer.compose(without_differences(expression)))
+        }
+        warn_of("query", "queries", said, emptied, names)
+    return trees
 
 
 def _runnable(
     query: Expression | Decomposition, tree: ScoringNode, cpt: str, signed: bool, weight_scale: float
 ) -> ScoringNode:
-    """Lowering comes before rounding, so that merged leaves are rounded once."""
+    """Adapting comes before rounding, so that merged leaves are rounded once."""
     try:
-        node = quantised(lowered(tree, cpt, signed), weight_scale)
+        node = quantised(adapted(tree, cpt, signed), weight_scale)
     except QueryError as error:
         raise error.at(f"query {query_text(query)!r}") from None
     wanted = kept_terms(tree)

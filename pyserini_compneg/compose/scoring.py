@@ -1,11 +1,18 @@
-"""The scoring tree: the form of a composed query. ``trees.evaluate`` defines the score of a document."""
+"""The scoring tree: the form of a composed query.
+
+Every node has ``children``, the nodes below it, and ``with_children``, the same node over other children. The first
+children are ``wanted``: by their positive terms a query finds documents. The others only lower or leave out documents.
+
+A node is *open* while it lacks scores that only an index knows: a :class:`Damped` without ``best``, an
+:class:`Excluding` without ``above``. :func:`~pyserini_compneg.compose.resolve.resolved` closes it.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self, TypeAlias
 
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.support.errors import EncodingError, QueryError
@@ -37,9 +44,14 @@ class Linear:
 
     weights: SparseVector
     kept: Collection[str] | None = field(default=None, repr=False, compare=False)
+    children: ClassVar[tuple[()]] = ()
+    wanted: ClassVar[tuple[()]] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", _checked_weights(self.weights, "vector"))
+
+    def with_children(self, children: Sequence[ScoringNode]) -> Self:
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +80,8 @@ class Product:
     power: float | None = None
     root: int = 1
     weight: float = 1.0
+    children: ClassVar[tuple[()]] = ()
+    wanted: ClassVar[tuple[()]] = ()
 
     def __post_init__(self) -> None:
         count = len(self.operands)
@@ -86,6 +100,9 @@ class Product:
         limits = f"between {SMALLEST_PRODUCT_WEIGHT:g} and {LARGEST_WEIGHT:g} in magnitude"
         _check("weight", fits, f"the weight of a product must be {limits}", self.weight)
         object.__setattr__(self, "weight", float(self.weight))
+
+    def with_children(self, children: Sequence[ScoringNode]) -> Self:
+        return self
 
     @property
     def exponent(self) -> float:
@@ -122,6 +139,13 @@ class Max:
     def __post_init__(self) -> None:
         object.__setattr__(self, "children", _checked_children(self.children, "a maximum"))
 
+    @property
+    def wanted(self) -> tuple[ScoringNode, ...]:
+        return self.children
+
+    def with_children(self, children: Sequence[ScoringNode]) -> Self:
+        return replace(self, children=tuple(children))
+
 
 @dataclass(frozen=True, slots=True)
 class Sum:
@@ -138,6 +162,13 @@ class Sum:
     def __post_init__(self) -> None:
         object.__setattr__(self, "children", _checked_children(self.children, "a sum"))
 
+    @property
+    def wanted(self) -> tuple[ScoringNode, ...]:
+        return self.children
+
+    def with_children(self, children: Sequence[ScoringNode]) -> Self:
+        return replace(self, children=tuple(children))
+
 
 @dataclass(frozen=True, slots=True)
 class Damped:
@@ -153,9 +184,10 @@ class Damped:
         child: The wanted part.
         excluded: Vectors of positive weights, products of positive weight, and damped nodes of these. Only
             positive impacts count.
-        best: The best score of each excluded part in the index, above 0.
+        best: The best score of each excluded part in the index, above 0. Empty in an open node.
         weight: λ, above 0 and at most 1. A document loses at most this share of its score.
         floor: Damping does not push a score below 98 % of this value. 0 means no limit.
+        context: Of an open node, a vector that closing it adds to the child with a small weight.
 
     Raises:
         QueryError: An excluded part of another kind or without terms, or a number out of its range.
@@ -166,10 +198,11 @@ class Damped:
     best: tuple[float, ...]
     weight: float
     floor: float = 0.0
+    context: SparseVector = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         _checked_children((self.child,), "a damped score")
-        if not self.excluded or len(self.best) != len(self.excluded):
+        if not self.excluded or len(self.best) not in (0, len(self.excluded)):
             counts = f"got {len(self.excluded)} and {len(self.best)}"
             raise QueryError(f"a damped score needs excluded parts and a best score for each, {counts}", where="best")
         _check_excluded([_without_damping(part) for part in self.excluded])
@@ -181,7 +214,18 @@ class Damped:
         said = "the floor of a damped score must be a finite number, 0 or more"
         _check("floor", _is_finite(self.floor) and self.floor >= 0, said, self.floor)
 
-    def lowered(self, score: float, ratio: float) -> float:
+    @property
+    def children(self) -> tuple[ScoringNode, ...]:
+        return (self.child, *self.excluded)
+
+    @property
+    def wanted(self) -> tuple[ScoringNode, ...]:
+        return (self.child,)
+
+    def with_children(self, children: Sequence[ScoringNode]) -> Self:
+        return replace(self, child=children[0], excluded=tuple(children[1:]))
+
+    def damped(self, score: float, ratio: float) -> float:
         """The damped score: ``score`` is the score of the child, ``ratio`` the largest bᵢ / bestᵢ."""
         if score <= 0:
             return score
@@ -199,8 +243,9 @@ class Excluding:
     Attributes:
         child: The wanted part.
         excluded: Vectors and products of positive weights, and filters. Only positive impacts count.
-        above: The limit of each excluded part, 0 or more. The limit of a filter is ignored.
+        above: The limit of each excluded part, 0 or more. The limit of a filter is ignored. Empty in an open node.
         required: Vectors of positive weights. Only positive impacts count.
+        share: Of an open node, the share of the best score of an excluded part that will be its limit.
 
     Raises:
         QueryError: No excluded and no required part, a part of another kind or without terms, or a wrong limit.
@@ -210,6 +255,7 @@ class Excluding:
     excluded: tuple[Linear | Product | Filter, ...] = ()
     above: tuple[float, ...] = ()
     required: tuple[Linear, ...] = ()
+    share: float = field(default=0.0, repr=False)
 
     def __post_init__(self) -> None:
         _checked_children((self.child,), "what excludes")
@@ -218,11 +264,31 @@ class Excluding:
             isinstance(part, Linear) and part.weights and min(part.weights.values()) > 0 for part in self.required
         ):
             raise QueryError("each part must be a vector of positive weights", where="required")
-        if not (self.excluded or self.required) or len(self.above) != len(self.excluded):
+        limits = 0 if self.share else len(self.excluded)
+        if not (self.excluded or self.required) or len(self.above) != limits:
             counts = f"got {len(self.excluded)} and {len(self.above)}"
             raise QueryError(f"an excluding node needs excluded parts and a limit for each, {counts}", where="above")
         for limit in self.above:
             _check("above", _is_finite(limit) and limit >= 0, "a limit must be a finite number, 0 or more", limit)
+
+    @property
+    def children(self) -> tuple[ScoringNode, ...]:
+        return (self.child, *self.scored, *self.required)
+
+    @property
+    def scored(self) -> tuple[ScoringNode, ...]:
+        """The excluded parts that are no filters."""
+        return tuple(part for part in self.excluded if not isinstance(part, Filter))
+
+    @property
+    def wanted(self) -> tuple[ScoringNode, ...]:
+        return (self.child,)
+
+    def with_children(self, children: Sequence[ScoringNode]) -> Self:
+        child, *others = children
+        parts: list[Any] = others  # checked by the constructor
+        excluded = tuple(part if isinstance(part, Filter) else parts.pop(0) for part in self.excluded)
+        return replace(self, child=child, excluded=excluded, required=tuple(parts))
 
 
 ScoringNode: TypeAlias = Linear | Product | Max | Sum | Damped | Excluding

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
 from typing import Protocol, runtime_checkable
 
-from pyserini_compneg.compose.atom_vectors import QueryEncoder
+from pyserini_compneg.compose.atom_vectors import QueryEncoder, atom_vectors
 from pyserini_compneg.compose.intersection import distinguishing_terms
 from pyserini_compneg.compose.rewrite import without_differences
 from pyserini_compneg.expression import (
@@ -48,6 +48,24 @@ class WordEncoder(QueryEncoder, Protocol):
 
 def told_words(texts: Sequence[str], encoder: QueryEncoder) -> Sequence[Collection[str] | None]:
     return encoder.words(texts) if isinstance(encoder, WordEncoder) else [None] * len(texts)
+
+
+class EncodedOnce:
+    """An encoder that encodes each text once, for several uses of a query's atoms in one thread."""
+
+    def __init__(self, encoder: QueryEncoder) -> None:
+        self._encoder = encoder
+        self._vectors: dict[str, dict[str, float]] = {}
+
+    def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
+        """The vector of each text. Texts of earlier batches are not encoded again."""
+        unknown = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        self._vectors |= atom_vectors(unknown, self._encoder)
+        return [self._vectors[text] for text in texts]
+
+    def words(self, texts: Sequence[str]) -> Sequence[Collection[str] | None]:
+        """See :class:`WordEncoder`."""
+        return told_words(texts, self._encoder)
 
 
 def atom_words(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pyserini_compneg.compose import QueryEncoder
+from pyserini_compneg.compose import Linear, QueryEncoder
 from pyserini_compneg.compose.atom_vectors import atom_vectors
 from pyserini_compneg.compose.words import told_words
 from pyserini_compneg.documents.vector_files import SHARD_NAME, VECTORS_FILE, read_about
@@ -258,7 +257,7 @@ def _check_looks(reader: Reader, language: str) -> None:
         from statistics import median
 
         term, count = min(english, key=lambda pair: pair[1])
-        ((_, impacts),) = reader.search([json.dumps({"vector": {term: 1}})], count)
+        ((_, impacts),) = reader.search([Linear({term: 1.0})], count)
         if not len(impacts) or median(impacts) > 1:
             return
         what = "has term frequencies, not impacts of bm25, so its scores would not be those of bm25"

@@ -8,14 +8,15 @@ from textwrap import shorten
 from typing import TextIO
 
 from pyserini_compneg.baselines import ComposingMethod
-from pyserini_compneg.compose import Query, ScoringNode, is_empty, query_text
+from pyserini_compneg.compose import query_text
 from pyserini_compneg.encode.hybrid import PREFIX
 from pyserini_compneg.expression import Atom, Filter
 from pyserini_compneg.reading.decomposition import Decomposition, shown_confidence, tagged
-from pyserini_compneg.search.matches import Counting, Matches, count_matches
+from pyserini_compneg.search.answer import Method
+from pyserini_compneg.search.matches import Counting, Matches
 from pyserini_compneg.search.ranked_hits import query_name
 from pyserini_compneg.search.run_writer import PassageHit
-from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
+from pyserini_compneg.search.searcher import SignedImpactSearcher
 from pyserini_compneg.support.progress import gathered_warnings
 from pyserini_compneg.support.terminal import printable
 from pyserini_compneg.topics.batch import topic_query
@@ -49,21 +50,28 @@ def show_hits(
     """
     query = topic_query(topic)
     name = query_name(query) if method is None else topic.qid  # judged documents are those of an id
-    most = offset + k
     with gathered_warnings():
-        node = _node(searcher, query, method)
-        asked = query if node is None or method is not None or is_empty(node) else node  # do not compose again
-        hits = searcher.batch_search([asked], [name], most, threads, filter=topic.filter, method=method)[name][offset:]
+        (answer,) = searcher.answers(
+            [query],
+            [name],
+            k,
+            threads,
+            filter=topic.filter,
+            method=method,
+            offset=offset,
+            counting=counting or Counting(),
+        )
+        node = method.compose(searcher, [query])[0] if isinstance(method, ComposingMethod) else answer.node
     unit = 1.0 if node is None else searcher.unit(query)
     lines = [heading(query_text(query), searcher, topic.filter)]
     if topic.decomposition:
         lines += [f"  {line}" for line in decomposition_lines(topic.decomposition)]
-    if not hits:
+    if not answer.hits:
         lines.append(f"  no document behind the first {offset:,}" if offset else "  no document matches")
-    width = len(str(offset + len(hits)))
-    digits = decimals([hit.score / unit for hit in hits])
-    lacking = searcher.lacking(query, [hit.docid for hit in hits]) if method is None else [()] * len(hits)
-    for rank, (hit, lacks) in enumerate(zip(hits, lacking, strict=True), offset + 1):
+    last = offset + len(answer.hits)
+    width = len(str(last))
+    digits = decimals([hit.score / unit for hit in answer.hits])
+    for rank, (hit, lacks) in enumerate(zip(answer.hits, answer.lacks, strict=True), offset + 1):
         title = titled(searcher.title(hit.docid), hit.docid) + (f"  (lacks {_listed(lacks)})" if lacks else "")
         title += f"  (passage {hit.passage})" if isinstance(hit, PassageHit) else ""
         lines.append(f"  {rank:>{width}}  {hit.score / unit:>9.{digits}f}  {title}")
@@ -76,10 +84,8 @@ def show_hits(
             if parts := [part for part in parts if round(part.amount, digits)]:
                 listed = ", ".join(f"{part.term} {abs(part.amount):.{digits}f}" for part in parts)
                 lines.append(f"  {'':>{width}}  {sign:>9}  {listed}")
-    if node is not None and method is None and hits:
-        last = offset + len(hits)
-        found = count_matches(searcher.reader, node, topic.filter, counting or Counting(), threads, last, most)
-        lines += [f"  {line}" for line in _match_lines(found, offset, last)]
+    if answer.matches and answer.hits:
+        lines += [f"  {line}" for line in _match_lines(answer.matches, offset, last)]
     handle.writelines(f"{printable(line)}\n" for line in lines)
 
 
@@ -101,13 +107,6 @@ def _listed(operands: Sequence[str]) -> str:
     names = [f'"{name}"' if "," in name and not name.startswith('"') else name for name in operands[:_OPERANDS_SHOWN]]
     more = f" and {len(operands) - len(names)} more" if len(operands) > len(names) else ""
     return ", ".join(names) + more
-
-
-def _node(searcher: SignedImpactSearcher, query: Query, method: Method | None) -> ScoringNode | None:
-    """The scoring tree that ranks, or None for a method without composition."""
-    if method is None:
-        return searcher.compose([query])[0]
-    return method.compose(searcher, [query])[0] if isinstance(method, ComposingMethod) else None
 
 
 def heading(text: str, searcher: SignedImpactSearcher, filter: Filter | None = None) -> str:

@@ -89,17 +89,6 @@ class Filter:
         """The value of ``filter`` in JSON. The filter that it makes is equal to this filter."""
         return {name: sorted(values) for name, values in self.fields.items()}
 
-    def allows(self, values: Mapping[str, Collection[Value]]) -> bool:
-        """Whether a document with these values matches.
-
-        >>> Filter({"year": "1990..1999"}).allows({"year": [1994]})
-        True
-        """
-        return all(
-            any(_allows(wanted, value, name == ID) for value in values.get(name, ()))
-            for name, wanted in self.fields.items()
-        )
-
 
 def as_filter(given: Filter | Mapping[str, Values] | None) -> Filter | None:
     """The filter itself, or a filter made from its fields."""
@@ -300,18 +289,3 @@ def _number_ends(value: str) -> tuple[float, float] | None:
         math.nextafter(least, math.inf) if "<.." in value else least,
         math.nextafter(most, -math.inf) if "..<" in value else most,
     )
-
-
-def _allows(wanted: Iterable[str], value: Value, is_id: bool) -> bool:
-    """Whether a value is one of the wanted values. Java decides alike: a range is never a text of that name."""
-    text, date = _text(value), None if isinstance(value, bool) else span(_text(value))
-    number = None if isinstance(value, (bool, str)) or is_id else float(value)
-    for one in wanted:
-        numbers, dates = (None, None) if is_id else (_number_ends(one), _date_ends(one))
-        is_value = numbers is None and dates is None
-        if is_value and (text == one or (number is not None and re.fullmatch(_NUMBER, one) and number == float(one))):
-            return True
-        for place, ends in ((number, numbers), (date and date.first, dates)):
-            if place is not None and ends is not None and ends[0] <= place <= ends[1]:
-                return True
-    return False

@@ -13,7 +13,7 @@ from typing import Any
 
 from pyserini_compneg.compose import WEIGHT_SCALE, Max, Operators, Product, Query, query_text
 from pyserini_compneg.compose import QueryEncoder as AtomEncoder
-from pyserini_compneg.compose.lowering import FACTORED
+from pyserini_compneg.compose.adapting import FACTORED
 from pyserini_compneg.lucene import java_class, resolve_index
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 from pyserini_compneg.search.ranked_hits import FilterLike, query_name

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.compose import Operators, Query, QueryEncoder, from_json, lowered, query_text
+from pyserini_compneg.compose import Operators, Query, QueryEncoder, adapted, from_json, query_text
 from pyserini_compneg.compose.queries import read_queries
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.expression.filters import narrowed
@@ -226,7 +226,7 @@ def _queries(inp: pd.DataFrame, column: str, index: CompNegIndex, read: str | Pa
     if column == "query_toks":
         manifest = index.searcher.reader.manifest
         signed = manifest is not None and manifest.signed
-        return [lowered(from_json({"vector": value}, source), signed=signed) for source, value in values.items()]
+        return [adapted(from_json({"vector": value}, source), signed=signed) for source, value in values.items()]
     try:
         return [*read_queries([*values.values()], read)]
     except CompNegError:

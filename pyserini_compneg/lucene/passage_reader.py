@@ -16,13 +16,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pyserini_compneg.compose import Excluding, ScoringNode
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.lucene.index_settings import FIRST_PASSAGE, MOST_PASSAGES, PASSAGE_OF
 from pyserini_compneg.lucene.manifest import Manifest
 from pyserini_compneg.lucene.rankings import MatchCount, PassageRanking, Ranking
 from pyserini_compneg.lucene.reader import KEPT_FILTERS
-from pyserini_compneg.lucene.requests import After, ComposedSearch, Filtered, Reader, Searching, WorkDone
+from pyserini_compneg.lucene.requests import After, ComposedSearch, Filtered, Reader, Searching, WorkDone, checked_nodes
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import IndexFormatError, InputError
 
@@ -103,18 +104,13 @@ class PassageReader(Searching):
         filters = [None if one is None else self._translated(one) for one in request.filters]
         return replace(request, queries=list(map(self._translated_query, request.queries)), filters=filters)
 
-    def _translated_query(self, line: str) -> str:
-        return json.dumps(self._translated_part(json.loads(line)), ensure_ascii=False) if '"filter"' in line else line
-
-    def _translated_part(self, part: Any) -> Any:
-        if isinstance(part, list):
-            return list(map(self._translated_part, part))
-        if not isinstance(part, dict) or "vector" in part:  # terms may have any name
-            return part
-        return {
-            name: self._translated(Filter(value)).to_json() if name == "filter" else self._translated_part(value)
-            for name, value in part.items()
-        }
+    def _translated_query(self, node: ScoringNode) -> ScoringNode:
+        """The query with filters of passages."""
+        node = node.with_children(list(map(self._translated_query, node.children)))
+        if not isinstance(node, Excluding):
+            return node
+        excluded = [self._translated(part) if isinstance(part, Filter) else part for part in node.excluded]
+        return replace(node, excluded=tuple(excluded))
 
     def find(self, request: ComposedSearch) -> Sequence[Ranking]:
         return self._find(self._translated_request(request))
@@ -144,7 +140,7 @@ class PassageReader(Searching):
             page *= 2
         return [_ranking(one, hits) for one in found]
 
-    def _new(self, line: str, ranking: Ranking, known: Mapping[str, _Best], after: After) -> dict[str, _Best]:
+    def _new(self, node: ScoringNode, ranking: Ranking, known: Mapping[str, _Best], after: After) -> dict[str, _Best]:
         """The documents of a ranking of passages that are not known. Those before the mark have a better passage."""
         new: dict[str, _Best] = {}
         for passage, score in zip(ranking.docids, ranking.scores, strict=True):
@@ -153,7 +149,7 @@ class PassageReader(Searching):
                 new[docid] = _Best(score, number)
         if after is None or not new:
             return new
-        (best,) = self._find(ComposedSearch([line], len(new), filters=[_only(new)]))
+        (best,) = self._find(ComposedSearch([node], len(new), filters=[_only(new)]))
         scores = dict(zip(best.docids, best.scores, strict=True))
         return {docid: one for docid, one in new.items() if scores[docid] == one.score}
 
@@ -162,9 +158,9 @@ class PassageReader(Searching):
         return self.passages.count(replace(self._translated_request(request), passages_of=PASSAGE_OF))
 
     def score(
-        self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1
+        self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1
     ) -> list[list[float | None]]:
-        queries, docids = checked_list("queries", queries), [checked_list("docids", one) for one in docids]
+        queries, docids = checked_nodes(queries), [checked_list("docids", one) for one in docids]
         there = [list(filter(self.has, group)) for group in docids]
         filters = [Filter({ID: group}) for group in there]
         found = self.search(queries, max(map(len, there), default=0), threads, filters)
@@ -174,14 +170,14 @@ class PassageReader(Searching):
             for ranked, known, group in zip(scores, map(set, there), docids, strict=True)
         ]
 
-    def explain(self, query: str, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
+    def explain(self, query: ScoringNode, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
+        (node,) = map(self._translated_query, checked_nodes([query]))
         if not self.has(docid):
             return None
-        line = self._translated_query(query)
-        (best,) = self._find(ComposedSearch([line], 1, filters=[_only([docid])]))
+        (best,) = self._find(ComposedSearch([node], 1, filters=[_only([docid])]))
         number = best.passages[0] if best.docids else 0
         allowed = None if filter is None else self._translated(filter)
-        parts = self.passages.explain(line, passage_id(docid, number), allowed)
+        parts = self.passages.explain(node, passage_id(docid, number), allowed)
         return parts and {**parts, "passage": number}
 
     def has(self, docid: str) -> bool:

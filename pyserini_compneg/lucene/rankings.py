@@ -1,11 +1,15 @@
-"""What a search finds, and the bytes in which ids and rankings cross to and from Java."""
+"""What a search finds, and the bytes in which queries, ids and rankings cross to and from Java."""
 
 from __future__ import annotations
 
 import itertools
+import json
+import math
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
+
+from pyserini_compneg.compose import ScoringNode, query_line
 
 INT_BYTES = 4
 MOST_VALUES = (1 << 31) - 1
@@ -37,6 +41,11 @@ class MatchCount(NamedTuple):
     facets: Mapping[str, Mapping[str, int]]
 
 
+def packed_queries(nodes: Iterable[ScoringNode]) -> bytes:
+    """Packs composed queries for ``ScoringTree.parse``: a line of JSON for each."""
+    return "\n".join(map(query_line, nodes)).encode()
+
+
 def packed_ids(lists: Sequence[Sequence[str]]) -> bytes:
     """Packs lists of ids for ``WireFormat.ids``: the number in each list, then all ids, each followed by a NUL.
 
@@ -62,6 +71,18 @@ def unpack_rankings(packed: bytes, queries: int) -> list[Ranking]:
         rankings.append(Ranking(docids[start : start + count], scores[start : start + count]))
         start += count
     return rankings
+
+
+def unpack_matches(packed: bytes) -> list[MatchCount]:
+    """Unpacks the counts of ``WireFormat.matches``."""
+    counted = json.loads(packed[INT_BYTES:])
+    return [MatchCount(one["count"], {name: dict(found) for name, found in one["facets"].items()}) for one in counted]
+
+
+def unpack_scores(packed: bytes, docids: Sequence[Sequence[str]]) -> list[list[float | None]]:
+    """Unpacks the scores of ``WireFormat.scores`` as a list for each query. NaN, of no match, becomes None."""
+    scores = iter(array("f", packed))
+    return [[None if math.isnan(score) else score for score in itertools.islice(scores, len(one))] for one in docids]
 
 
 def each_once(ranking: Ranking, best: Mapping[str, float | None]) -> list[tuple[str, float]]:

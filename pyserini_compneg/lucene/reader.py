@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
@@ -27,9 +28,12 @@ from pyserini_compneg.lucene.rankings import (
     Ranking,
     each_once,
     packed_ids,
+    packed_queries,
+    unpack_matches,
     unpack_rankings,
+    unpack_scores,
 )
-from pyserini_compneg.lucene.requests import EMPTY, ComposedSearch, Filtered, Searching, WorkDone
+from pyserini_compneg.lucene.requests import EMPTY, ComposedSearch, Filtered, Searching, WorkDone, checked_nodes
 from pyserini_compneg.lucene.versions import line_errors
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, IndexReadError, InputError
@@ -267,7 +271,7 @@ class ImpactReader(Searching):
         most = asked = min(request.hits, self.document_count)
         while True:
             ids = sorted(self._repeated([ranking]))
-            (scores,) = self._scores(request.queries, [ids], filter=request.filters[0])
+            (scores,) = self._scores(request.queries, [ids], 1, request.filters[0])
             kept += each_once(ranking, dict(zip(ids, scores, strict=True)))
             if len(kept) >= most or len(ranking.docids) < asked:
                 return Ranking([docid for docid, _ in kept[:most]], array("f", [score for _, score in kept[:most]]))
@@ -297,17 +301,14 @@ class ImpactReader(Searching):
         packed = self._batch(
             request, lambda java, *asked: java.matches(*asked[:-1], names, most, request.passages_of, *asked[-1])
         )
-        counted = json.loads(packed[INT_BYTES:])
-        return [
-            MatchCount(one["count"], {name: dict(found) for name, found in one["facets"].items()}) for one in counted
-        ]
+        return unpack_matches(packed)
 
     def _batch(self, request: ComposedSearch, prepare: Callable[..., Any]) -> bytes:
         """Runs what ``prepare`` makes of the searcher, the queries and their filters, and returns what it packs."""
         filters, threads = request.filters, min(request.threads, _MOST_THREADS)
         places = {one: place for place, one in enumerate(dict.fromkeys(one for one in filters if one is not None))}
         filter_of = [-1 if one is None else places[one] for one in filters]
-        lines, looked_up = "\n".join(request.queries).encode(), [self._looked_up(one) for one in places]
+        lines, looked_up = packed_queries(request.queries), [self._looked_up(one) for one in places]
         self._check_open()
         check_heap(len(lines))
         with java_errors(IndexFormatError, "cannot be searched", self.folder):
@@ -323,7 +324,7 @@ class ImpactReader(Searching):
         return packed
 
     def score(
-        self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1
+        self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1
     ) -> list[list[float | None]]:
         """Scores given documents. The scores equal the scores of :meth:`search` to the last bit.
 
@@ -336,31 +337,28 @@ class ImpactReader(Searching):
             The scores of each query's documents, in the order of the docids. None if the query does not match the
             document, infinity if the index does not have it. If several documents have an id, the best score.
         """
-        return self._scores(queries, docids, threads)
+        return self._scores(queries, docids, threads, None)
 
     def _scores(
-        self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1, filter: Filter | None = None
+        self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int, filter: Filter | None
     ) -> list[list[float | None]]:
         """As :meth:`score`. If several documents have an id, those that the filter allows count."""
-        queries, docids = checked_list("queries", queries), [checked_list("docids", one) for one in docids]
+        queries, docids = checked_nodes(queries), [checked_list("docids", one) for one in docids]
         if not queries:
             return []
-        lines, ids, threads = "\n".join(queries).encode(), packed_ids(docids), min(threads, _MOST_THREADS)
+        lines, ids, threads = packed_queries(queries), packed_ids(docids), min(threads, _MOST_THREADS)
         allowed = None if filter is None else self._looked_up(filter)
         packed = self._call(lambda java: java.score(lines, ids, allowed, threads), lines, ids)
-        scores = iter(array("f", bytes(packed.tostring())))
-        return [
-            [None if math.isnan(score) else score for score in itertools.islice(scores, n)] for n in map(len, docids)
-        ]
+        return unpack_scores(bytes(packed.tostring()), docids)
 
     def unknown_document(self, docid: str) -> InputError:
         """The error to raise if the index has no document with this id."""
         return InputError(f"{self.folder} has no document {docid!r}")
 
-    def explain(self, query: str, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
+    def explain(self, query: ScoringNode, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
         """The parts of a document's score, as ``io.compneg.Explainer`` gives them; None for an unknown document."""
         looked_up = None if filter is None else self.filtered(filter).java
-        line, external_id = query.encode(), docid.encode(errors="surrogatepass")
+        line, external_id = packed_queries(checked_nodes([query])), docid.encode(errors="surrogatepass")
         packed = self._call(lambda java: java.explain(line, external_id, looked_up), line, external_id)
         return None if packed is None else json.loads(bytes(packed.tostring()))
 

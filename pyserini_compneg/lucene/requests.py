@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 
+from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene.manifest import Manifest
 from pyserini_compneg.lucene.rankings import MatchCount, Ranking
@@ -30,7 +31,7 @@ class ComposedSearch:
     The lists are checked and filled: each query has a filter, a threshold and a hit to begin behind, or their None.
     """
 
-    queries: Sequence[str]
+    queries: Sequence[ScoringNode]
     hits: int = 0
     threads: int = 1
     filters: Sequence[Filter | None] = ()
@@ -40,7 +41,7 @@ class ComposedSearch:
     passages_of: str | None = None  # a field whose values documents share that are counted once
 
     def __post_init__(self) -> None:
-        queries = checked_list("queries", self.queries)
+        queries = checked_nodes(self.queries)
         object.__setattr__(self, "queries", queries)
         object.__setattr__(self, "facets", dict(self.facets))  # EMPTY cannot be sent to another process
         for name, default in (("filters", None), ("thresholds", -math.inf), ("after", None)):
@@ -58,6 +59,14 @@ class ComposedSearch:
         lists = "queries", "filters", "thresholds", "after"
         one: dict[str, Any] = {name: [getattr(self, name)[place]] for name in lists}
         return replace(self, **one)
+
+
+def checked_nodes(queries: Sequence[ScoringNode]) -> Sequence[ScoringNode]:
+    """Refuses anything but a list of composed queries."""
+    for query in checked_list("queries", queries):
+        if not isinstance(query, ScoringNode):
+            raise ArgumentError(f"a reader takes composed queries, got {shown(query)}", remedy="compose it")
+    return queries
 
 
 def _is_hit(value: object) -> bool:
@@ -107,7 +116,7 @@ class Searching(Protocol):
 
     def search(
         self,
-        queries: Sequence[str],
+        queries: Sequence[ScoringNode],
         hits: int,
         threads: int = 1,
         filters: Sequence[Filter | None] = (),
@@ -117,7 +126,7 @@ class Searching(Protocol):
         """Searches composed queries.
 
         Args:
-            queries: JSON objects with a ``vector`` or a ``score``, without line feeds.
+            queries: Scoring trees.
             hits: The most documents to return for each query.
             threads: How many queries are searched at once. With fewer queries, the threads search parts of a large
                 index; the rankings are identical to the last bit.
@@ -139,7 +148,7 @@ class Searching(Protocol):
 
     def matches(
         self,
-        queries: Sequence[str],
+        queries: Sequence[ScoringNode],
         filters: Sequence[Filter | None] = (),
         facets: Mapping[str, int] = EMPTY,
         threads: int = 1,
@@ -195,9 +204,9 @@ class Reader(Searching, Protocol):
     def stored(self) -> tuple[bool, bool]: ...
     def document_frequencies(self, terms: Sequence[str], /) -> list[int]: ...
     def score(
-        self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1
+        self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1
     ) -> list[list[float | None]]: ...
-    def explain(self, query: str, docid: str, filter: Filter | None = None) -> dict[str, Any] | None: ...
+    def explain(self, query: ScoringNode, docid: str, filter: Filter | None = None) -> dict[str, Any] | None: ...
     def unknown_document(self, docid: str, /) -> InputError: ...
     def has(self, docid: str) -> bool: ...
     def raw(self, docid: str) -> str | None: ...

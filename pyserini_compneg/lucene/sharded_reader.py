@@ -18,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Concatenate
 
+from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest, resolve_index
@@ -238,7 +239,7 @@ class ShardedReader(ImpactReader):
         ]
 
     def score(
-        self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1
+        self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1
     ) -> list[list[float | None]]:
         answers = self._ask(ImpactReader.score, queries, docids, threads)
         return [
@@ -246,7 +247,7 @@ class ShardedReader(ImpactReader):
             for lists in zip(*answers, strict=True)
         ]
 
-    def explain(self, query: str, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
+    def explain(self, query: ScoringNode, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
         if filter is not None:
             self.filtered(filter)  # raises if the filter is refused
         answers = self._ask(ImpactReader.explain, query, docid, filter)

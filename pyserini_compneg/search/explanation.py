@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
-from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene import Reader
@@ -122,7 +121,7 @@ def explained(reader: Reader, node: ScoringNode, docid: str, filter: Filter | No
 
 def _parts(reader: Reader, node: ScoringNode, docid: str, filter: Filter | None) -> dict[str, Any]:
     """``accumulators`` has ``[term, impact, contribution]`` lists, in the order of the query's leaves."""
-    parts = reader.explain(query_line(node), docid, filter)
+    parts = reader.explain(node, docid, filter)
     if parts is None:
         raise reader.unknown_document(docid)
     return parts
@@ -176,7 +175,7 @@ def _explain_damped(node: Damped, child: _Node, excluded: Sequence[_Node]) -> _N
     worst = excluded[ratios.index(max(ratios))]
     if child.value <= 0 or worst.value <= 0:
         return child
-    lowering = Lowering(min(1.0, max(ratios)), child.value, node.lowered(child.value, max(ratios)))
+    lowering = Lowering(min(1.0, max(ratios)), child.value, node.damped(child.value, max(ratios)))
     loss = (lowering.before - lowering.after) / worst.value
     parts = [*child.parts, *(part._replace(amount=-loss * part.amount) for part in worst.parts)]
     return child._replace(parts=parts, lowered=(*child.lowered, lowering))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from pyserini_compneg.compose import Linear, Operators, Query, QueryEncoder, ScoringNode, query_line
+from pyserini_compneg.compose import Linear, Operators, Query, QueryEncoder, ScoringNode
 from pyserini_compneg.compose.atom_vectors import atom_vectors
 from pyserini_compneg.compose.rewrite import Conjunction, alternatives, conjunction, verbalised, without_differences
-from pyserini_compneg.compose.words import atom_words, required_words, told_words
+from pyserini_compneg.compose.words import atom_words, required_words
 from pyserini_compneg.expression import Expression, atoms, format_expression
 from pyserini_compneg.lucene import Reader
 from pyserini_compneg.search.ranked_hits import as_expressions
@@ -17,30 +16,9 @@ from pyserini_compneg.support.arguments import checked_count
 from pyserini_compneg.support.vectors import SparseVector
 
 
-class LastBatch(threading.local):
-    """An encoder that keeps the last batch of each thread, because marking hits needs the atoms of the search again."""
-
-    def __init__(self, encoder: QueryEncoder) -> None:
-        self.encoder = encoder
-        self._vectors: Mapping[str, dict[str, float]] = {}
-
-    def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        vectors = self.encoder.encode_batch(texts)
-        self._vectors = dict(zip(texts, vectors, strict=False)) if isinstance(vectors, Sequence) else {}
-        return vectors
-
-    def words(self, texts: Sequence[str]) -> Sequence[Collection[str] | None]:
-        return told_words(texts, self.encoder)
-
-    def again(self, texts: Sequence[str]) -> dict[str, dict[str, float]]:
-        """The vector of each text. Texts of the last batch are not encoded again."""
-        unknown = [text for text in texts if text not in self._vectors]
-        return {**self._vectors, **atom_vectors(unknown, self.encoder)}
-
-
 def lacking_operands(
     reader: Reader,
-    encoder: LastBatch,
+    encoder: QueryEncoder,
     operators: Operators,
     queries: Sequence[Query],
     docids: Sequence[Sequence[str]],
@@ -55,12 +33,12 @@ def lacking_operands(
         return [[()] * len(group) for group in docids]
     operands = dict.fromkeys(operand for whole in wholes for parts in whole for operand in parts.kept)
     texts = dict.fromkeys(text for operand in operands for text in atoms(without_differences(operand)))
-    words = atom_words(list(texts), encoder, encoder.again(list(texts)))
+    words = atom_words(list(texts), encoder, atom_vectors(list(texts), encoder))
     sought = [[operand_terms(parts, words, operators.cpt_terms) for parts in whole] for whole in wholes]
     terms_asked = [(i, terms) for i, parts in enumerate(sought) for one in parts for terms in one.values() if terms]
     asked = list(dict.fromkeys(terms_asked))
-    lines = [query_line(Linear(dict.fromkeys(terms, 1.0))) for _, terms in asked]
-    scores = reader.score(lines, [docids[i] for i, _ in asked], checked_count("threads", threads))
+    vectors = [Linear(dict.fromkeys(terms, 1.0)) for _, terms in asked]
+    scores = reader.score(vectors, [docids[i] for i, _ in asked], checked_count("threads", threads))
     has = {key: [score not in (None, math.inf) for score in found] for key, found in zip(asked, scores, strict=True)}
 
     def lacking(i: int, place: int) -> tuple[str, ...]:

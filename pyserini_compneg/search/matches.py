@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from pyserini_compneg.compose import Linear, ScoringNode, query_line
-from pyserini_compneg.compose.scoring import Damped, Max, Sum
+from pyserini_compneg.compose import Linear, ScoringNode
+from pyserini_compneg.compose.scoring import Excluding
 from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import checked_facets
 from pyserini_compneg.lucene import Reader
 from pyserini_compneg.support.options import check_options, option
+from pyserini_compneg.support.vectors import positive_part
 
 TOTALS = ("bound", "exact")
 """How documents are counted: exactly if that costs next to nothing, otherwise by a lower bound; or always exactly."""
@@ -95,7 +96,7 @@ def count_matches(
             return Matches(Total(found, "eq"), {})
         if counting.total == "bound" and (bound := _bound(reader, node, filter)) is not None:
             return Matches(Total(max(bound, found or 0), "gte"), {})
-    (counted,) = reader.matches([query_line(node)], [filter], counting.facets, threads)
+    (counted,) = reader.matches([node], [filter], counting.facets, threads)
     return Matches(Total(counted.documents, "eq"), counted.facets)
 
 
@@ -112,11 +113,8 @@ def _bound(reader: Reader, node: ScoringNode, filter: Filter | None) -> int | No
 
 def _enough(node: ScoringNode) -> Iterator[str]:
     """The terms of which any one is enough for a document to match. Deleted documents are among those that have it."""
-    match node:
-        case Linear():
-            yield from (term for term, weight in node.weights.items() if weight > 0)
-        case Max() | Sum():
-            for child in node.children:
-                yield from _enough(child)
-        case Damped():
-            yield from _enough(node.child)
+    if isinstance(node, Linear):
+        yield from positive_part(node.weights)
+    elif not isinstance(node, Excluding):
+        for child in node.wanted:
+            yield from _enough(child)

@@ -9,9 +9,16 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_line, query_text
-from pyserini_compneg.compose.lowering import MATERIALISED
-from pyserini_compneg.compose.queries import checked_queries, expression_of, lacking_pairs, read_queries, why_empty
+from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_text
+from pyserini_compneg.compose.adapting import MATERIALISED
+from pyserini_compneg.compose.queries import (
+    ReadQuery,
+    checked_queries,
+    expression_of,
+    lacking_pairs,
+    read_queries,
+    why_empty,
+)
 from pyserini_compneg.compose.scoring import Excluding
 from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.compose.trees import nodes as tree_nodes
@@ -36,15 +43,56 @@ _MOST_COMPARED = 10
 class SearchRequest(NamedTuple):
     """Queries that are answered together, each with an id and a filter or None.
 
-    With ``remove_query``, a document whose id is the query's is no hit; :func:`cut` leaves it out.
+    The k best documents behind the first ``offset`` are asked for. With hits in ``after``, a ranking begins behind its
+    hit, which is the last of the first ``offset``. With ``remove_query``, a document whose id is the query's is no hit.
     """
 
-    queries: Sequence[Query]
+    queries: Sequence[ReadQuery]
     qids: Sequence[str]
     k: int
     threads: int
     filters: Sequence[Filter | None]
     remove_query: bool = False
+    offset: int = 0
+    after: Sequence[Hit | None] = ()
+
+    @property
+    def depth(self) -> int:
+        """How many documents are searched for."""
+        return self.k + self.remove_query + self.skipped
+
+    @property
+    def skipped(self) -> int:
+        """How many of the hits that are searched for come before the k hits."""
+        return 0 if any(self.after) else self.offset
+
+    def kept(self, qid: str, hits: Sequence[Hit]) -> Sequence[Hit]:
+        """The k hits among those of a query."""
+        if self.remove_query:
+            hits = [hit for hit in hits if hit.docid != str(qid)]
+        return hits[self.skipped : self.skipped + self.k]
+
+
+def checked_request(
+    queries: Sequence[ReadQuery],
+    qids: Sequence[str],
+    k: int,
+    threads: int,
+    filter: FilterLike | Sequence[FilterLike],
+    remove_query: bool,
+    offset: int,
+    after: Sequence[Hit | None],
+) -> SearchRequest:
+    """The request of a search, whose ids must be distinct, one for each query."""
+    qids = checked_list("qids", qids)
+    if len(qids) != len(queries) or len(set(qids)) != len(qids):
+        raise ArgumentError(f"{len(queries)} queries need as many distinct qids, got {len(set(qids))}")
+    filters, k, threads = (
+        checked_filters(filter, len(queries)),
+        checked_count("k", k),
+        checked_count("threads", threads),
+    )
+    return SearchRequest(queries, qids, k, threads, filters, bool(remove_query), offset, after)
 
 
 def ranked_hits(
@@ -67,7 +115,7 @@ def ranked_hits(
         except IndexFormatError as error:
             raise error.at(f"query {name:.60}") from None
     try:
-        rankings = reader.search([query_line(node) for node in nodes], k, threads, filters, after=after)
+        rankings = reader.search(nodes, k, threads, filters, after=after)
     except QueryFailure as failure:
         raise failure.at(f"query {names[failure.position]:.60}") from None
     return list(map(_hits, rankings))
@@ -104,14 +152,17 @@ def as_expressions(queries: Sequence[Query]) -> list[Expression]:
     return expressions
 
 
-def refuse_with_method(operators: Operators | None, after: Sequence[Hit | None]) -> None:
+def refuse_with_method(method: object, operators: Operators | None, after: Sequence[Hit | None]) -> None:
+    """Refuses what is no method, and what a method cannot have beside it."""
+    if not callable(getattr(method, "answer", None)):
+        raise ArgumentError(f"method must be an object such as ScoreFusion(), got {shown(method)}")
     if operators is not None:
         raise ArgumentError("a method brings its own operators; leave out operators, or method")
     if any(after):
         raise ArgumentError("a method has no pages; leave out after, or method")
 
 
-def read_for(language: str, queries: Sequence[Query], read: str | Path) -> Sequence[Query]:
+def read_for(language: str, queries: Sequence[Query], read: str | Path) -> list[ReadQuery]:
     """The queries for an index of texts in a language, without texts among them."""
     if read == "model" and language != ENGLISH:
         what, remedy = f"the model reads English, and the language of the index is {language}", "write an expression"
@@ -133,7 +184,7 @@ def scored(
     reader: Reader, nodes: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int
 ) -> list[list[float | None]]:
     """The scores of each composed query's documents. Warns of documents that the index does not have."""
-    scores = reader.score(list(map(query_line, nodes)), docids, threads)
+    scores = reader.score(nodes, docids, threads)
     found = [pair for pairs in zip(docids, scores, strict=True) for pair in zip(*pairs, strict=True)]
     unknown = {docid: shown(docid) for docid, score in found if score == math.inf}
     said = "not in the index, so there is no score"
@@ -182,17 +233,6 @@ def ranked(hits: Iterable[Hit], k: int) -> list[Hit]:
     [Hit(docid='c', score=2.0), Hit(docid='a', score=1.0)]
     """
     return sorted(hits, key=lambda hit: (-hit.score, hit.docid))[:k]
-
-
-def cut(found: dict[str, list[Hit]], k: int, remove_query: bool) -> dict[str, list[Hit]]:
-    """The hits of each query; with ``remove_query`` the first k of them without the document that has the query's id.
-
-    >>> cut({"a": [Hit("b", 3.0), Hit("a", 2.0), Hit("c", 1.0)]}, 2, remove_query=True)
-    {'a': [Hit(docid='b', score=3.0), Hit(docid='c', score=1.0)]}
-    """
-    if not remove_query:
-        return found
-    return {qid: [hit for hit in hits if hit.docid != str(qid)][:k] for qid, hits in found.items()}
 
 
 def warn_of_no_result(

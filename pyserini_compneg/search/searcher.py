@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
-from pyserini_compneg.compose import Operators, Query, QueryEncoder, ScoringNode, compose_queries, query_line
+from pyserini_compneg.compose import Operators, Query, QueryEncoder, ScoringNode, compose_queries
 from pyserini_compneg.compose.operators import chosen_operators
 from pyserini_compneg.compose.queries import checked_queries
+from pyserini_compneg.compose.words import EncodedOnce
 from pyserini_compneg.documents.passages import Passage, stored_passage
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.registry import index_language
@@ -16,40 +17,26 @@ from pyserini_compneg.expression.filters import as_filter
 from pyserini_compneg.lucene import Reader, open_reader
 from pyserini_compneg.lucene.passage_reader import by_document
 from pyserini_compneg.lucene.requests import EMPTY
+from pyserini_compneg.search.answer import Answer, Method, composed_answers, method_answers
 from pyserini_compneg.search.explanation import Explanation, explained
-from pyserini_compneg.search.lacking import LastBatch, lacking_operands
+from pyserini_compneg.search.lacking import lacking_operands
 from pyserini_compneg.search.matches import Counting, Matches, count_matches
 from pyserini_compneg.search.ranked_hits import (
     FilterLike,
-    SearchRequest,
     check_pairs,
     checked_docids,
-    checked_filters,
-    cut,
+    checked_request,
     query_name,
-    ranked_hits,
     read_for,
     refuse_with_method,
     scored,
     warn_of_lacking_pairs,
-    warn_of_no_result,
 )
 from pyserini_compneg.search.run_writer import Hit, PassageHit
 from pyserini_compneg.search.settings import SearchSettings
-from pyserini_compneg.support.arguments import checked_count, checked_list
-from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.arguments import checked_count
 from pyserini_compneg.support.json_objects import id_text, stored_object
-from pyserini_compneg.support.progress import gathered_warnings
-from pyserini_compneg.support.terminal import shown
-
-
-@runtime_checkable
-class Method(Protocol):
-    """A way to answer queries, besides operators. :mod:`pyserini_compneg.baselines.methods` has the methods."""
-
-    def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
-        """The k best documents of each query, by its id: higher scores first, equal scores by ascending docid."""
-        ...
+from pyserini_compneg.support.progress import stage
 
 
 class SignedImpactSearcher:
@@ -90,7 +77,6 @@ class SignedImpactSearcher:
         self.settings = SearchSettings(chosen_operators(operators), **settings)
         self._given_index, self._given_encoder = index_dir, encoder
         self._encoder: QueryEncoder | None = None
-        self._last_batch: LastBatch | None = None
         self.reader = by_document(open_reader(index_dir) if isinstance(index_dir, (str, Path)) else index_dir)
         try:
             check_pairs(self.reader, self.settings.cpt)
@@ -134,7 +120,7 @@ class SignedImpactSearcher:
         if not self.reader.reopen():
             return False
         self.reader = by_document(self.reader)  # the new index may have passages, or none any more
-        self._encoder = self._last_batch = None  # the new index may have another model
+        self._encoder = None  # the new index may have another model
         check_pairs(self.reader, self.settings.cpt)
         return True
 
@@ -149,12 +135,6 @@ class SignedImpactSearcher:
         if self._encoder is None:
             self._encoder = self.settings.encoder(self._given_encoder, self.reader)
         return self._encoder
-
-    @property
-    def _encoding(self) -> LastBatch:
-        if self._last_batch is None or self._last_batch.encoder is not self.encoder:
-            self._last_batch = LastBatch(self.encoder)
-        return self._last_batch
 
     def search(
         self,
@@ -225,23 +205,57 @@ class SignedImpactSearcher:
         Raises:
             ArgumentError: See :meth:`search`; also, the ids do not fit the queries, or threads is below 1.
         """
-        queries, qids = read_for(self.language, queries, read), checked_list("qids", qids)
-        if len(qids) != len(queries) or len(set(qids)) != len(qids):
-            raise ArgumentError(f"{len(queries)} queries need as many distinct qids, got {len(set(qids))}")
-        filters, k = checked_filters(filter, len(queries)), checked_count("k", k)
-        deeper = k + bool(remove_query)
+        answers = self.answers(
+            queries,
+            qids,
+            k,
+            threads,
+            operators=operators,
+            filter=filter,
+            method=method,
+            after=after,
+            remove_query=remove_query,
+            read=read,
+            lacks=False,
+        )
+        return {answer.qid: list(answer.hits) for answer in answers}
+
+    def answers(
+        self,
+        queries: Sequence[Query],
+        qids: Sequence[str],
+        k: int = 10,
+        threads: int = 1,
+        *,
+        operators: Operators | None = None,
+        filter: FilterLike | Sequence[FilterLike] = None,
+        method: Method | None = None,
+        offset: int = 0,
+        after: Sequence[Hit | None] = (),
+        remove_query: bool = False,
+        read: str | Path = "expression",
+        lacks: bool = True,
+        counting: Counting | None = None,
+    ) -> list[Answer]:
+        """Works like :meth:`batch_search`, and also says what hits lack and how many documents match.
+
+        ``offset`` is the number of hits that come before the k hits; with ``after``, they are those up to that hit.
+        ``lacks`` states whether to find the operands of AND that hits lack, see :meth:`lacking`, and ``counting`` what
+        to count of the documents that match, None for nothing. The other arguments are those of :meth:`batch_search`.
+        The answers of a ``method`` have no ``lacks`` and no ``matches``. Answers are in the order of the queries.
+        """
+        queries = read_for(self.language, queries, read)
+        request = checked_request(queries, qids, k, threads, filter, remove_query, offset, after)
         if method is not None:
-            if not isinstance(method, Method):
-                raise ArgumentError(f"method must be an object such as ScoreFusion(), got {shown(method)}")
-            refuse_with_method(operators, after)
-            request = SearchRequest(queries, qids, deeper, checked_count("threads", threads), filters, remove_query)
-            return cut(method.answer(self, request), k, remove_query)
-        composed = self.compose(queries, operators)
-        with gathered_warnings():
-            rankings = ranked_hits(self.reader, composed, qids, deeper, threads, filters, after)
-        if not any(after):
-            warn_of_no_result(self.reader, qids, rankings, queries, composed, filters)
-        return cut(dict(zip(qids, rankings, strict=True)), k, remove_query)
+            refuse_with_method(method, operators, after)
+            return method_answers(method, self, request)
+        chosen = chosen_operators(operators, self.operators)
+        encoder = self._encoder_of(queries)
+        if lacks and encoder is not None:
+            encoder = EncodedOnce(encoder)
+        with stage("compose"):
+            nodes = self._composed(queries, chosen, encoder)
+        return composed_answers(self.reader, request, nodes, encoder if lacks else None, chosen, counting)
 
     def matches(
         self,
@@ -311,31 +325,28 @@ class SignedImpactSearcher:
         Returns:
             For each document the operands that it lacks, as expressions; empty for a composed query.
         """
-        return self.batch_lacking([query], [docids], operators=operators)[0]
-
-    def batch_lacking(
-        self,
-        queries: Sequence[Query],
-        docids: Sequence[Sequence[str]],
-        threads: int = 1,
-        *,
-        operators: Operators | None = None,
-    ) -> list[list[tuple[str, ...]]]:
-        """Works like :meth:`lacking` for many queries, each with its own documents."""
-        queries, docids = checked_docids(queries, docids)
+        (query,), groups = checked_docids([query], [docids])
+        if isinstance(query, ScoringNode):
+            return [()] * len(groups[0])
         chosen = chosen_operators(operators, self.operators)
-        if all(isinstance(query, ScoringNode) for query in queries):
-            return [[()] * len(group) for group in docids]
-        return lacking_operands(self.reader, self._encoding, chosen, queries, docids, threads)
+        return lacking_operands(self.reader, self.encoder, chosen, [query], groups)[0]
 
     def compose(self, queries: Sequence[Query], operators: Operators | None = None) -> list[ScoringNode]:
         """The scoring tree of each query, as it is searched. Without operators, the searcher's own apply."""
         queries = checked_queries(queries)
-        chosen = chosen_operators(operators, self.operators)
+        return self._composed(queries, chosen_operators(operators, self.operators), self._encoder_of(queries))
+
+    def _encoder_of(self, queries: Sequence[Query]) -> QueryEncoder | None:
+        """The encoder of queries; None if all are composed, so that none needs to be loaded."""
+        return None if all(isinstance(query, ScoringNode) for query in queries) else self.encoder
+
+    def _composed(
+        self, queries: Sequence[Query], operators: Operators, encoder: QueryEncoder | None
+    ) -> list[ScoringNode]:
         nodes = compose_queries(
             queries,
-            None if all(isinstance(query, ScoringNode) for query in queries) else self._encoding,
-            chosen,
+            encoder,
+            operators,
             cpt=self.settings.cpt,
             signed=self.reader.manifest is not None and self.reader.manifest.signed,
             weight_scale=self.weight_scale,
@@ -345,7 +356,7 @@ class SignedImpactSearcher:
         return nodes
 
     def _top_scores(self, nodes: Sequence[ScoringNode], k: int) -> list[Sequence[float]]:
-        return [ranking.scores for ranking in self.reader.search(list(map(query_line, nodes)), k)]
+        return [ranking.scores for ranking in self.reader.search(nodes, k)]
 
     def unit(self, query: Query) -> float:
         """The number to divide scores by for the encoder's unit: the scale of impacts times the scale of query weights.

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from fastapi import HTTPException
 
-from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_text
+from pyserini_compneg.compose import Operators, Query, ScoringNode, query_text
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.explaining.highlights import (
     SpanFinder,
@@ -29,7 +29,7 @@ from pyserini_compneg.reading.decomposition import to_object as decomposition_ob
 from pyserini_compneg.reading.model_reader import packaged_reader
 from pyserini_compneg.reading.words import words_of
 from pyserini_compneg.search import SignedImpactSearcher
-from pyserini_compneg.search.matches import Counting, count_matches
+from pyserini_compneg.search.matches import Counting
 from pyserini_compneg.search.ranked_hits import query_name
 from pyserini_compneg.search.run_writer import PassageHit
 from pyserini_compneg.serve.backend import Backend
@@ -56,8 +56,8 @@ from pyserini_compneg.serve.replies import (
     ReadingReply,
     SearchReply,
 )
-from pyserini_compneg.serve.search_pool import stage
 from pyserini_compneg.serve.served_index import ServedIndex, generation
+from pyserini_compneg.support.progress import stage
 from pyserini_compneg.support.vectors import PAIR_SIGN
 from pyserini_compneg.topics.topics import Topic
 from pyserini_compneg.topics.unread import notes_on
@@ -76,27 +76,24 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
     with index.searcher() as searcher:
         with stage("read"):
             query, operators, allowed = _read(asked, backend, searcher.language)
-        with stage("compose"):
-            (node,) = searcher.compose([query], operators)
-        ranking = Ranking.of(searcher, node, allowed)
+        ranking = Ranking.of(searcher, query, operators, allowed)
         before, after = (asked.offset, None) if asked.cursor is None else ranking.place(asked.cursor)
-        with stage("search"):
-            qid = query_name(query)
-            asked_for = asked.offset + asked.hits + 1  # one more says whether there are more
-            one = query if is_empty(node) else node  # do not compose again
-            ranked = searcher.batch_search([one], [qid], asked_for, operators=operators, filter=allowed, after=[after])
-            found = ranked[qid]
-            hits, more = found[asked.offset : asked_for - 1], len(found) == asked_for
-            lacking = searcher.lacking(query, [hit.docid for hit in hits], operators=operators)
-        with stage("count"):
-            counting = Counting(asked.total, asked.facets or {})
-            skipped = before - asked.offset  # by the pages before
-            counts = skipped + len(found), skipped + asked_for
-            counted = count_matches(searcher.reader, node, allowed, counting, 1, *counts).to_object()
+        (answer,) = searcher.answers(
+            [query],
+            [query_name(query)],
+            asked.hits + 1,  # one more says whether there are more
+            operators=operators,
+            filter=allowed,
+            offset=before,
+            after=[after],
+            counting=Counting(asked.total, asked.facets or {}),
+        )
+        assert answer.node is not None and answer.matches is not None
+        hits, more = answer.hits[: asked.hits], len(answer.hits) > asked.hits
         candidates: list[Candidate] = []
         find = span_finder(searcher) if asked.explain or asked.highlight else None
         excluded = excluded_terms(searcher, query) if asked.highlight else set()
-        for rank, (hit, lacks) in enumerate(zip(hits, lacking, strict=True), before + 1):
+        for rank, (hit, lacks) in enumerate(zip(hits, answer.lacks, strict=False), before + 1):
             check_cancelled()  # reading a thousand documents takes time, too
             with stage("documents"):
                 raw = searcher.reader.raw(hit.docid)
@@ -111,13 +108,14 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
                 candidate["excluded"] = [cast("PlaceReply", one._asdict()) for one in places]
             if find:
                 with stage("explain"):
-                    _explain(candidate, source, searcher, node, asked, find)
+                    _explain(candidate, source, searcher, answer.node, asked, find)
             candidates.append(candidate)
         about = _about(query, asked, operators, searcher.unit(query))
-        answer = {**_named(index, searcher), "query": about, **counted, "candidates": candidates, "hasMore": more}
+        reply = {**_named(index, searcher), "query": about, **answer.matches.to_object(), "candidates": candidates}
+        reply["hasMore"] = more
         if more and hits:
-            answer["cursor"] = ranking.cursor(before + len(hits), hits[-1])
-        return cast("SearchReply", answer)
+            reply["cursor"] = ranking.cursor(before + len(hits), hits[-1])
+        return cast("SearchReply", reply)
 
 
 def _named(index: ServedIndex, searcher: SignedImpactSearcher) -> dict[str, Any]:

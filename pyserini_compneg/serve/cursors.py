@@ -13,28 +13,32 @@ import math
 import struct
 from dataclasses import dataclass
 
-from pyserini_compneg.compose import ScoringNode, query_line
+from pyserini_compneg.compose import Operators, Query, query_text
 from pyserini_compneg.expression import Filter
+from pyserini_compneg.reading import Decomposition
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 from pyserini_compneg.support.errors import ArgumentError
 
 _PLACE = struct.Struct("<8s8sIf")
 _CHECKSUM_BYTES = 4
-_VERSION = b"1"
+_VERSION = b"2"
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What a cursor belongs to: digests of a composed query with its filter, and of the content of an index."""
+    """What a cursor belongs to: digests of a query with its operators and filter, and of the content of an index."""
 
     query: bytes
     index: bytes
 
     @staticmethod
-    def of(searcher: SignedImpactSearcher, node: ScoringNode, filter: Filter | None) -> Ranking:
+    def of(searcher: SignedImpactSearcher, query: Query, operators: Operators, filter: Filter | None) -> Ranking:
         allowed = "" if filter is None else str(sorted(filter.to_json().items()))
+        asked = (
+            f"{query_text(query)}\n{isinstance(query, Decomposition)} {operators}\n{allowed}"  # a reading has a context
+        )
         return Ranking(
-            _digest(query_line(node).encode() + b"\n" + allowed.encode(), 8),
+            _digest(asked.encode(), 8),
             _digest(searcher.reader.content_id.encode(), 8),
         )
 

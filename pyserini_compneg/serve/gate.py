@@ -15,7 +15,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pyserini_compneg.serve.backend import Backend
-from pyserini_compneg.serve.search_pool import queue_full, stages
+from pyserini_compneg.serve.search_pool import queue_full
+from pyserini_compneg.support.progress import stages
 
 _LONGEST_QUERY_LOGGED = 500
 

@@ -34,9 +34,9 @@ from pyserini_compneg.serve.replies import (
     SwitchReply,
     UnsureReply,
 )
-from pyserini_compneg.serve.search_pool import stage
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.json_objects import parse_json_object
+from pyserini_compneg.support.progress import stage
 from pyserini_compneg.support.settings_files import first_fault
 from pyserini_compneg.support.terminal import shown
 

@@ -1,39 +1,21 @@
-"""The threads that search, their queue, and the duration of each stage of a request."""
+"""The threads that search, and their queue."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from typing import TypeVar
 
 from starlette.exceptions import HTTPException
 
 from pyserini_compneg.lucene.cancellation import Cancellation
 from pyserini_compneg.support.errors import SearchCancelled
+from pyserini_compneg.support.progress import add_time
 
 T = TypeVar("T")
-
-stages: ContextVar[dict[str, float] | None] = ContextVar("stages", default=None)
-"""The milliseconds of each stage of the current request, for its log line, its ``Server-Timing`` and the metrics."""
-
-
-@contextmanager
-def stage(name: str) -> Iterator[None]:
-    """Adds the duration of the block to a stage of the current request."""
-    begun = time.perf_counter()
-    try:
-        yield
-    finally:
-        _add(name, time.perf_counter() - begun)
-
-
-def _add(name: str, seconds: float) -> None:
-    if (known := stages.get()) is not None:
-        known[name] = round(known.get(name, 0.0) + 1000 * seconds, 3)
 
 
 def queue_full() -> HTTPException:
@@ -76,7 +58,7 @@ class SearchPool:
         begun = time.perf_counter()
 
         def in_thread() -> T:
-            _add("queue", time.perf_counter() - begun)
+            add_time("queue", time.perf_counter() - begun)
             with cancellation.applied():
                 return work()
 

@@ -1,4 +1,4 @@
-"""Progress of long work, warnings that are collected during it, and runners of its parts.
+"""Progress of long work, warnings that are collected during it, times of its stages, and runners of its parts.
 
 Progress is a bar on a terminal, lines with rate and duration in a log, or numbers for another process.
 """
@@ -210,6 +210,26 @@ def warn_of(one: str, many: str, said: str, found: Mapping[str, str], among: Col
         found_before, among_before = kinds.setdefault((one, many, said), ({}, set()))
         found_before |= {thing: name for thing, name in found.items() if thing not in found_before}
         among_before |= set(among)
+
+
+stages: ContextVar[dict[str, float] | None] = ContextVar("stages", default=None)
+"""The milliseconds of each stage of the current request, if someone wants to know them."""
+
+
+@contextmanager
+def stage(name: str) -> Iterator[None]:
+    """Adds the duration of the block to a stage of the current request."""
+    begun = time.perf_counter()
+    try:
+        yield
+    finally:
+        add_time(name, time.perf_counter() - begun)
+
+
+def add_time(name: str, seconds: float) -> None:
+    """Adds a duration to a stage of the current request."""
+    if (known := stages.get()) is not None:
+        known[name] = round(known.get(name, 0.0) + 1000 * seconds, 3)
 
 
 class Runner(Protocol):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
-from pyserini_compneg.compose.scoring import Excluding
-from pyserini_compneg.expression.filters import ID, Filter
+from pyserini_compneg.compose import Query
 from pyserini_compneg.reading.decomposition import to_object
-from pyserini_compneg.search.matches import Counting, Matches, Total, count_matches
+from pyserini_compneg.search.answer import Answer, Method
+from pyserini_compneg.search.matches import Counting, Matches, Total
 from pyserini_compneg.search.run_writer import Hit, write_run
-from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
+from pyserini_compneg.search.searcher import SignedImpactSearcher
 from pyserini_compneg.support.staging import keep_inputs
 from pyserini_compneg.topics.batch import topic_query, write_answers
 from pyserini_compneg.topics.topics import Topic
@@ -41,55 +41,38 @@ def search_topics(
     notes = {t.qid: {"decomposition": to_object(t.decomposition)} for t in topics if t.decomposition}
     keep_inputs(output, searcher.reader.folder)
 
-    def search(batch: Sequence[Topic]) -> dict[str, list[Hit]]:
-        return search_batch(searcher, batch, hits, threads, method, remove_query)
+    is_marked = output_format == "json" and method is None
 
-    def write(handle: TextIO, batch: Sequence[Topic], found: Mapping[str, Sequence[Hit]]) -> None:
-        is_marked = output_format == "json" and method is None
-        lacking = _lacking(searcher, batch, found, threads) if is_marked else {}
+    def search(batch: Sequence[Topic]) -> dict[str, Answer]:
+        answers = searcher.answers(
+            *_asked(batch),
+            hits,
+            threads,
+            filter=[topic.filter for topic in batch],
+            method=method,
+            remove_query=remove_query,
+            lacks=is_marked,
+            counting=counting if is_marked else None,
+        )
+        return {answer.qid: answer for answer in answers}
+
+    def write(handle: TextIO, batch: Sequence[Topic], found: Mapping[str, Answer]) -> None:
         name, more = (f"{tag}-partial", {"partial": True}) if searcher.reader.is_partial else (tag, {})
-        counted = _counted(searcher, batch, found, hits, counting, threads, remove_query) if is_marked else {}
-        for qid, ranked in found.items():
-            extra = {**notes.get(qid, {}), **more, **counted.get(qid, {})}
-            write_run(handle, qid, ranked, output_format, name, extra, lacking.get(qid, ()))
+        for qid, answer in found.items():
+            counted = (answer.matches or _by_hits(answer, hits)).to_object() if is_marked else {}
+            write_run(handle, qid, answer.hits, output_format, name, notes.get(qid, {}) | more | counted, answer.lacks)
 
     write_answers(topics, search, write, output, "searching", skip)
 
 
-def _lacking(
-    searcher: SignedImpactSearcher, topics: Sequence[Topic], found: Mapping[str, Sequence[Hit]], threads: int
-) -> dict[str, list[tuple[str, ...]]]:
-    """The operands of AND that hits lack, by the ids of their topics."""
-    queries = [topic_query(topic) for topic in topics if topic.qid in found]
-    qids = [topic.qid for topic in topics if topic.qid in found]
-    docids = [[hit.docid for hit in found[qid]] for qid in qids]
-    return dict(zip(qids, searcher.batch_lacking(queries, docids, threads), strict=True))
+def _asked(topics: Sequence[Topic]) -> tuple[list[Query], list[str]]:
+    """The queries and the ids of topics."""
+    return [topic_query(topic) for topic in topics], [topic.qid for topic in topics]
 
 
-def _counted(
-    searcher: SignedImpactSearcher,
-    topics: Sequence[Topic],
-    found: Mapping[str, Sequence[Hit]],
-    hits: int,
-    counting: Counting | None,
-    threads: int,
-    remove_query: bool,
-) -> dict[str, dict[str, Any]]:
-    """How many documents match each query, as fields of the JSON format: by its hits alone, if no more is asked."""
-    totals = {qid: Total(len(one), "eq" if len(one) < hits else "gte") for qid, one in found.items()}
-    if counting is None:
-        return {qid: Matches(total, {}).to_object() for qid, total in totals.items()}
-    topics = [topic for topic in topics if topic.qid in found]
-    nodes = searcher.compose([topic_query(topic) for topic in topics])
-    if remove_query:
-        own = [Filter({ID: topic.qid}) for topic in topics]
-        nodes = [Excluding(node, (one,), (0.0,)) for node, one in zip(nodes, own, strict=True)]
-    return {
-        topic.qid: count_matches(
-            searcher.reader, node, topic.filter, counting, threads, len(found[topic.qid]), hits
-        ).to_object()
-        for topic, node in zip(topics, nodes, strict=True)
-    }
+def _by_hits(answer: Answer, hits: int) -> Matches:
+    """How many documents match, by the hits alone."""
+    return Matches(Total(len(answer.hits), "eq" if len(answer.hits) < hits else "gte"), {})
 
 
 def search_batch(
@@ -101,6 +84,7 @@ def search_batch(
     remove_query: bool = False,
 ) -> dict[str, list[Hit]]:
     """The hits of some topics, by their ids. Each topic has its own filter."""
-    queries, filters = [topic_query(topic) for topic in topics], [topic.filter for topic in topics]
-    qids = [topic.qid for topic in topics]
-    return searcher.batch_search(queries, qids, hits, threads, filter=filters, method=method, remove_query=remove_query)
+    filters = [topic.filter for topic in topics]
+    return searcher.batch_search(
+        *_asked(topics), hits, threads, filter=filters, method=method, remove_query=remove_query
+    )

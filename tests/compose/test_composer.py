@@ -6,7 +6,7 @@ from lookup_encoder import LookupEncoder
 from refusals import refusal
 
 from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum, compose_query, is_empty
-from pyserini_compneg.compose.composer import MOST_ATOMS, scoring_trees
+from pyserini_compneg.compose.queries import MOST_ATOMS, scoring_trees
 from pyserini_compneg.expression import Atom, Union, parse
 from pyserini_compneg.support.errors import EncodingError, QueryError
 

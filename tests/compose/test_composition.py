@@ -8,6 +8,7 @@ from expression_strategies import expressions
 from hypothesis import given
 from hypothesis import strategies as st
 from lookup_encoder import LookupEncoder, letters
+from score_oracle import evaluate
 
 from pyserini_compneg.compose import (
     DIFFERENCES,
@@ -16,7 +17,6 @@ from pyserini_compneg.compose import (
     Linear,
     Operators,
     compose_query,
-    evaluate,
     from_json,
     is_empty,
     to_json,

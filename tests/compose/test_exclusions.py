@@ -5,6 +5,7 @@ from itertools import combinations
 import pytest
 from lookup_encoder import LookupEncoder
 from refusals import refusal
+from score_oracle import evaluate
 
 from pyserini_compneg.compose import (
     Excluding,
@@ -12,7 +13,6 @@ from pyserini_compneg.compose import (
     Operators,
     Product,
     compose_query,
-    evaluate,
     from_json,
     query_terms,
     to_json,

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lookup_encoder import LookupEncoder
 from refusals import refusal
+from score_oracle import evaluate, score
 from scoring_strategies import nodes
 
 from pyserini_compneg.compose import (
@@ -15,10 +16,9 @@ from pyserini_compneg.compose import (
     Product,
     Sum,
     compose_query,
-    evaluate,
     quantised,
 )
-from pyserini_compneg.compose.trees import leaf_vectors, matches
+from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.compose.trees import nodes as tree_nodes
 from pyserini_compneg.support.errors import QueryError
 
@@ -46,7 +46,8 @@ def test_no_leaf_loses_all_that_it_wants(node, scale):
     assert [any(w > 0 for w in vector.values()) for vector in leaf_vectors(quantised(node, scale))] == wanted
     if not any(isinstance(one, Excluding) for one in tree_nodes(node)):  # rounding may carry a score over a limit
         everything = dict.fromkeys("abcdef", 1.0)
-        assert matches(quantised(node, scale), everything) == matches(node, everything)
+        found = [score(one, everything).matched for one in (node, quantised(node, scale))]
+        assert found[0] == found[1]
 
 
 def test_the_heaviest_stay_where_all_would_go():

@@ -3,10 +3,10 @@ import math
 import pytest
 from hypothesis import given
 from refusals import refusal
-from score_oracle import score
+from score_oracle import evaluate, score
 from scoring_strategies import DOCUMENTS, nodes
 
-from pyserini_compneg.compose import Linear, Max, Product, Sum, evaluate, is_empty
+from pyserini_compneg.compose import Linear, Max, Product, Sum, is_empty
 from pyserini_compneg.compose.trees import leaf_vectors, positive_weights
 from pyserini_compneg.support.errors import QueryError
 

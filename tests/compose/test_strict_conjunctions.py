@@ -5,13 +5,13 @@ import json
 import pytest
 from lookup_encoder import LookupEncoder
 from refusals import refusal
+from score_oracle import evaluate
 
 from pyserini_compneg.compose import (
     Excluding,
     Linear,
     Operators,
     compose_query,
-    evaluate,
     from_json,
     is_empty,
     query_terms,

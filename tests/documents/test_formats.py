@@ -14,6 +14,7 @@ from index_folders import postings
 from json_lines import write_jsonl
 from refusals import refusal
 
+from pyserini_compneg.compose import Linear
 from pyserini_compneg.documents import formats
 from pyserini_compneg.documents.collection import Part, collection_files, iter_collection_blocks
 from pyserini_compneg.index import build_index, build_sharded_index
@@ -119,7 +120,7 @@ def test_vectors_of_passages_in_a_table(tmp_path):
     table = write(tmp_path / "v.csv", 'id,vectors\nd1,"[{""bird"": 3}, {""bird"": 4}]"\n')
     build_index(table, tmp_path / "index", "m", passages={"words": 3, "overlap": 0})
     with open_reader(tmp_path / "index") as reader:
-        (ranking,) = reader.search(['{"vector": {"bird": 1}}'], 9)
+        (ranking,) = reader.search([Linear({"bird": 1.0})], 9)
         assert (ranking.docids, list(ranking.scores), ranking.passages) == (["d1"], [4.0], [1])
     table.write_text('id,text,vectors\nd1,a b c d,"[{""bird"": 3}]"\n')
     said = "has 1 `vectors`, and its text has 2 passages of words=3,overlap=0"

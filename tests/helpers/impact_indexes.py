@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from json_lines import write_jsonl
 
-from pyserini_compneg.compose import ScoringNode, to_json
-from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Ranking, java_class
+from pyserini_compneg.lucene import ImpactWriter, Ranking, java_class
 
 Documents = Mapping[str, Mapping[str, int]]
 
@@ -110,13 +109,6 @@ def stock_search(index: Path, query: Mapping[str, int], hits: int) -> list[tuple
     found = [(hit.docid, hit.score) for hit in searcher.search(weights, hits)]
     searcher.close()
     return found
-
-
-def search(
-    reader: ImpactReader, nodes: Sequence[ScoringNode], hits: int, threads: int = 1, filters: Sequence[object] = ()
-) -> list[Ranking]:
-    """The rankings of scoring trees."""
-    return reader.search([json.dumps(to_json(node), ensure_ascii=False) for node in nodes], hits, threads, filters)
 
 
 def pairs(ranking: Ranking) -> list[tuple[str, float]]:

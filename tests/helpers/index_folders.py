@@ -1,8 +1,8 @@
 """What tests of indexing write and look at: collections, what an index holds, and what a build leaves behind."""
 
-import json
 from pathlib import Path
 
+from pyserini_compneg.compose import Linear
 from pyserini_compneg.lucene import ImpactReader
 
 
@@ -19,7 +19,7 @@ def hidden(folder: Path) -> list[str]:
 def postings(index: Path, term: str) -> dict[str, float]:
     """The documents that hold a term, best first, with its impacts."""
     with ImpactReader(index) as reader:
-        docids, scores = reader.search([json.dumps({"vector": {term: 1}})], 10_000)[0]
+        docids, scores = reader.search([Linear({term: 1.0})], 10_000)[0]
     return dict(zip(docids, scores, strict=True))
 
 

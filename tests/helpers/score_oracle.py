@@ -58,6 +58,12 @@ def score(node: ScoringNode, impacts: Mapping[str, float], fields: Mapping[str, 
     return Score(bool(matched), value, sum(child.magnitude for child in children))
 
 
+def evaluate(node: ScoringNode, impacts: Mapping[str, float]) -> float | None:
+    """The score of a document, or None if it does not match."""
+    found = score(node, impacts)
+    return found.value if found.matched else None
+
+
 def passes(filter: Filter, fields: Mapping[str, list]) -> bool:
     """Whether a document has one of the values of each field. A range is two numbers around dots; < leaves one out."""
 

@@ -1,8 +1,6 @@
 """Documents and updates of them by chance, and all that an index tells, to compare it with a new one."""
 
-import json
-
-from impact_indexes import pairs, search
+from impact_indexes import pairs
 from json_lines import write_jsonl
 
 from pyserini_compneg.compose import Linear, Max, Product
@@ -45,22 +43,22 @@ def draw_document(random, docid, signed, passages=0):
 
 def best(reader, hits):
     """The rankings of all trees."""
-    return [pairs(ranking) for ranking in search(reader, NODES, hits)]
+    return [pairs(ranking) for ranking in reader.search(NODES, hits)]
 
 
 def told(reader, hits=10_000, filters=FILTERS):
     """All that an index tells."""
     docids = [f"d{i:04}" for i in range(0, 3000, 97)]
-    lines = [json.dumps({"vector": node.weights}) for node in NODES[:5]]
+    nodes = NODES[:5]
     facets = {"genre": 2} if filters is FILTERS else {}
     return [
         *(best(reader, many) for many in (1, 2, hits)),
-        *(pairs(r) for one in filters for r in search(reader, NODES, hits, filters=[one] * len(NODES))),
-        [getattr(ranking, "passages", None) for ranking in reader.search(lines, hits)],
-        [reader.matches(lines, [one] * len(lines), facets) for one in (None, *filters)],
+        *(pairs(r) for one in filters for r in reader.search(NODES, hits, filters=[one] * len(NODES))),
+        [getattr(ranking, "passages", None) for ranking in reader.search(nodes, hits)],
+        [reader.matches(nodes, [one] * len(nodes), facets) for one in (None, *filters)],
         [list(reader.filtered(one)[:3]) for one in filters],
-        reader.score(lines, [docids] * len(lines)),
-        [reader.explain(lines[0], docid) for docid in docids],
+        reader.score(nodes, [docids] * len(nodes)),
+        [reader.explain(nodes[0], docid) for docid in docids],
         reader.document_frequencies([*TERMS, "t1∩t2", "¬t3"]),
         reader.field_document_count,
         reader.document_count,

@@ -10,7 +10,7 @@ from json_lines import write_jsonl
 from refusals import refusal
 
 from pyserini_compneg.commands.index import main
-from pyserini_compneg.compose import Product, query_pairs
+from pyserini_compneg.compose import Linear, Product, query_pairs
 from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.index import ImpactIndexer, asked_pairs, build, build_index
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, ImpactWriter, Manifest
@@ -77,7 +77,7 @@ def test_vectors_are_indexed_as_they_are(tmp_path):
     assert build_index(path, tmp_path / "index", "splade") == manifest
     with ImpactReader(tmp_path / "index") as reader:
         assert reader.document_frequencies(["a", "b", "c", "é"]) == [1, 0, 1, 1]
-        assert list(reader.search(['{"vector": {"a": 1, "c": 1}}'], 9)[0].scores) == [5.0]
+        assert list(reader.search([Linear({"a": 1.0, "c": 1.0})], 9)[0].scores) == [5.0]
 
 
 def test_fractional_weights_are_scaled_and_rounded_half_to_even(tmp_path):

@@ -5,7 +5,7 @@ import random
 import pytest
 from impact_indexes import json_lines
 
-from pyserini_compneg.compose import Linear, to_json
+from pyserini_compneg.compose import Linear
 from pyserini_compneg.index import ImpactIndexer
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, writer
 
@@ -54,8 +54,8 @@ def test_the_files_are_those_of_lucenes_inverter(tmp_path, signed):
 def found(folder):
     """All rankings of single terms, and how many documents have each."""
     with ImpactReader(folder) as reader:
-        lines = [json_lines([to_json(Linear({term: 1}))]).decode() for term in TERMS]
-        return reader.search(lines, 10_000), reader.document_frequencies(TERMS), reader.document_count
+        nodes = [Linear({term: 1.0}) for term in TERMS]
+        return reader.search(nodes, 10_000), reader.document_frequencies(TERMS), reader.document_count
 
 
 def segments_written(folder):
@@ -103,4 +103,4 @@ def test_a_refused_document_leaves_nothing_behind(tmp_path):
     assert len(problems) == 1
     with ImpactReader(tmp_path / "index") as reader:
         assert reader.document_frequencies(["a", "b", "c"]) == [2, 2, 0]
-        assert reader.search(['{"vector": {"a": 1}}'], 10)[0].docids == ["good", "last"]
+        assert reader.search([Linear({"a": 1.0})], 10)[0].docids == ["good", "last"]

@@ -12,6 +12,7 @@ from index_folders import contents, hidden
 from json_lines import write_jsonl
 from refusals import refusal
 
+from pyserini_compneg.compose import Linear
 from pyserini_compneg.index import ImpactIndexer, build, build_index
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest, writer
 from pyserini_compneg.support import files
@@ -49,7 +50,7 @@ def run(*arguments, **options):
 
 def rankings(index):
     with ImpactReader(index) as reader:
-        queries = [json.dumps({"vector": {a: 2, b: -1, c: 5}}) for a, b, c in ("abc", "def", "ghi", "jab")]
+        queries = [Linear({a: 2.0, b: -1.0, c: 5.0}) for a, b, c in ("abc", "def", "ghi", "jab")]
         return reader.manifest, reader.search(queries, 2 * DOCUMENTS)
 
 

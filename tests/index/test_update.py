@@ -11,6 +11,7 @@ from refusals import refusal
 from stand_in_encoder import taken_texts
 from updated_indexes import build, draw_document, draw_update, told
 
+from pyserini_compneg.compose import Linear
 from pyserini_compneg.encode import Bm25DocumentEncoder
 from pyserini_compneg.encode.hybrid import HybridDocumentEncoder
 from pyserini_compneg.expression import Filter
@@ -253,12 +254,12 @@ def test_a_refused_update_changes_nothing(lines, ids, said, index, tmp_path):
     new = write_jsonl(tmp_path / "new.jsonl", *lines)
     (tmp_path / "ids.txt").write_text(ids.replace(" ", "\n"))
     with open_reader(index) as reader:
-        before = reader.search(['{"vector": {"t": 1}}'], 100)
+        before = reader.search([Linear({"t": 1.0})], 100)
         text = refusal(update_index, index, new, tmp_path / "ids.txt" if ids else None)
         assert text.startswith(said.format(new=new, index=index))
         assert not reader.reopen()
     with open_reader(index) as reader:
-        assert reader.search(['{"vector": {"t": 1}}'], 100) == before
+        assert reader.search([Linear({"t": 1.0})], 100) == before
     assert verify_index(index) == 6
 
 

@@ -6,10 +6,10 @@ import zlib
 
 import numpy as np
 import pytest
-from impact_indexes import add_documents, delete_documents, json_lines, pairs, search, write_index
+from impact_indexes import add_documents, delete_documents, json_lines, pairs, write_index
 from refusals import refusal
 
-from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, Sum, query_line
+from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, Sum
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.index import verify_index
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, java_class
@@ -141,22 +141,22 @@ def check(index, used=True, filters=(), count=1):
     asked = list(nodes(count))
     with ImpactReader(index) as reader, ImpactReader(plain) as other:
         filters = list(filters) * len(asked)
-        whole = search(other, asked, other.document_count, filters=filters)
-        counted = reader.matches(list(map(query_line, asked)), filters, threads=3)
+        whole = other.search(asked, other.document_count, filters=filters)
+        counted = reader.matches(asked, filters, threads=3)
         assert [one.documents for one in counted] == [len(one.docids) for one in whole]
         for hits in HITS:
             for place in range(0, len(asked), 4):  # by several threads
-                [parted] = search(reader, [asked[place]], hits, 3, filters[:1])
+                [parted] = reader.search([asked[place]], hits, 3, filters[:1])
                 assert pairs(parted) == pairs(whole[place])[:hits], asked[place]
             for place in (0, len(whole[hits % 4].docids) // 3):  # pages behind a hit, one of them with ties
                 marks = [pairs(one)[min(place, len(one.docids) - 1)] if one.docids else None for one in whole]
-                behind = reader.search(list(map(query_line, asked)), hits, 1 + place % 2, filters, after=marks)
+                behind = reader.search(asked, hits, 1 + place % 2, filters, after=marks)
                 for mark, ranking, complete in zip(marks, behind, whole, strict=True):
                     first = pairs(complete).index(mark) + 1 if mark else 0
                     assert pairs(ranking) == pairs(complete)[first : first + hits]
             before = reader.work_done().postings_read, other.work_done().postings_read
-            found = search(reader, asked, hits, filters=filters)
-            assert found == search(other, asked, hits, filters=filters)
+            found = reader.search(asked, hits, filters=filters)
+            assert found == other.search(asked, hits, filters=filters)
             for node, ranking, complete in zip(asked, found, whole, strict=True):
                 assert pairs(ranking) == pairs(complete)[:hits], node
             work = reader.work_done().postings_read - before[0], other.work_done().postings_read - before[1]
@@ -194,7 +194,7 @@ def test_postings_of_blocks_have_any_impact(tmp_path, hits):
     found = []
     for _ in range(2):
         with ImpactReader(tmp_path) as reader:
-            found.append([pairs(one) for one in search(reader, trees, min(hits, 3_000))])
+            found.append([pairs(one) for one in reader.search(trees, min(hits, 3_000))])
         (tmp_path / FILE).unlink(missing_ok=True)
     assert found[0] == found[1]
 
@@ -209,7 +209,7 @@ def test_alternatives_are_read_where_they_are_competitive(index):
 
     def postings_read(node):
         before = reader.work_done().postings_read
-        search(reader, [node], 3)
+        reader.search([node], 3)
         return reader.work_done().postings_read - before
 
     with ImpactReader(index) as reader:
@@ -225,11 +225,11 @@ def test_filters(index):
 def test_scores_that_need_not_be_found(index):
     """As a search of other shards gives them: what is at least as good is found, as without the file."""
     with ImpactReader(index) as reader:
-        whole = search(reader, list(nodes()), COUNT)
+        whole = reader.search(list(nodes()), COUNT)
         for node, complete in zip(nodes(), whole, strict=True):
             for rank in (0, 5):
                 least = complete.scores[rank]
-                (found,) = reader.search([query_line(node)], HITS[-1], thresholds=[least])
+                (found,) = reader.search([node], HITS[-1], thresholds=[least])
                 wanted = [hit for hit in pairs(complete)[: HITS[-1]] if hit[1] >= least]
                 assert pairs(found)[: len(wanted)] == wanted
 
@@ -342,6 +342,6 @@ def test_a_filter_that_allows_few_of_many_documents(tmp_path):
     found = []
     for _ in range(2):
         with ImpactReader(tmp_path) as reader:
-            found.append(search(reader, trees, 1, filters=[Filter({"kind": "few"})] * len(trees)))
+            found.append(reader.search(trees, 1, filters=[Filter({"kind": "few"})] * len(trees)))
         (tmp_path / FILE).unlink(missing_ok=True)
     assert [pairs(one) for one in found[0]] == [pairs(one) for one in found[1]]

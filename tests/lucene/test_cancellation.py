@@ -6,12 +6,13 @@ import film_index
 import pytest
 
 from pyserini_compneg import SignedImpactSearcher
+from pyserini_compneg.compose import Linear
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene import ImpactReader, cancellation, reader
 from pyserini_compneg.lucene.cancellation import Cancellation
 from pyserini_compneg.support.errors import SearchCancelled, SearchTimeout
 
-QUERY = json.dumps({"vector": {"spi": 1}})
+QUERY = Linear({"spi": 1.0})
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from impact_indexes import add_documents, pairs, search, write_index
+from impact_indexes import add_documents, pairs, write_index
 from lookup_encoder import LookupEncoder
 from random_searches import collections, trees
 from refusals import refusal
@@ -25,7 +25,7 @@ def test_scores_are_those_of_the_ranking(tmp_path_factory, collection, nodes, ra
     index = write_index(tmp_path_factory.mktemp("scored"), *collection.segments, deleted=collection.deleted)
     asked = [random.choices([*collection.live], k=random.randint(0, 80)) if collection.live else [] for _ in nodes]
     with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
-        rankings = [dict(pairs(ranking)) for ranking in search(searcher.reader, nodes, 1 + len(collection.live))]
+        rankings = [dict(pairs(ranking)) for ranking in searcher.reader.search(nodes, 1 + len(collection.live))]
         scores = searcher.batch_score(nodes, asked, threads)
         assert scores == [
             [ranking.get(docid) for docid in docids] for ranking, docids in zip(rankings, asked, strict=True)
@@ -36,7 +36,7 @@ def test_more_documents_than_a_window_has(tmp_path):
     documents = {f"d{i}": {"a": i % 7 + 1, f"t{i % 3}": 2} for i in range(10_000)}
     node = Sum((Product(({"a": 1.0}, {"t1": 2.0})), Linear({"t2": 1.0, "a": -1.0})))
     with SignedImpactSearcher(write_index(tmp_path / "index", documents), LookupEncoder({})) as searcher:
-        ranking = dict(pairs(search(searcher.reader, [node], len(documents))[0]))
+        ranking = dict(pairs(searcher.reader.search([node], len(documents))[0]))
         docids = list(reversed(documents))
         assert searcher.score(node, docids) == [ranking.get(docid) for docid in docids]
         assert 0 < len(ranking) < len(documents)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from impact_indexes import pairs, search, write_index
+from impact_indexes import pairs, write_index
 from random_searches import Collection, collections, trees
 from score_oracle import check_ranking
 
@@ -26,9 +26,9 @@ def check(folder, collection: Collection, nodes):
     live = collection.live
     with ImpactReader(write_index(folder, *collection.segments, deleted=collection.deleted)) as reader:
         assert reader.document_count == len(live)
-        complete = search(reader, nodes, len(live) + 10)
+        complete = reader.search(nodes, len(live) + 10)
         for hits in (1, 3, max(1, len(live))):
-            for node, ranking, whole in zip(nodes, search(reader, nodes, hits), complete, strict=True):
+            for node, ranking, whole in zip(nodes, reader.search(nodes, hits), complete, strict=True):
                 check_ranking(node, live, ranking, hits)
                 assert pairs(ranking) == pairs(whole)[:hits]
         for node, whole in zip(nodes, complete, strict=True):
@@ -80,7 +80,7 @@ def test_an_index_without_documents_that_are_left(tmp_path):
     index = write_index(tmp_path / "index", {"d1": {"a": 1}, "d2": {"b": 1}}, deleted=["d1", "d2"])
     with ImpactReader(index) as reader:
         assert reader.document_count == 0
-        assert pairs(search(reader, [Linear({"a": 1.0})], 10)[0]) == []
+        assert pairs(reader.search([Linear({"a": 1.0})], 10)[0]) == []
 
 
 def test_ties_are_in_the_order_of_utf8_bytes_at_every_cut(tmp_path):
@@ -89,7 +89,7 @@ def test_ties_are_in_the_order_of_utf8_bytes_at_every_cut(tmp_path):
     expected = sorted(docids, key=str.encode)
     with ImpactReader(index) as reader:
         for hits in range(1, len(docids) + 2):
-            assert search(reader, [Linear({"a": 1.5})], hits)[0].docids == expected[:hits]
+            assert reader.search([Linear({"a": 1.5})], hits)[0].docids == expected[:hits]
 
 
 def test_more_ties_than_are_kept(tmp_path, small_parts):
@@ -103,4 +103,4 @@ def test_more_ties_than_are_kept(tmp_path, small_parts):
     with ImpactReader(write_index(tmp_path / "i", first, second, deleted=deleted)) as reader:
         for hits in (1, 20, 40, 1000, 9000, 30_000):
             for threads in (1, 5):
-                assert search(reader, [Linear({"a": 1.0})], hits, threads)[0].docids == expected[:hits]
+                assert reader.search([Linear({"a": 1.0})], hits, threads)[0].docids == expected[:hits]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from impact_indexes import pairs, search, write_index
+from impact_indexes import pairs, write_index
 from lookup_encoder import LookupEncoder
 from random_searches import collections, trees
 from score_oracle import score
@@ -19,7 +19,7 @@ from pyserini_compneg.search import SignedImpactSearcher
 def check(index, nodes, documents):
     """Explanations of every document: parts that add up to the score, the score of the ranking, and what is matched."""
     with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
-        rankings = [dict(pairs(ranking)) for ranking in search(searcher.reader, nodes, 10 + len(documents))]
+        rankings = [dict(pairs(ranking)) for ranking in searcher.reader.search(nodes, 10 + len(documents))]
         for node, ranking in zip(nodes, rankings, strict=True):
             for docid, impacts in documents.items():
                 explanation = searcher.explain(node, docid)

@@ -7,7 +7,7 @@ import pytest
 from anserini_runs import COMPOSED, lucene_search, search_collection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from impact_indexes import pairs, search, write_index
+from impact_indexes import pairs, write_index
 from lookup_encoder import LookupEncoder
 from random_searches import collections, trees
 from refusals import refusal
@@ -69,7 +69,7 @@ def test_whatever_is_allowed_is_ranked_by_the_definitions(tmp_path_factory, anse
     nodes, wanted = zip(*asked, strict=True)
     with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
         reader = searcher.reader
-        rankings = search(reader, nodes, hits, filters=wanted, threads=2)
+        rankings = reader.search(nodes, hits, filters=wanted, threads=2)
         for node, filter, ranking in zip(nodes, wanted, rankings, strict=True):
             allowed = {docid for docid in collection.live if filter is None or passes(filter, of[docid])}
             live = {docid: impacts for docid, impacts in collection.live.items() if docid in allowed}
@@ -134,7 +134,7 @@ def test_windows_with_few_and_with_many_allowed_documents(large, share, hits):
         rare = Linear({"t39": 1.0})
         strict = Excluding(Linear(weights), required=(Linear({"t2": 1.0, "t30": 1.0}), Linear({"t3": 1.0})))
         for node in (Linear(weights), barred, strict, Max((barred, strict, rare)), Sum((barred, rare))):
-            (ranking,) = search(reader, [node], hits, filters=[Filter({"share": share})])
+            (ranking,) = reader.search([node], hits, filters=[Filter({"share": share})])
             check_ranking(node, allowed, ranking, hits, fields)
 
 
@@ -144,7 +144,7 @@ def test_a_filter_spares_work(large):
 
     def work(filter):
         before = reader.work_done()
-        search(reader, [node], 1000, filters=[filter])
+        reader.search([node], 1000, filters=[filter])
         return [after - earlier for after, earlier in zip(reader.work_done(), before, strict=True)]
 
     assert all(small < large for small, large in zip(work(Filter({"share": 1})), work(None), strict=True))
@@ -174,9 +174,9 @@ def test_values_are_exact(tmp_path):
             ("0..0", ["1..2"]),
             ("-0..0", ["1..2"]),
         ]:
-            (ranking,) = search(reader, [Linear({"a": 1.0})], 99, filters=[Filter({"f": asked})])
+            (ranking,) = reader.search([Linear({"a": 1.0})], 99, filters=[Filter({"f": asked})])
             assert ranking.docids == expected
-        (ranking,) = search(reader, [Linear({"a": 1.0})], 99, filters=[Filter({"id": ["1..2", "9..1"]})])
+        (ranking,) = reader.search([Linear({"a": 1.0})], 99, filters=[Filter({"id": ["1..2", "9..1"]})])
         assert ranking.docids == ["1..2"]
 
 
@@ -224,10 +224,10 @@ def test_values_that_are_none(tmp_path, value, fault):
 def test_fields_that_an_index_does_not_have(tmp_path, fields, asked, message):
     index = write_index(tmp_path / "i", {"d": {"a": 1}}, fields={"d": fields})
     with ImpactReader(index) as reader:
-        refused = refusal(search, reader, [Linear({"a": 1.0})], 1, filters=[Filter(asked)], error=IndexFormatError)
+        refused = refusal(reader.search, [Linear({"a": 1.0})], 1, filters=[Filter(asked)], error=IndexFormatError)
         assert refused == f"{index}: cannot be filtered: {message}"
         barred = Excluding(Linear({"a": 1.0}), (Filter(asked),), (0.0,))
-        assert refusal(search, reader, [barred], 1, error=IndexFormatError) == f"{index}: cannot be searched: {message}"
+        assert refusal(reader.search, [barred], 1, error=IndexFormatError) == f"{index}: cannot be searched: {message}"
 
 
 def test_texts_with_dots_that_are_no_ranges_are_texts(tmp_path):

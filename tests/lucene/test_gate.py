@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow
 
 SEARCH = """
 from pathlib import Path
+from pyserini_compneg.compose import Linear
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter
 folder = Path(sys.argv[1])
 with ImpactWriter(folder) as writer:
@@ -24,7 +25,7 @@ with ImpactWriter(folder) as writer:
     writer.drain()
     writer.commit()
 with ImpactReader(folder) as reader:
-    print(reader.search(['{"vector": {"a": 2}}'], 10)[0].scores[0])
+    print(reader.search([Linear({"a": 2.0})], 10)[0].scores[0])
 """
 
 
@@ -170,7 +171,7 @@ FULL = """
 from pyserini_compneg.support.errors import JvmError
 with ImpactReader(folder) as reader:
     long = "x" * 100_000_000
-    query = '{"vector": {"%s": 1}}' % long
+    query = Linear({long: 1.0})
     for call in (
         lambda: reader.document_frequencies([long]),
         lambda: reader.explain(query, "d"),

@@ -10,7 +10,7 @@ from importlib.metadata import version
 import pytest
 from archive_server import archive_server
 from film_index import start
-from impact_indexes import pairs, search, write_index
+from impact_indexes import pairs, write_index
 from refusals import refusal
 
 from pyserini_compneg.compose import Linear
@@ -69,7 +69,7 @@ def test_an_index_is_downloaded_once_and_searched(known, server, archive):
     for _ in range(2):
         with ImpactReader(NAME) as reader:
             assert reader.folder == folder
-            assert pairs(search(reader, [Linear({"a": 1.0})], 10)[0]) == [("d2", 5.0), ("d1", 3.0)]
+            assert pairs(reader.search([Linear({"a": 1.0})], 10)[0]) == [("d2", 5.0), ("d1", 3.0)]
     assert server.requests == [(f"/{FILE}", 0)]
     assert known.left() == [folder.name]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from impact_indexes import delete_documents, pairs, search, write_index
+from impact_indexes import delete_documents, pairs, write_index
 from score_oracle import check_ranking
 
 from pyserini_compneg.compose import Damped, Linear, Max, Product, Sum
@@ -95,19 +95,19 @@ def nodes():
 @pytest.fixture(scope="module")
 def exhaustive(reader, nodes):
     """With k beyond the number of documents nothing can be left out."""
-    return search(reader, nodes, N_DOCS + 1, threads=2)
+    return reader.search(nodes, N_DOCS + 1, threads=2)
 
 
 @pytest.mark.parametrize("hits", [1, 10, 100, 1000])
 def test_pruned_rankings_are_the_exhaustive_ones_bit_by_bit(reader, nodes, exhaustive, hits):
-    for node, ranking, whole in zip(nodes, search(reader, nodes, hits), exhaustive, strict=True):
+    for node, ranking, whole in zip(nodes, reader.search(nodes, hits), exhaustive, strict=True):
         assert pairs(ranking) == pairs(whole)[:hits], node
 
 
 def test_small_k_takes_less_work(reader, nodes):
     def postings_read(hits):
         before = reader.work_done().postings_read
-        search(reader, nodes, hits)
+        reader.search(nodes, hits)
         return reader.work_done().postings_read - before
 
     assert postings_read(1) < postings_read(N_DOCS + 1)
@@ -118,7 +118,7 @@ def test_parts_of_a_query_change_nothing(reader, nodes, exhaustive, small_parts,
     """Up to eight threads search one query, in parts that begin and end anywhere in the segments."""
     rng = np.random.default_rng(11)
     for place in rng.choice(len(nodes), 60, replace=False):
-        [ranking] = search(reader, [nodes[place]], hits, threads=int(rng.integers(2, 9)))
+        [ranking] = reader.search([nodes[place]], hits, threads=int(rng.integers(2, 9)))
         assert pairs(ranking) == pairs(exhaustive[place])[:hits], nodes[place]
 
 
@@ -128,7 +128,7 @@ def test_parts_are_searched(reader, nodes, small_parts):
     def documents_scored(threads):
         before = reader.work_done().documents_scored
         for node in nodes[:20]:
-            search(reader, [node], 1, threads)
+            reader.search([node], 1, threads)
         return reader.work_done().documents_scored - before
 
     assert documents_scored(1) == documents_scored(1) != documents_scored(4)
@@ -136,7 +136,7 @@ def test_parts_are_searched(reader, nodes, small_parts):
 
 def test_fewer_queries_than_threads(reader, nodes, exhaustive, small_parts):
     for count, threads in ((2, 3), (2, 5), (3, 10**12)):
-        rankings = search(reader, nodes[:count], 50, threads)
+        rankings = reader.search(nodes[:count], 50, threads)
         assert [pairs(one) for one in rankings] == [pairs(whole)[:50] for whole in exhaustive[:count]]
 
 
@@ -149,9 +149,9 @@ def test_exhaustive_rankings_are_right(documents, live, docids, nodes, exhaustiv
 def check_prefixes(index, nodes, count, *few):
     """Few hits are the first of all."""
     with ImpactReader(index) as opened:
-        whole = search(opened, nodes, count + 1)
+        whole = opened.search(nodes, count + 1)
         for hits in few:
-            for node, ranking, complete in zip(nodes, search(opened, nodes, hits), whole, strict=True):
+            for node, ranking, complete in zip(nodes, opened.search(nodes, hits), whole, strict=True):
                 assert pairs(ranking) == pairs(complete)[:hits], node
 
 

@@ -3,7 +3,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from impact_indexes import add_documents, pairs, search, write_index
+from impact_indexes import add_documents, pairs, write_index
 from refusals import refusal
 
 from pyserini_compneg.compose import Linear
@@ -70,7 +70,7 @@ def test_damage_that_a_search_does_not_notice(tmp_path):
         ids = whole.find(b"d001d002")
         path.write_bytes(whole[:ids] + b"\xff" * 100 + whole[ids + 100 :] if suffix == "dvd" else whole)
     with ImpactReader(tmp_path / "index") as reader:
-        text = refusal(search, reader, [Linear({"a": 1.0})], 300, error=IndexFormatError)
+        text = refusal(reader.search, [Linear({"a": 1.0})], 300, error=IndexFormatError)
     assert text == (
         f"{tmp_path / 'index'}: the documents' ids are damaged: rebuild the index; index --verify finds all damage"
     )
@@ -145,7 +145,7 @@ def test_every_impact_that_may_be_written_comes_back(tmp_path):
     impacts = [1, 127, 128, 255, 256, 65_535, 65_536, 1 << 20]
     index = write_index(tmp_path / "index", {f"d{impact}": {"a": impact} for impact in impacts})
     with ImpactReader(index) as reader:
-        assert pairs(search(reader, [Linear({"a": 1.0})], 10)[0]) == [(f"d{i}", float(i)) for i in reversed(impacts)]
+        assert pairs(reader.search([Linear({"a": 1.0})], 10)[0]) == [(f"d{i}", float(i)) for i in reversed(impacts)]
 
 
 def test_threads_write_what_one_thread_writes(tmp_path):
@@ -158,7 +158,7 @@ def test_threads_write_what_one_thread_writes(tmp_path):
             writer.commit()
         with ImpactReader(tmp_path / "four") as four:
             nodes = [Linear({"a": 1.0}), Linear({"t1": 2.0, "a": -1.0})]
-            assert search(one, nodes, 500) == search(four, nodes, 500)
+            assert one.search(nodes, 500) == four.search(nodes, 500)
 
 
 def test_a_folder_that_cannot_be_made(tmp_path):
@@ -202,7 +202,7 @@ def test_a_relative_path_is_this_process_own(tmp_path, monkeypatch):
             writer.commit()
         assert (tmp_path / name / "index").is_dir()
         with ImpactReader("index") as reader:
-            (ranking,) = search(reader, [Linear({"a": 1.0})], 1)
+            (ranking,) = reader.search([Linear({"a": 1.0})], 1)
             assert ranking.docids == [name]
 
 
@@ -219,7 +219,7 @@ def test_what_was_read_of_terms_is_forgotten_when_an_index_is_closed(tmp_path):
     readers = list(map(ImpactReader, indexes))
     for reader in readers:
         for _ in range(2):  # the second search finds all kept
-            search(reader, [Linear({"a": 1.0, "b": 1.0})], 10)
+            reader.search([Linear({"a": 1.0, "b": 1.0})], 10)
         kept.append(RecentTerms.bytes())
     assert kept[2] - kept[1] == kept[1] - kept[0] > 0
     for reader, left in zip(readers, reversed(kept[:2]), strict=True):

@@ -1,6 +1,5 @@
 """Documents in an order in which those that share terms stand together: another order, and the same answers."""
 
-import json
 import logging
 import random
 from types import SimpleNamespace
@@ -9,6 +8,7 @@ import pytest
 from impact_indexes import add_documents
 from json_lines import write_jsonl
 
+from pyserini_compneg.compose import Linear
 from pyserini_compneg.index import build_index, indexer
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, java_class, writer
 from pyserini_compneg.support.progress import progress
@@ -99,9 +99,7 @@ def test_the_same_is_found_and_shown(tmp_path, on_error):
     plain = build_index(collection, tmp_path / "plain", "m", optimize=True, **options)
     assert build_index(collection, tmp_path / "reordered", "m", reorder=True, **options) == plain
     assert ids(tmp_path / "plain") != ids(tmp_path / "reordered")
-    queries = [
-        json.dumps({"vector": {f"g{g}t{t}": 3 - t for t in range(TERMS)} | {f"g{7 - g}t0": 2}}) for g in range(GROUPS)
-    ]
+    queries = [Linear({f"g{g}t{t}": 3 - t for t in range(TERMS)} | {f"g{7 - g}t0": 2}) for g in range(GROUPS)]
     with ImpactReader(tmp_path / "plain") as one, ImpactReader(tmp_path / "reordered") as other:
         for k in (1, 10, 1000):
             assert one.search(queries, k) == other.search(queries, k)

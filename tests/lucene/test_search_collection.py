@@ -8,7 +8,7 @@ import pytest
 from anserini_runs import COMPOSED, lucene_search, open_searcher, search_collection, search_collection_process
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from impact_indexes import pairs, search, write_index
+from impact_indexes import pairs, write_index
 from random_searches import collections, trees
 from test_pruning import TERMS, random_node
 
@@ -34,7 +34,7 @@ def check(folder, index, nodes, hits):
     """Runs the queries three ways: with our search, with Lucene's own searcher, bit by bit, and with Anserini's."""
     lines = {f"q{i:04}": composed_line(f"q{i:04}", "", node) for i, node in enumerate(nodes)}
     with ImpactReader(index) as reader:
-        expected = dict(zip(lines, search(reader, nodes, hits), strict=True))
+        expected = dict(zip(lines, reader.search(nodes, hits), strict=True))
     assert lucene_search(index, lines.values(), hits) == [pairs(ranking) for ranking in expected.values()]
     topics = folder / "queries.jsonl"
     topics.write_text("".join(f"{line}\n" for line in lines.values()), encoding="utf-8")

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from impact_indexes import pairs
 from json_lines import write_jsonl
 from random_searches import TERMS, trees
+from refusals import refusal
 
 from pyserini_compneg import Operators, SignedImpactSearcher
-from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS, query_line
+from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS, Excluding, Linear
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.index import build_index, build_sharded_index, update_index
 from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, ShardedReader, open_reader
+from pyserini_compneg.lucene.passage_reader import PassageReader
 from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.lucene.shards import Shard
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, IndexReadError
@@ -26,6 +28,7 @@ from pyserini_compneg.topics.topics import read_text
 SHARDS = (1, 2, 3, 7)
 FIELDS = ["genre", "year"]
 LETTERS = "aZé😀\uffee"
+A, WAR = Linear({"a": 1.0}), Linear({"war": 1.0})
 
 
 def documents():
@@ -69,21 +72,21 @@ EXCLUDED = st.sampled_from([Filter({"genre": "war"}), Filter({"year": "..1990"})
 @given(st.lists(trees(EXCLUDED), min_size=1, max_size=3), st.sampled_from([1, 2, 10, 1000]), FILTERS, st.integers(1, 2))
 def test_rankings_scores_and_explanations(readers, nodes, k, only, threads):
     one, *sharded = readers
-    lines, filters = [query_line(node) for node in nodes], [only] * len(nodes)
-    wanted = one.search(lines, k, threads, filters)
+    filters = [only] * len(nodes)
+    wanted = one.search(nodes, k, threads, filters)
     docids = [document["id"] for document in itertools.islice(documents(), 20)] + ["none"]
-    scores = one.score(lines, [docids] * len(lines))
-    explained = [one.explain(line, docids[0], only) for line in lines]
+    scores = one.score(nodes, [docids] * len(nodes))
+    explained = [one.explain(node, docids[0], only) for node in nodes]
     last = [pairs(ranking)[-1] if ranking.docids else None for ranking in wanted]
-    behind = one.search(lines, k, threads, filters, after=last)
+    behind = one.search(nodes, k, threads, filters, after=last)
     facets = {"genre": k, "year": 2}
-    counted = one.matches(lines, filters, facets, threads)
+    counted = one.matches(nodes, filters, facets, threads)
     for reader in sharded:
-        assert plain(reader.search(lines, k, threads, filters)) == plain(wanted)
-        assert plain(reader.search(lines, k, threads, filters, after=last)) == plain(behind)
-        assert repr(reader.matches(lines, filters, facets, threads)) == repr(counted)
-        assert reader.score(lines, [docids] * len(lines)) == scores
-        assert [reader.explain(line, docids[0], only) for line in lines] == explained
+        assert plain(reader.search(nodes, k, threads, filters)) == plain(wanted)
+        assert plain(reader.search(nodes, k, threads, filters, after=last)) == plain(behind)
+        assert repr(reader.matches(nodes, filters, facets, threads)) == repr(counted)
+        assert reader.score(nodes, [docids] * len(nodes)) == scores
+        assert [reader.explain(node, docids[0], only) for node in nodes] == explained
 
 
 def test_statistics_and_documents(readers):
@@ -100,7 +103,7 @@ def test_statistics_and_documents(readers):
         assert reader.filtered(none).values == one.filtered(none).values == {"genre": ["spy", "war"]}
         assert reader.manifest == one.manifest
         assert not reader.is_partial and not reader.is_replaced()
-        assert reader.score(['{"vector": {"a": 1}}'], [["none"]]) == [[math.inf]]
+        assert reader.score([A], [["none"]]) == [[math.inf]]
 
 
 def test_what_cannot_be_asked_is_said_of_the_whole(readers):
@@ -115,13 +118,13 @@ def test_what_cannot_be_asked_is_said_of_the_whole(readers):
         assert reader.filtered(Filter({"genre": "1990..x"})).allowed == 0
         for field, message in wrong.items():
             filter = Filter({field: ["1990..", "1990..x"]})
-            for ask in (reader.filtered, lambda asked, r=reader: r.explain('{"vector": {"a": 1}}', "none", asked)):
+            for ask in (reader.filtered, lambda asked, r=reader: r.explain(A, "none", asked)):
                 with pytest.raises(IndexFormatError) as refused:
                     ask(filter)
                 assert str(refused.value) == f"{reader.folder}: cannot be filtered: {message}"
         with pytest.raises(QueryFailure) as refused:
-            reader.search(['{"vector": {"a": 1}}', '{"vector": {"a": "b"}}'], 1)
-        assert str(refused.value).startswith(f"{reader.folder}: cannot be searched: ")
+            reader.search([A, Excluding(A, (Filter({"actor": "x"}),), (0.0,))], 1)
+        assert str(refused.value) == f"{reader.folder}: cannot be searched: {wrong['actor']}"
         assert refused.value.position == 1
 
 
@@ -136,11 +139,23 @@ def test_a_shard_without_documents_hides_no_fault(tmp_path):
         assert reader.filtered(Filter({"year": "1990.."})).allowed == 1
 
 
+def test_every_reader_refuses_a_text_in_place_of_a_composed_query(readers):
+    for reader in (*readers, PassageReader(readers[0])):
+        for ask in (
+            lambda text, r=reader: r.search([A, text], 1),
+            lambda text, r=reader: r.matches([text]),
+            lambda text, r=reader: r.score([text], [["none"]]),
+            lambda text, r=reader: r.explain(text, "none"),
+        ):
+            said = refusal(ask, "a NOT b", error=ArgumentError)
+            assert said == "a reader takes composed queries, got 'a NOT b'; compose it"
+
+
 @pytest.mark.parametrize("name, given", [("filters", [None]), ("thresholds", [0.5, 0.5, 0.5])])
 def test_each_query_has_a_filter_and_a_threshold_or_none_has(readers, name, given):
     for reader in readers:
         with pytest.raises(ArgumentError) as refused:
-            reader.search(['{"vector": {"a": 1}}'] * 2, 1, **{name: given})
+            reader.search([A] * 2, 1, **{name: given})
         assert str(refused.value) == f"{name} must have one entry for each of 2 queries, got {len(given)}"
 
 
@@ -156,7 +171,7 @@ def test_later_shards_are_told_what_score_counts(readers, monkeypatch):
         return answers(self, question, *args, **kwargs)
 
     monkeypatch.setattr(Shard, "ask", ask)
-    (best,) = reader.search(['{"vector": {"a": 1.5}}'], 2)
+    (best,) = reader.search([Linear({"a": 1.5})], 2)
     assert asked[0] == -math.inf
     assert -math.inf < asked[1] <= asked[2] <= best.scores[-1]
 
@@ -280,7 +295,7 @@ def test_a_shard_that_is_gone_is_an_error_or_said(index, caplog, capsys):
     assert str(refused.value) == f"{index}/shard-00001-of-00003: the shard cannot be read: no such file or directory"
     with open_reader(index, allow_partial=True) as reader:
         assert (reader.is_partial, reader.lost, reader.document_count) == (True, ["shard-00001-of-00003"], 4)
-        assert sorted(reader.search(['{"vector": {"war": 1}}'], 10)[0].docids) == ["d0", "d2", "d3"]
+        assert sorted(reader.search([WAR], 10)[0].docids) == ["d0", "d2", "d3"]
     said = f"{refused.value}; results are partial: 2 of 3 shards are searched"
     assert caplog.messages == [said]
     with SignedImpactSearcher(open_reader(index, allow_partial=True)) as searcher:
@@ -302,18 +317,17 @@ def test_a_shard_that_ends_while_it_is_searched(index, caplog):
 
             return mortal
 
-    line = ['{"vector": {"war": 1}}']
     with (
         ShardedReader(index, Mortal) as reader,
         pytest.raises(IndexReadError, match="00001-of-00003: the shard is gone"),
     ):
-        reader.search(line, 10)
+        reader.search([WAR], 10)
     with ShardedReader(index, Mortal, allow_partial=True) as reader:
         assert (reader.document_count, reader.field_document_count) == (6, 6)
-        assert sorted(reader.search(line, 10)[0].docids) == ["d0", "d2", "d3"]
+        assert sorted(reader.search([WAR], 10)[0].docids) == ["d0", "d2", "d3"]
         assert reader.is_partial
         assert (reader.document_count, reader.field_document_count) == (4, 4)
-        assert sorted(reader.search(line, 10)[0].docids) == ["d0", "d2", "d3"]
+        assert sorted(reader.search([WAR], 10)[0].docids) == ["d0", "d2", "d3"]
     assert len(caplog.messages) == 1
     for shard in index.glob("shard-*"):
         (shard / "compneg.json").unlink()

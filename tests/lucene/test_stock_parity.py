@@ -11,7 +11,6 @@ from impact_indexes import (
     join_indexes,
     json_lines,
     pairs,
-    search,
     stock_search,
     write_index,
     write_stock_index,
@@ -64,7 +63,7 @@ def with_ties_broken(ranking):
 @pytest.mark.parametrize("hits", [3, 100, 1000])
 def test_positive_queries_rank_as_simple_impact_searcher(indexes, built_by, hits):
     with ImpactReader(indexes[built_by]) as reader:
-        for query, ranking in zip(make_queries(), search(reader, list(map(Linear, make_queries())), hits), strict=True):
+        for query, ranking in zip(make_queries(), reader.search(list(map(Linear, make_queries())), hits), strict=True):
             assert with_ties_broken(pairs(ranking)) == stock_search(indexes[built_by], query, hits)
 
 
@@ -74,7 +73,7 @@ def test_an_index_of_stock_anserini_has_the_same_rankings_and_no_manifest(indexe
     with ImpactReader(indexes["ours"]) as ours, ImpactReader(indexes["stock"]) as stock:
         assert ours.document_count == stock.document_count == 800
         assert ours.document_frequencies([*TERMS, "x"]) == stock.document_frequencies([*TERMS, "x"])
-        assert search(ours, nodes, 50) == search(stock, nodes, 50)
+        assert ours.search(nodes, 50) == stock.search(nodes, 50)
 
 
 @pytest.mark.parametrize("flags", ["", "-storeRaw -optimize", "-storePositions -storeDocvectors"])
@@ -103,7 +102,7 @@ def test_pyserinis_own_searcher_reads_our_index(indexes, pyserini_host):
 
     stock = pyserini_host.LuceneImpactSearcher(str(indexes["ours"]), Encoder())
     with ImpactReader(indexes["ours"]) as reader:
-        for i, ranking in enumerate(search(reader, list(map(Linear, make_queries())), 10)):
+        for i, ranking in enumerate(reader.search(list(map(Linear, make_queries())), 10)):
             found = [(hit.docid, hit.score) for hit in stock.search(str(i), 10)]
             assert found == with_ties_broken(pairs(ranking))
 
@@ -200,5 +199,5 @@ def test_ids_that_are_unique_are_not_looked_up(tmp_path, monkeypatch):
         if index != merged:
             Manifest("m", documents=2).write(index)
         with ImpactReader(index) as reader:
-            search(reader, [Linear({"t1": 1.0})], 10)
+            reader.search([Linear({"t1": 1.0})], 10)
     assert not looked_up

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from pyserini_compneg.compose import Linear
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene import ImpactReader
 
@@ -37,7 +38,7 @@ def test_every_thread_gets_its_own_answers(tmp_path, hasty):
             for number in range(400):
                 term = TERMS[(number + shift) % len(TERMS)]
                 try:
-                    (ranking,) = reader.search([json.dumps({"vector": {term: 1}})], 5)
+                    (ranking,) = reader.search([Linear({term: 1.0})], 5)
                     found = (ranking.docids, json.loads(reader.raw(f"{name}-{term}") or "{}").get("id"))
                 except Exception as error:
                     found = error

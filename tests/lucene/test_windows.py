@@ -1,7 +1,6 @@
 """What reading by windows, in bulk and from tables could get wrong: borders of windows and of tables, huge trees."""
 
 import itertools
-import json
 import math
 import os
 import signal
@@ -9,12 +8,13 @@ import threading
 
 import numpy as np
 import pytest
-from impact_indexes import pairs, search, write_index
+from impact_indexes import pairs, write_index
 from score_oracle import check_ranking
 
-from pyserini_compneg.compose import Damped, Linear, Max, Product, Sum, to_json
+from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, Sum
+from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene import ImpactReader, java_class
-from pyserini_compneg.lucene.rankings import packed_ids, unpack_rankings
+from pyserini_compneg.lucene.rankings import packed_ids, packed_queries, unpack_rankings
 from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.support.errors import CompNegError
 
@@ -32,12 +32,12 @@ SHAPES = [
 
 def check_every_way(reader, live, nodes=SHAPES):
     """Rankings are those of the definitions, and their scores those that documents get one by one, bit by bit."""
-    for node, ranking in zip(nodes, search(reader, nodes, len(live) + 1), strict=True):
+    for node, ranking in zip(nodes, reader.search(nodes, len(live) + 1), strict=True):
         check_ranking(node, live, ranking, len(live) + 1)
-        [one_by_one] = reader.score([json.dumps(to_json(node))], [ranking.docids])
+        [one_by_one] = reader.score([node], [ranking.docids])
         assert one_by_one == list(ranking.scores), node
         for hits in (1, 3, 10):
-            assert pairs(search(reader, [node], hits)[0]) == pairs(ranking)[:hits], node
+            assert pairs(reader.search([node], hits)[0]) == pairs(ranking)[:hits], node
 
 
 def test_impacts_around_the_ends_of_the_tables(tmp_path):
@@ -93,7 +93,7 @@ def test_impacts_that_no_float_holds(tmp_path):
     a, both = Linear({"a": 1.0}), Linear({"a": 1.0, "b": -1.0})  # read into sums, and with two leaves into arrays
     with ImpactReader(tmp_path) as reader:
         for node, factor in ((both, 1), (Sum((both, a, Linear({"b": -1.0}))), 2)):
-            [ranking] = search(reader, [node], 10)
+            [ranking] = reader.search([node], 10)
             assert pairs(ranking) == [(f"d{extra:03}", factor * extra) for extra in reversed(range(290, 300))]
 
 
@@ -121,7 +121,7 @@ def test_a_tree_of_thousands_of_nodes(tmp_path):
 def test_a_signal_is_heard_during_a_search(tmp_path, threads):
     """The rest of the batch is not searched, and the reader stays usable."""
     documents = {f"d{number}": {f"t{term}": 1 + number % 7 for term in range(20)} for number in range(2000)}
-    lines = [json.dumps(to_json(Linear({f"t{term}": 1.0 for term in range(20)})))] * 20_000
+    nodes = [Linear({f"t{term}": 1.0 for term in range(20)})] * 20_000
 
     def give_up(*_):
         raise TimeoutError
@@ -134,15 +134,15 @@ def test_a_signal_is_heard_during_a_search(tmp_path, threads):
     before = signal.signal(signal.SIGALRM, give_up)
     try:
         with ImpactReader(write_index(tmp_path / "index", documents)) as reader:
-            reader.search(lines[:1], 10)
+            reader.search(nodes[:1], 10)
             once = reader.work_done().documents_scored
             watcher = threading.Thread(target=interrupt)
             watcher.start()
             with pytest.raises(TimeoutError):
-                reader.search(lines, 10, threads)
+                reader.search(nodes, 10, threads)
             watcher.join()
-            assert reader.work_done().documents_scored < once * len(lines)
-            assert len(reader.search(lines[:1], 10)[0].docids) == 10
+            assert reader.work_done().documents_scored < once * len(nodes)
+            assert len(reader.search(nodes[:1], 10)[0].docids) == 10
     finally:
         signal.signal(signal.SIGALRM, before)
 
@@ -155,9 +155,9 @@ def test_a_score_below_all_floats_fails_a_query_only_where_it_ranks(tmp_path, sm
     with ImpactReader(write_index(tmp_path / "index", low | high)) as reader:
         for threads in (1, 2, 3, 8):
             for hits in (1, 3000):
-                assert search(reader, [node], hits, threads)[0].docids == sorted(high)[:hits]
+                assert reader.search([node], hits, threads)[0].docids == sorted(high)[:hits]
             with pytest.raises(QueryFailure, match="a score is beyond 3.4e38"):
-                search(reader, [node], 3001, threads)
+                reader.search([node], 3001, threads)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 40])
@@ -168,18 +168,16 @@ def test_searches_that_are_left_after_every_window_find_the_same(tmp_path, threa
         for number in range(9000)
     }
     first, second = (dict(list(documents.items())[part]) for part in (slice(8000), slice(8000, None)))
-    lines = [json.dumps(to_json(node)) for node in SHAPES]
     with ImpactReader(write_index(tmp_path / "index", first, second, deleted=["d0255", "d8000"])) as reader:
-        whole = reader.search(lines, 10)
-        filter_of, thresholds = [-1] * len(lines), [-math.inf] * len(lines)
-        nowhere = [math.nan] * len(lines), packed_ids([[""] * len(lines)])
-        packed = "\n".join(lines).encode()
-        batch = reader._searcher.search(packed, [], filter_of, thresholds, *nowhere, 10, threads, 100)
+        whole = reader.search(SHAPES, 10)
+        filter_of, thresholds = [-1] * len(SHAPES), [-math.inf] * len(SHAPES)
+        nowhere = [math.nan] * len(SHAPES), packed_ids([[""] * len(SHAPES)])
+        batch = reader._searcher.search(packed_queries(SHAPES), [], filter_of, thresholds, *nowhere, 10, threads, 100)
         slices = 1
         while (answer := batch.proceed(0)) is None:
             slices += 1
-        assert unpack_rankings(bytes(answer.tostring()), len(lines)) == whole
-    assert slices >= 7 * len(lines) / threads  # 5 windows that grow, one or two of 4,096 documents, the second segment
+        assert unpack_rankings(bytes(answer.tostring()), len(SHAPES)) == whole
+    assert slices >= 7 * len(SHAPES) / threads  # 5 windows that grow, one or two of 4,096 documents, the second segment
 
 
 @pytest.mark.parametrize("threads", [1, 2, 9])
@@ -188,22 +186,23 @@ def test_the_first_query_that_fails_is_named_though_another_one_fails_sooner(
 ):
     monkeypatch.setattr("pyserini_compneg.lucene.reader._SLICE_MS", 0)
     documents = {f"d{number:04}": {"a": 1} for number in range(5000)} | {"last": {"b": 1}}
-    too_large = json.dumps(to_json(Product(({"b": 1e18},) * 3, 1.0)))
-    lines = [json.dumps(to_json(Linear({"nowhere": 1.0}))), too_large, "no JSON", too_large]
+    nowhere, too_large = Linear({"nowhere": 1.0}), Product(({"b": 1e18},) * 3, 1.0)
+    fails_at_once = Excluding(Linear({"a": 1.0}), (Filter({"unknown": "x"}),), (0.0,))
+    nodes = [nowhere, too_large, fails_at_once, too_large]
     with ImpactReader(write_index(tmp_path / "index", documents)) as reader:
         with pytest.raises(QueryFailure, match="a score is beyond 3.4e38") as raised:
-            reader.search(lines, 10, threads)
+            reader.search(nodes, 10, threads)
         assert raised.value.position == 1
-        assert [ranking.docids for ranking in reader.search(lines[:1] * 2, 10, threads)] == [[], []]
+        assert [ranking.docids for ranking in reader.search(nodes[:1] * 2, 10, threads)] == [[], []]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_index_that_is_closed_during_a_search(tmp_path, threads):
     """No thread reads what is closed: the search goes on to the end of its time, and says then why it ends."""
     documents = {f"d{number}": {f"t{term}": 1 + number % 7 for term in range(20)} for number in range(2000)}
-    lines = [json.dumps(to_json(Linear({f"t{term}": 1.0 for term in range(20)})))] * 100_000
+    nodes = [Linear({f"t{term}": 1.0 for term in range(20)})] * 100_000
     reader = ImpactReader(write_index(tmp_path / "index", documents))
-    reader.search(lines[:1], 10)
+    reader.search(nodes[:1], 10)
     once = reader.work_done().documents_scored
 
     def close():
@@ -214,6 +213,6 @@ def test_an_index_that_is_closed_during_a_search(tmp_path, threads):
     closer = threading.Thread(target=close)
     closer.start()
     with pytest.raises(CompNegError, match="closed") as raised:
-        reader.search(lines, 10, threads)
+        reader.search(nodes, 10, threads)
     closer.join()
     assert not isinstance(raised.value, QueryFailure)

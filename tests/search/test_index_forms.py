@@ -7,8 +7,9 @@ import pytest
 from lookup_encoder import LookupEncoder
 from pair_index import with_pairs, write, write_atoms
 from refusals import refusal
+from score_oracle import evaluate
 
-from pyserini_compneg.compose import Linear, Operators, evaluate, query_pairs
+from pyserini_compneg.compose import Linear, Operators, query_pairs
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError
 from pyserini_compneg.support.vectors import is_pair

@@ -123,9 +123,13 @@ def test_a_batch_is_its_queries(searcher):
     queries = [*QUERIES, *WITHOUT_AND, reading, Linear({"o": 1.0})]
     docids = [DOCIDS[place:] for place in range(len(queries))]
     alone = [searcher.lacking(query, some) for query, some in zip(queries, docids, strict=True)]
-    assert searcher.batch_lacking(queries, docids, 2) == alone
+    answers = searcher.answers(queries, list(map(str, range(len(queries)))), 99, 2)
+    found = [dict(zip([hit.docid for hit in one.hits], one.lacks, strict=True)) for one in answers]
+    for known, some, lacks in zip(found, docids, alone, strict=True):
+        assert all(known.get(docid, own) == own for docid, own in zip(some, lacks, strict=True))
+    assert any(any(one.lacks) for one in answers)
     assert searcher.lacking(reading, DOCIDS) == searcher.lacking("a AND b", DOCIDS)
-    assert searcher.batch_lacking([], []) == []
+    assert searcher.answers([], []) == []
 
 
 def test_a_document_that_is_not_there_lacks_all(searcher):
@@ -134,17 +138,13 @@ def test_a_document_that_is_not_there_lacks_all(searcher):
     assert refusal(searcher.lacking, "a AND b", [7], error=ArgumentError) == said
 
 
-def test_what_a_search_has_encoded_is_not_encoded_again(tmp_path):
+def test_an_answer_encodes_each_text_once(tmp_path):
     index = write(tmp_path / "index", {"d": {"o": 1}})
     encoder = LookupEncoder({"a": {"o": 1.0}, "b": {"p": 1.0}})
     with SignedImpactSearcher(index, encoder) as searcher:
-        searcher.search("a AND b")
-        assert searcher.lacking("a AND b", ["d"]) == [("b",)]
-        assert searcher.lacking("b AND c", ["d"]) == [("b", "c")]
-        assert encoder.batches == [["a", "b"], ["c"]]
-        encoder.vectors["b"] = {"o": 1.0}
-        searcher.search("b AND c")
-        assert searcher.lacking("b AND c", ["d"]) == [("c",)]
+        (answer,) = searcher.answers(["a AND b"], ["q"])
+        assert answer.lacks == [("b",)]
+        assert encoder.batches == [["a", "b"]]
 
 
 def test_the_model_of_a_hybrid_index_does_not_count(tmp_path):

@@ -4,13 +4,13 @@ import itertools
 from collections import Counter
 
 import pytest
+from filter_oracle import allows
 from hypothesis import given
 from hypothesis import strategies as st
-from impact_indexes import pairs, search, write_index
+from impact_indexes import pairs, write_index
 from random_searches import collections, trees
+from score_oracle import score
 
-from pyserini_compneg.compose import query_line
-from pyserini_compneg.compose.trees import matches
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.search.matches import Counting, Total, count_matches
@@ -39,11 +39,11 @@ def facet(fields, name, most):
     return dict(sorted(counted.items(), key=lambda one: (-one[1], one[0]))[:most])
 
 
-def checked_pages(reader, line, filter, size, ranking):
+def checked_pages(reader, node, filter, size, ranking):
     """Reads pages until none is left."""
     pages, after = [], None
     while len(pages) <= len(ranking):
-        (page,) = reader.search([line], size, 1, [filter], after=[after])
+        (page,) = reader.search([node], size, 1, [filter], after=[after])
         pages += pairs(page)
         if len(page.docids) < size:
             break
@@ -58,15 +58,15 @@ def test_counts_and_pages_are_those_of_a_ranking_of_all(tmp_path_factory, collec
         tmp_path_factory.mktemp("index"), *collection.segments, deleted=collection.deleted, fields=fields
     )
     with ImpactReader(folder) as reader:
-        ranking = pairs(search(reader, [node], 1000, filters=[only])[0])
-        checked_pages(reader, query_line(node), only, size, ranking)
+        ranking = pairs(reader.search([node], 1000, filters=[only])[0])
+        checked_pages(reader, node, only, size, ranking)
         found = count_matches(reader, node, only, Counting(facets={"genre": most, "year": most}), threads)
         bound = count_matches(reader, node, only).total
     listed = {docid: {"genre": one["genre"], "year": [one["year"]]} for docid, one in fields.items()}
     wanted = [
         docid
         for docid, impacts in collection.live.items()
-        if matches(node, impacts, listed[docid]) and (only is None or only.allows(listed[docid]))
+        if score(node, impacts, listed[docid]).matched and (only is None or allows(only, listed[docid]))
     ]
     assert found.total == bound == Total(len(wanted), "eq") == Total(len(ranking), "eq")
     hits = [fields[docid] for docid, _ in ranking]

@@ -112,7 +112,7 @@ COUNT = "{} must be a whole number from 1, got {!r}"
         (lambda s: s.batch_search(["a", "b"], "12"), "qids must be a list, got '12'"),
         (lambda s: s.compose("spy NOT war"), "queries must be a list, got 'spy NOT war'"),
         (lambda s: s.reader.search("{}", 1), "queries must be a list, got '{}'"),
-        (lambda s: s.reader.score(["{}"], ["d1"]), "docids must be a list, got 'd1'"),
+        (lambda s: s.reader.score([Linear({})], ["d1"]), "docids must be a list, got 'd1'"),
         (lambda s: s.reader.raws("d1"), "docids must be a list, got 'd1'"),
         (lambda s: s.reader.document_frequencies("spy"), "terms must be a list, got 'spy'"),
         (lambda s: s.encoder.encode_batch("spy"), "texts must be a list, got 'spy'"),

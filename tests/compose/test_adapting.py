@@ -3,10 +3,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pair_index import document_pairs
 from refusals import refusal
-from score_oracle import score
+from score_oracle import evaluate, score
 from scoring_strategies import DOCUMENTS, nodes
 
-from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, Sum, evaluate, lowered
+from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, Sum, adapted
 from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.support.errors import QueryError
 
@@ -29,7 +29,7 @@ def pairs_only(node):
 def test_the_materialised_form_finds_and_scores_alike(node, document):
     assume(pairs_only(node))
     pairs = document_pairs(document, top=len(document))
-    found, other = evaluate(node, document), evaluate(lowered(node, "materialised"), pairs)
+    found, other = evaluate(node, document), evaluate(adapted(node, "materialised"), pairs)
     magnitude = sum(abs(weight) for vector in leaf_vectors(node) for weight in vector.values()) * 50
     assert other == (None if found is None else pytest.approx(found, abs=1e-12 * magnitude * 9))
 
@@ -65,7 +65,7 @@ CANCELLING = [Sum((AB, Linear({"a": 4.0}), Linear({"a": penalty}))) for penalty 
     ],
 )
 def test_lowered_by_hand(node, settings, lower):
-    assert lowered(node, **settings) == lower
+    assert adapted(node, **settings) == lower
 
 
 @pytest.mark.parametrize(("power", "root"), [(1.0, 1), (1.0, 2), (None, 2)])
@@ -73,12 +73,12 @@ def test_other_products_are_no_sums_over_pairs(power, root):
     node = Sum((Product(AB.operands, power, root), Linear({"x": -1.0})))
     remedy = "use the factored form (--cpt factored), or --intersection cpt"
     said = f"a product of power {power or 0.5:g} and root {root} is not a sum over pairs; {remedy}"
-    assert refusal(lowered, node, "materialised", error=QueryError) == said
+    assert refusal(adapted, node, "materialised", error=QueryError) == said
 
 
 def test_an_unknown_form():
     said = "cpt must be one of factored, materialised, got 'pairs'"
-    assert refusal(lowered, AB, "pairs", error=QueryError) == said
+    assert refusal(adapted, AB, "pairs", error=QueryError) == said
 
 
 SIGNED = st.dictionaries(st.sampled_from("abcdef"), st.integers(-9, 9).filter(bool).map(float))
@@ -88,4 +88,4 @@ SIGNED = st.dictionaries(st.sampled_from("abcdef"), st.integers(-9, 9).filter(bo
 def test_signed_documents_are_scored_by_their_signed_weights(node, document):
     stored = {term if weight > 0 else f"¬{term}": abs(weight) for term, weight in document.items()}
     matched, value, _ = score(node, document)
-    assert evaluate(lowered(node, signed=True), stored) == (pytest.approx(value, abs=1e-9) if matched else None)
+    assert evaluate(adapted(node, signed=True), stored) == (pytest.approx(value, abs=1e-9) if matched else None)

@@ -1,4 +1,4 @@
-"""Lowering changes a scoring tree to one with the same scores that uses only terms of the index.
+"""Adapts a scoring tree to an index: the same scores, by terms of the index alone.
 
 - An index of signed documents keeps their negative weights under complement terms. A linear leaf asks for each term and
   its complement. Operands of a product, and parts that damp a score, exclude documents or are required, count positive
@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pyserini_compneg.compose.intersection import cpt_pairs
-from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
-from pyserini_compneg.compose.trees import kept_terms, summands
+from pyserini_compneg.compose.scoring import Linear, Product, ScoringNode, Sum
+from pyserini_compneg.compose.trees import kept_terms, summands, with_wanted
 from pyserini_compneg.compose.union import addition
 from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.vectors import SparseVector, complement_term, positive_part, scale
@@ -27,7 +27,7 @@ FACTORED, MATERIALISED = CPT_FORMS = ("factored", "materialised")
 """The forms of a conjunction: a product of sums over plain terms, for any index, or one sum over pairs."""
 
 
-def lowered(node: ScoringNode, cpt: str = FACTORED, signed: bool = False) -> ScoringNode:
+def adapted(node: ScoringNode, cpt: str = FACTORED, signed: bool = False) -> ScoringNode:
     """The scoring tree in the form that an index can run.
 
     Args:
@@ -39,9 +39,9 @@ def lowered(node: ScoringNode, cpt: str = FACTORED, signed: bool = False) -> Sco
         QueryError: The form is unknown, or a conjunction cannot be written as a sum over pairs: it has more than two
             operands, or a power or a root of its own, as ``cpt-l2`` has.
 
-    >>> lowered(Product(({"andes": 4.0}, {"birds": 1.0})), "materialised")
+    >>> adapted(Product(({"andes": 4.0}, {"birds": 1.0})), "materialised")
     Linear(weights={'andes∩birds': 2.0})
-    >>> lowered(Linear({"birds": 1.0}), signed=True)
+    >>> adapted(Linear({"birds": 1.0}), signed=True)
     Linear(weights={'birds': 1.0, '¬birds': -1.0})
     """
     if cpt not in CPT_FORMS:
@@ -67,32 +67,20 @@ def signed_query(weights: SparseVector) -> dict[str, float]:
 
 
 def _with_complements(node: ScoringNode) -> ScoringNode:
-    match node:
-        case Linear(weights):
-            return replace(node, weights=signed_query(weights))
-        case Product():
-            return node
-        case Max(children) | Sum(children):
-            return type(node)(tuple(map(_with_complements, children)))
-        case Damped(child) | Excluding(child):
-            return replace(node, child=_with_complements(child))
+    if isinstance(node, Linear):
+        return replace(node, weights=signed_query(node.weights))
+    return with_wanted(node, _with_complements)
 
 
 def _materialised(node: ScoringNode) -> ScoringNode:
-    match node:
-        case Linear():
-            return node
-        case Product(operands):
-            if not node.is_sum_over_tuples:
-                what = f"a product of power {node.exponent:g} and root {node.root} is not a sum over pairs"
-                raise QueryError(what, remedy="use the factored form (--cpt factored), or --intersection cpt")
-            return Linear(scale(cpt_pairs(operands, top=max(map(len, operands))), node.weight))
-        case Max(children):
-            return Max(tuple(map(_materialised, children)))
-        case Sum(children):
-            return _merged([part for child in children for part in summands(_materialised(child))])
-        case Damped(child) | Excluding(child):
-            return replace(node, child=_materialised(child))
+    if isinstance(node, Product):
+        if not node.is_sum_over_tuples:
+            what = f"a product of power {node.exponent:g} and root {node.root} is not a sum over pairs"
+            raise QueryError(what, remedy="use the factored form (--cpt factored), or --intersection cpt")
+        return Linear(scale(cpt_pairs(node.operands, top=max(map(len, node.operands))), node.weight))
+    if isinstance(node, Sum):
+        return _merged([part for child in node.children for part in summands(_materialised(child))])
+    return with_wanted(node, _materialised)
 
 
 def _merged(parts: Sequence[ScoringNode]) -> ScoringNode:

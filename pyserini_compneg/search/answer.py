@@ -1,0 +1,109 @@
+"""The answer to a query: what lists, runs, the page and the interfaces for programs show, each in its own form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from pyserini_compneg.compose import Operators, QueryEncoder, ScoringNode
+from pyserini_compneg.compose.queries import ReadQuery
+from pyserini_compneg.compose.scoring import Excluding
+from pyserini_compneg.expression import Filter
+from pyserini_compneg.expression.filters import ID
+from pyserini_compneg.lucene import Reader
+from pyserini_compneg.search.lacking import lacking_operands
+from pyserini_compneg.search.matches import Counting, Matches, count_matches
+from pyserini_compneg.search.ranked_hits import SearchRequest, ranked_hits, warn_of_no_result
+from pyserini_compneg.search.run_writer import Hit
+from pyserini_compneg.support.progress import gathered_warnings, stage
+
+if TYPE_CHECKING:
+    from pyserini_compneg.search.searcher import SignedImpactSearcher
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a search finds for one query.
+
+    Attributes:
+        qid: The id of the query.
+        query: The query as it was read.
+        hits: The best documents, best first.
+        node: The scoring tree that ranks them; None if a method found them.
+        lacks: For each hit, the operands of AND that it lacks, as expressions.
+        matches: How many documents match, and facets; None if nobody asked, and for methods.
+    """
+
+    qid: str
+    query: ReadQuery
+    hits: Sequence[Hit]
+    node: ScoringNode | None
+    lacks: Sequence[tuple[str, ...]]
+    matches: Matches | None = None
+
+
+class Method(Protocol):
+    """A way to answer queries, besides operators. :mod:`pyserini_compneg.baselines.methods` has the methods."""
+
+    def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
+        """The ``depth`` best documents of each query, by its id: higher scores first, equal scores by docid."""
+        ...
+
+
+def method_answers(method: Method, searcher: SignedImpactSearcher, request: SearchRequest) -> list[Answer]:
+    """The answers of a method."""
+    found = method.answer(searcher, request._replace(k=request.depth, offset=0))
+    kept = [request.kept(qid, found[qid]) for qid in request.qids]
+    asked = zip(request.qids, request.queries, kept, strict=True)
+    return [Answer(qid, query, hits, None, [()] * len(hits)) for qid, query, hits in asked]
+
+
+def composed_answers(
+    reader: Reader,
+    request: SearchRequest,
+    nodes: Sequence[ScoringNode],
+    encoder: QueryEncoder | None,
+    operators: Operators,
+    counting: Counting | None = None,
+) -> list[Answer]:
+    """The answers that composed queries find.
+
+    Args:
+        reader: The index.
+        request: The request.
+        nodes: The composed form of each query of the request.
+        encoder: Gives the vectors of the operands that hits may lack; None finds no such operands.
+        operators: The operators by which the queries were composed.
+        counting: What to count of the documents that match; None for nothing.
+    """
+    qids, threads, filters = request.qids, request.threads, request.filters
+    with stage("search"):
+        with gathered_warnings():
+            rankings = ranked_hits(reader, nodes, qids, request.depth, threads, filters, request.after)
+        if not any(request.after):
+            warn_of_no_result(reader, qids, rankings, request.queries, nodes, filters)
+        kept = [request.kept(qid, hits) for qid, hits in zip(qids, rankings, strict=True)]
+        docids = [[hit.docid for hit in hits] for hits in kept]
+        lacks: list[list[tuple[str, ...]]] = [[()] * len(hits) for hits in kept]
+        if encoder is not None:
+            lacks = lacking_operands(reader, encoder, operators, request.queries, docids, threads)
+    answers = list(map(Answer, qids, request.queries, kept, nodes, lacks))
+    if counting is None:
+        return answers
+    with stage("count"):
+        return [
+            replace(one, matches=_counted(reader, request, one, filter, counting))
+            for one, filter in zip(answers, filters, strict=True)
+        ]
+
+
+def _counted(
+    reader: Reader, request: SearchRequest, answer: Answer, filter: Filter | None, counting: Counting
+) -> Matches:
+    node = answer.node
+    assert node is not None
+    if request.remove_query:
+        node = Excluding(node, (Filter({ID: answer.qid}),), (0.0,))
+    found, asked = request.offset + len(answer.hits), request.offset + request.k
+    return count_matches(reader, node, filter, counting, request.threads, found, asked)
