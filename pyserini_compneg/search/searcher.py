@@ -223,7 +223,7 @@ class SignedImpactSearcher:
     def answers(
         self,
         queries: Sequence[Query],
-        qids: Sequence[str],
+        qids: Sequence[str] | None = None,
         k: int = 10,
         threads: int = 1,
         *,
@@ -239,12 +239,14 @@ class SignedImpactSearcher:
     ) -> list[Answer]:
         """Works like :meth:`batch_search`, and also says what hits lack and how many documents match.
 
-        ``offset`` is the number of hits that come before the k hits; with ``after``, they are those up to that hit.
-        ``lacks`` states whether to find the operands of AND that hits lack, see :meth:`lacking`, and ``counting`` what
-        to count of the documents that match, None for nothing. The other arguments are those of :meth:`batch_search`.
-        The answers of a ``method`` have no ``lacks`` and no ``matches``. Answers are in the order of the queries.
+        Without ``qids``, the queries have the ids 1, 2, and so on. ``offset`` is the number of hits before the k hits;
+        with ``after``, they are those up to that hit. ``lacks`` states whether to find the operands of AND that hits
+        lack, see :meth:`lacking`. ``counting`` states what to count of the documents that match; None counts nothing.
+        The other arguments are those of :meth:`batch_search`. The answers of a ``method`` have no ``lacks`` and no
+        ``matches``. The answers are in the order of the queries.
         """
         queries = read_for(self.language, queries, read)
+        qids = list(map(str, range(1, len(queries) + 1))) if qids is None else qids
         request = checked_request(queries, qids, k, threads, filter, remove_query, offset, after)
         if method is not None:
             refuse_with_method(method, operators, after)
