@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pyserini_compneg.compose import Operators, Query, QueryEncoder, ScoringNode, compose_queries
 from pyserini_compneg.compose.operators import chosen_operators
@@ -17,12 +17,13 @@ from pyserini_compneg.expression.filters import as_filter
 from pyserini_compneg.lucene import Reader, open_reader
 from pyserini_compneg.lucene.passage_reader import by_document
 from pyserini_compneg.lucene.requests import EMPTY
-from pyserini_compneg.search.answer import Answer, Method, composed_answers, method_answers
+from pyserini_compneg.search.answer import Answer, composed_answers, found_answers
 from pyserini_compneg.search.explanation import Explanation, explained
 from pyserini_compneg.search.lacking import lacking_operands
 from pyserini_compneg.search.matches import Counting, Matches, count_matches
 from pyserini_compneg.search.ranked_hits import (
     FilterLike,
+    SearchRequest,
     check_pairs,
     checked_docids,
     checked_request,
@@ -37,6 +38,14 @@ from pyserini_compneg.search.settings import SearchSettings
 from pyserini_compneg.support.arguments import checked_count
 from pyserini_compneg.support.json_objects import id_text, stored_object
 from pyserini_compneg.support.progress import stage
+
+
+class Method(Protocol):
+    """A way to answer queries, besides operators. :mod:`pyserini_compneg.baselines.methods` has the methods."""
+
+    def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
+        """The k best documents of each query, by its id: higher scores first, equal scores by ascending docid."""
+        ...
 
 
 class SignedImpactSearcher:
@@ -250,7 +259,7 @@ class SignedImpactSearcher:
         request = checked_request(queries, qids, k, threads, filter, remove_query, offset, after)
         if method is not None:
             refuse_with_method(method, operators, after)
-            return method_answers(method, self, request)
+            return found_answers(request, method.answer(self, request._replace(k=request.depth, offset=0)))
         chosen = chosen_operators(operators, self.operators)
         encoder = self._encoder_of(queries)
         if lacks and encoder is not None:
