@@ -1,6 +1,5 @@
 package io.compneg;
 
-import io.compneg.QueryPlan.Contribution;
 import java.io.IOException;
 import org.apache.lucene.index.LeafReader;
 import org.apache.lucene.index.PostingsEnum;
@@ -19,13 +18,13 @@ final class Lucene10Postings extends ImpactPostings {
   }
 
   @Override
-  int addBlock(int base, int to, Contribution[] contributions, double[][] accumulators) throws IOException {
+  int addBlock(int base, int to, Contribution[] contributions, Accumulators accumulators) throws IOException {
     postings.nextPostings(to, buffer);
     for (Contribution contribution : contributions) {
       if (contribution.isLinear()) {
-        addLinear(contribution.factor, base, accumulators[contribution.accumulator]);
+        addLinear(contribution.factor, base, accumulators.sums[contribution.accumulator]);
       } else {
-        addPowers(contribution, base, accumulators[contribution.accumulator]);
+        addPowers(contribution, base, accumulators);
       }
     }
     return buffer.size;
@@ -41,10 +40,11 @@ final class Lucene10Postings extends ImpactPostings {
     }
   }
 
-  private void addPowers(Contribution contribution, int base, double[] sums) throws IOException {
+  private void addPowers(Contribution contribution, int base, Accumulators accumulators) throws IOException {
+    double[] sums = accumulators.sums[contribution.accumulator];
     int[] docs = buffer.docs;
     float[] features = buffer.features;
-    double[] table = contribution.table(buffer.size);
+    double[] table = accumulators.table(contribution, buffer.size);
     for (int i = 0; i < buffer.size; i++) {
       int impact = (int) features[i];
       sums[docs[i] - base] += impact < table.length ? table[impact] : contribution.of(exact(features[i], docs[i]));

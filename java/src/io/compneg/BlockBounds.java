@@ -1,7 +1,6 @@
 package io.compneg;
 
 import io.compneg.QueryPlan.Alternative;
-import io.compneg.QueryPlan.Contribution;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -48,10 +47,8 @@ final class BlockBounds {
    * @param cursors of the terms that may raise a score, with block maxima
    * @param allowed the documents that may be found; null for all
    * @param accumulators room for the sums
-   * @param nothing a 0 for each accumulator
    */
-  BlockBounds(QueryPlan plan, TermCursor[] cursors, int from, int to, FixedBitSet allowed, double[][] accumulators,
-      double[] nothing) {
+  BlockBounds(QueryPlan plan, TermCursor[] cursors, int from, int to, FixedBitSet allowed, Accumulators accumulators) {
     firstBlock = from / DocumentWindow.BLOCK;
     endDoc = to;
     upperBounds = new float[TermMaxima.blocks(to) - firstBlock];
@@ -66,9 +63,9 @@ final class BlockBounds {
     }
     for (int start = 0; start < upperBounds.length; start += plan.window) {
       int count = Math.min(plan.window, upperBounds.length - start);
-      for (double[] accumulator : accumulators) Arrays.fill(accumulator, 0, count, 0);
+      accumulators.clear(count);
       for (Bound bound : bounds) bound.add(firstBlock + start, count);
-      plan.root.boundWindow(accumulators, nothing, count);
+      plan.root.boundWindow(accumulators.sums, accumulators.nothing, count);
       for (int i = 0; i < count; i++) {
         double bound = plan.root.upperBounds[i];
         if (bound > 0 && hasAny(allowed, start + i)) upperBounds[start + i] = Math.nextUp((float) bound);
@@ -84,9 +81,9 @@ final class BlockBounds {
     private final double[] sums;
     private final double[] contributions = new double[TermMaxima.VALUES];
 
-    Bound(TermMaxima maxima, Contribution contribution, double[][] accumulators) {
+    Bound(TermMaxima maxima, Contribution contribution, Accumulators accumulators) {
       this.maxima = maxima;
-      sums = accumulators[contribution.accumulator];
+      sums = accumulators.sums[contribution.accumulator];
       for (int value = 0; value < TermMaxima.VALUES; value++) {
         contributions[value] = contribution.of(maxima.impact(value));
       }

@@ -1,6 +1,5 @@
 package io.compneg;
 
-import io.compneg.QueryPlan.Contribution;
 import java.io.IOException;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -106,7 +105,7 @@ final class BlockPostings extends TermPostings {
   }
 
   @Override
-  int add(DocumentWindow window, Contribution[] contributions, double[][] accumulators) throws IOException {
+  int add(DocumentWindow window, Contribution[] contributions, Accumulators accumulators) throws IOException {
     int count = 0;
     for (int run = 0; run < window.runs; run++) {
       int first = window.runStarts[run] / DocumentWindow.BLOCK;
@@ -117,7 +116,7 @@ final class BlockPostings extends TermPostings {
   }
 
   @Override
-  int addOf(int[] places, int length, DocumentWindow window, Contribution[] contributions, double[][] accumulators)
+  int addOf(int[] places, int length, DocumentWindow window, Contribution[] contributions, Accumulators accumulators)
       throws IOException {
     int count = 0;
     for (int i = 0; i < length;) {
@@ -132,25 +131,23 @@ final class BlockPostings extends TermPostings {
       for (; wanted != 0; wanted &= wanted - 1) {
         int document = Integer.numberOfTrailingZeros(wanted);
         int impact = impact(Integer.BYTES + width * Integer.bitCount(documents & (1 << document) - 1));
-        for (Contribution contribution : contributions) {
-          accumulators[contribution.accumulator][place + document] += contribution.of(impact);
-        }
+        accumulators.add(place + document, impact, contributions);
       }
     }
     return count;
   }
 
   /** Adds some blocks in a row, whose documents have their sums at their distance from {@code base}. */
-  private int add(int first, int end, int base, Contribution[] contributions, double[][] accumulators)
+  private int add(int first, int end, int base, Contribution[] contributions, Accumulators accumulators)
       throws IOException {
     int length = read(first, end);
     if (length == 0) return 0;
     for (Contribution contribution : contributions) {
-      double[] sums = accumulators[contribution.accumulator];
+      double[] sums = accumulators.sums[contribution.accumulator];
       if (contribution.isLinear()) {
         addLinear(first, end, base, contribution.factor, sums);
       } else {
-        addPowers(first, end, base, contribution, contribution.table(length / width), sums);
+        addPowers(first, end, base, contribution, accumulators.table(contribution, length / width), sums);
       }
     }
     int blocks = 0;

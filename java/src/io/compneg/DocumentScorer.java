@@ -1,6 +1,5 @@
 package io.compneg;
 
-import io.compneg.QueryPlan.Contribution;
 import io.compneg.QueryPlan.QueryTerm;
 import java.io.IOException;
 import java.util.Arrays;
@@ -15,8 +14,7 @@ final class DocumentScorer {
   private final IndexReader reader;
   private final String field;
   private final QueryPlan plan;
-  private final double[][] accumulators;
-  private final double[] nothing; // a 0 for each accumulator
+  private final Accumulators accumulators;
   private final int[] documents; // numbers within the segment, ascending
   private final int[] positions; // 0, 1, 2, …: their places in the accumulators
 
@@ -24,8 +22,7 @@ final class DocumentScorer {
     this.reader = reader;
     this.field = field;
     this.plan = new QueryPlan(tree);
-    this.accumulators = new double[plan.accumulators()][plan.window];
-    this.nothing = new double[plan.accumulators()];
+    this.accumulators = plan.room(plan.window);
     this.documents = new int[plan.window];
     this.positions = new int[plan.window];
     Arrays.setAll(positions, i -> i);
@@ -62,15 +59,15 @@ final class DocumentScorer {
     for (int start = from; start < to; start += plan.window) {
       int count = Math.min(plan.window, to - start);
       for (int i = 0; i < count; i++) documents[i] = (int) (order[start + i] >> 32) - leaf.docBase;
-      for (double[] accumulator : accumulators) Arrays.fill(accumulator, 0, count, 0);
+      accumulators.clear(count);
       for (var part : plan.named.entrySet()) {
         Bits named = part.getValue().in(leaf);
-        for (int i = 0; i < count; i++) accumulators[part.getKey()][i] = named.get(documents[i]) ? 1 : 0;
+        for (int i = 0; i < count; i++) accumulators.sums[part.getKey()][i] = named.get(documents[i]) ? 1 : 0;
       }
       for (int i = 0; i < postings.length; i++) {
         if (postings[i] != null) add(plan.terms.get(i), postings[i], count);
       }
-      plan.root.score(accumulators, nothing, positions, count);
+      plan.root.score(accumulators.sums, accumulators.nothing, positions, count);
       for (int i = 0; i < count; i++) {
         scores[(int) order[start + i]] =
             plan.root.matches(i) ? NodeScorer.finite(plan.root.reportedScore(i)) : Float.NaN;
@@ -82,10 +79,7 @@ final class DocumentScorer {
     int doc = postings.docID();
     for (int i = 0; i < count; i++) {
       if (doc < documents[i]) doc = postings.advance(documents[i]);
-      if (doc != documents[i]) continue;
-      for (Contribution contribution : term.contributions()) {
-        accumulators[contribution.accumulator][i] += contribution.of(postings.freq());
-      }
+      if (doc == documents[i]) accumulators.add(i, postings.freq(), term.contributions());
     }
   }
 }

@@ -2,7 +2,6 @@ package io.compneg;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.compneg.QueryPlan.Contribution;
 import io.compneg.QueryPlan.QueryTerm;
 import java.io.IOException;
 import org.apache.lucene.index.IndexReader;
@@ -36,25 +35,24 @@ final class Explainer {
    */
   ObjectNode explain(ScoringTree tree, DocumentFilter filter) throws IOException {
     QueryPlan plan = new QueryPlan(tree);
-    double[][] accumulators = new double[plan.accumulators()][1];
+    Accumulators accumulators = plan.room(1);
     ObjectNode explanation = ScoringTree.JSON.createObjectNode();
     ArrayNode parts = explanation.putArray("accumulators");
     for (int i = 0; i < plan.accumulators(); i++) parts.addArray();
     for (var part : plan.named.entrySet()) {
       if (!part.getValue().in(leaf).get(doc)) continue;
-      accumulators[part.getKey()][0] = 1;
+      accumulators.sums[part.getKey()][0] = 1;
       ((ArrayNode) parts.get(part.getKey())).addArray().add("").add(1).add(1);
     }
     for (QueryTerm term : plan.terms) {
       int impact = impact(term.text());
       if (impact == 0) continue;
-      for (Contribution contribution : term.contributions()) {
-        double added = contribution.of(impact);
-        accumulators[contribution.accumulator][0] += added;
-        ((ArrayNode) parts.get(contribution.accumulator)).addArray().add(term.text()).add(impact).add(added);
+      accumulators.add(0, impact, term.contributions());
+      for (Contribution each : term.contributions()) {
+        ((ArrayNode) parts.get(each.accumulator)).addArray().add(term.text()).add(impact).add(each.of(impact));
       }
     }
-    plan.root.score(accumulators, new double[accumulators.length], new int[1], 1);
+    plan.root.score(accumulators.sums, accumulators.nothing, new int[1], 1);
     explanation.put("score", (double) NodeScorer.finite(plan.root.reportedScore(0)));
     explanation.put("matched", plan.root.matches(0));
     explanation.put("allowed", filter == null || filter.in(leaf).get(doc));

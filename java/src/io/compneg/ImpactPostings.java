@@ -1,6 +1,5 @@
 package io.compneg;
 
-import io.compneg.QueryPlan.Contribution;
 import java.io.IOException;
 import org.apache.lucene.index.LeafReader;
 import org.apache.lucene.index.PostingsEnum;
@@ -40,7 +39,7 @@ class ImpactPostings extends TermPostings {
   }
 
   @Override
-  final int add(DocumentWindow window, Contribution[] contributions, double[][] accumulators) throws IOException {
+  final int add(DocumentWindow window, Contribution[] contributions, Accumulators accumulators) throws IOException {
     int count = 0;
     for (int run = 0; run < window.runs; run++) {
       count += add(window.runBases[run], window.runStarts[run], window.runEnds[run], contributions, accumulators);
@@ -54,7 +53,7 @@ class ImpactPostings extends TermPostings {
    *
    * @return how many there are
    */
-  private int add(int base, int from, int to, Contribution[] contributions, double[][] accumulators)
+  private int add(int base, int from, int to, Contribution[] contributions, Accumulators accumulators)
       throws IOException {
     if (postings.docID() < from) postings.advance(from);
     int total = 0;
@@ -65,7 +64,7 @@ class ImpactPostings extends TermPostings {
   /** Looks the documents up. */
   @Override
   final int addOf(int[] places, int length, DocumentWindow window, Contribution[] contributions,
-      double[][] accumulators) throws IOException {
+      Accumulators accumulators) throws IOException {
     int total = 0;
     int count = 0;
     int doc = postings.docID();
@@ -87,10 +86,10 @@ class ImpactPostings extends TermPostings {
     return total + count;
   }
 
-  private void addAll(int count, int base, Contribution[] contributions, double[][] accumulators) {
+  private void addAll(int count, int base, Contribution[] contributions, Accumulators accumulators) {
     for (Contribution contribution : contributions) {
-      double[] sums = accumulators[contribution.accumulator];
-      double[] table = contribution.table(count);
+      double[] sums = accumulators.sums[contribution.accumulator];
+      double[] table = accumulators.table(contribution, count);
       for (int i = 0; i < count; i++) {
         sums[docs[i] - base] += impacts[i] < table.length ? table[impacts[i]] : contribution.of(impacts[i]);
       }
@@ -102,12 +101,12 @@ class ImpactPostings extends TermPostings {
    *
    * @return how many
    */
-  int addBlock(int base, int to, Contribution[] contributions, double[][] accumulators) throws IOException {
+  int addBlock(int base, int to, Contribution[] contributions, Accumulators accumulators) throws IOException {
     int count = 0;
     int doc = postings.docID();
     if (contributions.length == 1 && contributions[0].isLinear()) {
       double factor = contributions[0].factor;
-      double[] sums = accumulators[contributions[0].accumulator];
+      double[] sums = accumulators.sums[contributions[0].accumulator];
       for (; doc < to; doc = postings.nextDoc(), count++) sums[doc - base] += factor * postings.freq();
       return count;
     }

@@ -1,6 +1,5 @@
 package io.compneg;
 
-import io.compneg.QueryPlan.Contribution;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.Comparator;

@@ -13,56 +13,8 @@ import java.util.Map;
  * in several leaves is one {@link QueryTerm} with several {@link Contribution}s, so its postings are read once.
  */
 final class QueryPlan {
-  /** What an impact of a term adds to one accumulator: {@code factor · impact^power}, a {@link FixedPoint} number. */
-  final class Contribution {
-    final int accumulator;
-    final boolean positive;
-    final double factor;
-    private final double rounding;
-    private final double power;
-    private final double[] powers; // null for the power 1, which needs no table
-    private double[] ofSmall = NO_TABLE; // of impacts below its length: a load takes less time than the arithmetic
-    private int added; // impacts, until there is a table
-
-    private Contribution(int accumulator, boolean positive, double factor, double power, double rounding) {
-      this.accumulator = accumulator;
-      this.positive = positive;
-      this.power = power;
-      this.factor = factor;
-      this.rounding = rounding;
-      this.powers = power == 1 ? null : ImpactPowers.table(power);
-    }
-
-    /** Whether an impact adds {@code factor · impact}, neither raised nor rounded. */
-    boolean isLinear() {
-      return power == 1;
-    }
-
-    double of(int impact) {
-      if (isLinear()) return factor * impact;
-      return (factor * ImpactPowers.of(impact, power, powers) + rounding) - rounding;
-    }
-
-    /**
-     * The contributions of small impacts.
-     *
-     * @param count how many impacts will be added; the table is made when they are many, and is empty before
-     */
-    double[] table(int count) {
-      if (ofSmall == NO_TABLE && (added += count) > TABULATED && tables < MOST_TABLES) tabulate();
-      return ofSmall;
-    }
-
-    private void tabulate() {
-      double[] table = new double[TABULATED];
-      for (int impact = 0; impact < TABULATED; impact++) table[impact] = of(impact);
-      ofSmall = table;
-      tables++;
-    }
-  }
-
   /** A distinct term of the query; {@code positive} when one of its contributions is, so that it may raise a score. */
-  record QueryTerm(String text, List<Contribution> contributions, boolean positive) {}
+  record QueryTerm(String text, Contribution[] contributions, boolean positive) {}
 
   /** One of the scores of which the best is taken; it owns the accumulators {@code [from, to)}. */
   record Alternative(NodeScorer node, int from, int to) {}
@@ -80,13 +32,6 @@ final class QueryPlan {
 
   /** What accumulators and nodes hold in a window, unless it is the smallest. */
   private static final int WINDOW_NUMBERS = 1 << 18;
-
-  /** Most impacts are below this. A contribution that is added more often gets a table of them. */
-  private static final int TABULATED = 256;
-
-  private static final int MOST_TABLES = 1024;
-
-  private static final double[] NO_TABLE = {};
 
   /** The most documents that are scored at once: fewer for a large tree, so that the memory it takes is bounded. */
   final int window;
@@ -106,8 +51,9 @@ final class QueryPlan {
 
   private final List<Integer> operandAccumulators = new ArrayList<>();
   private int accumulators;
-  private int tables;
-  private final Map<String, List<Contribution>> contributions = new LinkedHashMap<>();
+  private int contributions;
+
+  private final Map<String, List<Contribution>> byTerm = new LinkedHashMap<>();
 
   QueryPlan(ScoringTree tree) {
     size = tree.size();
@@ -118,8 +64,10 @@ final class QueryPlan {
     } else {
       root = plan(tree, true);
     }
-    contributions.forEach(
-        (text, list) -> terms.add(new QueryTerm(text, list, list.stream().anyMatch(each -> each.positive))));
+    byTerm.forEach((text, list) -> {
+      boolean positive = list.stream().anyMatch(each -> each.positive);
+      terms.add(new QueryTerm(text, list.toArray(new Contribution[0]), positive));
+    });
   }
 
   private NodeScorer planAlternatives(List<ScoringTree> children) {
@@ -134,6 +82,11 @@ final class QueryPlan {
   /** How many accumulators there are. */
   int accumulators() {
     return accumulators;
+  }
+
+  /** Room for the sums of some documents. */
+  Accumulators room(int documents) {
+    return new Accumulators(accumulators, contributions, documents);
   }
 
   /** The accumulators of the operands of all products of positive weight. */
@@ -165,7 +118,7 @@ final class QueryPlan {
     int negative = signed ? accumulators++ : -1;
     weights.forEach((term, weight) -> {
       double fixed = FixedPoint.weight(Math.abs(weight), largest);
-      add(term, new Contribution(weight > 0 ? positive : negative, raises && weight > 0, fixed, 1, 0));
+      add(term, weight > 0 ? positive : negative, raises && weight > 0, fixed, 1, 0);
     });
     return new NodeScorer.Linear(window, positive, negative);
   }
@@ -190,7 +143,7 @@ final class QueryPlan {
     double least = FixedPoint.leastPower(largestPower);
     operand.forEach((term, weight) -> {
       double factor = power == 1 ? FixedPoint.weight(weight, largest) : Math.max(ImpactPowers.of(weight, power), least);
-      add(term, new Contribution(accumulator, positive, factor, power, rounding));
+      add(term, accumulator, positive, factor, power, rounding);
     });
     return accumulator;
   }
@@ -212,7 +165,8 @@ final class QueryPlan {
     return new NodeScorer.Linear(window, accumulators++, -1);
   }
 
-  private void add(String term, Contribution contribution) {
-    contributions.computeIfAbsent(term, key -> new ArrayList<>()).add(contribution);
+  private void add(String term, int accumulator, boolean positive, double factor, double power, double rounding) {
+    Contribution added = new Contribution(contributions++, accumulator, positive, factor, power, rounding);
+    byTerm.computeIfAbsent(term, key -> new ArrayList<>()).add(added);
   }
 }

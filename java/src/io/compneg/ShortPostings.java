@@ -1,7 +1,5 @@
 package io.compneg;
 
-import io.compneg.QueryPlan.Contribution;
-
 /**
  * The postings of a term that has few in a segment, all of them in memory. In a small segment these are nearly all
  * terms, and opening what Lucene has of each takes longer than scoring its documents.
@@ -38,14 +36,14 @@ final class ShortPostings extends TermPostings {
   }
 
   @Override
-  int add(DocumentWindow window, Contribution[] contributions, double[][] accumulators) {
+  int add(DocumentWindow window, Contribution[] contributions, Accumulators accumulators) {
     int count = 0;
     for (int run = 0; run < window.runs; run++) {
       skipTo(window.runStarts[run]);
       int first = next;
       skipTo(window.runEnds[run]);
       for (Contribution contribution : contributions) {
-        double[] sums = accumulators[contribution.accumulator];
+        double[] sums = accumulators.sums[contribution.accumulator];
         for (int i = first; i < next; i++) sums[docs[i] - window.runBases[run]] += contribution.of(impacts[i]);
       }
       count += next - first;
@@ -54,16 +52,14 @@ final class ShortPostings extends TermPostings {
   }
 
   @Override
-  int addOf(int[] places, int length, DocumentWindow window, Contribution[] contributions, double[][] accumulators) {
+  int addOf(int[] places, int length, DocumentWindow window, Contribution[] contributions, Accumulators accumulators) {
     int count = 0;
     for (int i = 0; i < length; i++) {
       int doc = window.doc(places[i]);
       skipTo(doc);
       if (next == docs.length) break;
       if (docs[next] != doc) continue;
-      for (Contribution contribution : contributions) {
-        accumulators[contribution.accumulator][places[i]] += contribution.of(impacts[next]);
-      }
+      accumulators.add(places[i], impacts[next], contributions);
       count++;
     }
     return count;

@@ -1,6 +1,5 @@
 package io.compneg;
 
-import io.compneg.QueryPlan.Contribution;
 import io.compneg.QueryPlan.QueryTerm;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -44,7 +43,7 @@ final class TermCursor {
 
   private TermCursor(QueryTerm term, TermPostings postings, int documents, LeafReader segment, TermMaxima maxima,
       BlockMaxImpacts maxImpacts) {
-    contributions = term.contributions().toArray(new Contribution[0]);
+    contributions = term.contributions();
     positive = term.positive();
     this.postings = postings;
     density = (double) documents / segment.maxDoc();
@@ -155,7 +154,7 @@ final class TermCursor {
   }
 
   /** Reads the postings of a window and adds what they contribute; returns how many. */
-  int add(DocumentWindow window, double[][] accumulators) throws IOException {
+  int add(DocumentWindow window, Accumulators accumulators) throws IOException {
     return postings.add(window, contributions, accumulators);
   }
 }

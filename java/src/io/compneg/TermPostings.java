@@ -1,6 +1,5 @@
 package io.compneg;
 
-import io.compneg.QueryPlan.Contribution;
 import java.io.IOException;
 
 /** The postings of a term in one segment, for windows that come in ascending order. */
@@ -9,7 +8,7 @@ abstract class TermPostings {
   abstract boolean isPast(int doc);
 
   /** Reads the postings of a window and adds what they contribute to the sums of each document; returns how many. */
-  abstract int add(DocumentWindow window, Contribution[] contributions, double[][] accumulators) throws IOException;
+  abstract int add(DocumentWindow window, Contribution[] contributions, Accumulators accumulators) throws IOException;
 
   /**
    * Adds what the term contributes to some documents, and maybe to others of their blocks.
@@ -18,7 +17,7 @@ abstract class TermPostings {
    * @return how many postings were used
    */
   abstract int addOf(int[] places, int length, DocumentWindow window, Contribution[] contributions,
-      double[][] accumulators) throws IOException;
+      Accumulators accumulators) throws IOException;
 
   /** Goes back to before the first document. */
   abstract void rewind() throws IOException;

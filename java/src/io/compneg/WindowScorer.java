@@ -66,9 +66,8 @@ final class WindowScorer {
   private final HitCollector collector;
   private final Statistics statistics;
 
-  private final double[][] accumulators;
+  private final Accumulators accumulators;
   private final Partition partition;
-  private final double[] nothing; // for each accumulator: 0
   private final DocumentWindow window;
   private final int[] candidates; // their places in the window
   private int candidateCount;
@@ -109,9 +108,8 @@ final class WindowScorer {
     this.filter = filter;
     this.collector = collector;
     this.statistics = statistics;
-    accumulators = new double[plan.accumulators()][plan.window];
+    accumulators = plan.room(plan.window);
     partition = new Partition(plan);
-    nothing = new double[plan.accumulators()];
     window = new DocumentWindow(plan.window);
     candidates = new int[plan.window];
     windowSize = Math.min(FIRST_WINDOW, plan.window);
@@ -139,7 +137,7 @@ final class WindowScorer {
     end = to;
     blockBounds = null;
     if (positives.length == 0) return false;
-    if (bounded) blockBounds = new BlockBounds(plan, positives, from, to, allowed, accumulators, nothing);
+    if (bounded) blockBounds = new BlockBounds(plan, positives, from, to, allowed, accumulators);
     return true;
   }
 
@@ -218,9 +216,9 @@ final class WindowScorer {
 
   /** Reads the essential terms into the accumulators; false when the window holds none of their postings. */
   private boolean accumulate(TermCursor[] cursors, int essential) throws IOException {
-    for (double[] accumulator : accumulators) Arrays.fill(accumulator, 0, window.size, 0);
+    accumulators.clear(window.size);
     for (var part : named.entrySet()) {
-      double[] sums = accumulators[part.getKey()];
+      double[] sums = accumulators.sums[part.getKey()];
       for (int i = 0; i < window.size; i++) sums[i] = part.getValue().get(window.doc(i)) ? 1 : 0;
     }
     int postings = 0;
@@ -234,7 +232,7 @@ final class WindowScorer {
    * is not competitive.
    */
   private void selectCandidates() {
-    root.boundWindow(accumulators, partition.nonEssentialBounds, window.size);
+    root.boundWindow(accumulators.sums, partition.nonEssentialBounds, window.size);
     double[] upperBounds = root.upperBounds;
     double nonCompetitive = largestNonCompetitive();
     int kept = 0;
@@ -300,7 +298,7 @@ final class WindowScorer {
   }
 
   private void dropNonCompetitive() {
-    root.boundCandidates(accumulators, partition.nonEssentialBounds, candidates, candidateCount);
+    root.boundCandidates(accumulators.sums, partition.nonEssentialBounds, candidates, candidateCount);
     double[] upperBounds = root.upperBounds;
     double nonCompetitive = largestNonCompetitive();
     int kept = 0;
@@ -313,7 +311,7 @@ final class WindowScorer {
 
   private void collect() throws IOException {
     statistics.documentsScored += candidateCount;
-    root.score(accumulators, nothing, candidates, candidateCount);
+    root.score(accumulators.sums, accumulators.nothing, candidates, candidateCount);
     float least = collector.minCompetitiveScore();
     for (int i = 0; i < candidateCount; i++) {
       float score = root.reportedScore(i);
