@@ -48,11 +48,12 @@ final class BlockBounds {
    * Bounds the blocks of the documents {@code [from, to)}.
    *
    * @param from a multiple of {@link DocumentWindow#BLOCK}
-   * @param cursors of the terms that may raise a score, with block maxima
+   * @param cursors of the terms; those that may raise a score have block maxima
    * @param allowed the documents that may be found; null for all
    * @param accumulators room for the sums
    */
-  BlockBounds(QueryPlan plan, TermCursor[] cursors, int from, int to, FixedBitSet allowed, Accumulators accumulators) {
+  BlockBounds(
+      QueryPlan plan, List<TermCursor> cursors, int from, int to, FixedBitSet allowed, Accumulators accumulators) {
     firstBlock = from / DocumentWindow.BLOCK;
     endDoc = to;
     upperBounds = new float[TermMaxima.blocks(to) - firstBlock];

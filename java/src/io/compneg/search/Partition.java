@@ -15,16 +15,29 @@ final class Partition {
   /** A term that a smaller share of documents has is rare: reading it costs less than going over all of them once. */
   private static final double RARE = 1 / 16.0;
 
-  private static final Comparator<TermCursor> BY_KEY = Comparator.comparingDouble(cursor -> cursor.sortKey);
+  private static final Comparator<Share> BY_KEY = Comparator.comparingDouble(share -> share.key);
 
   /** For each accumulator: what terms that are not read yet can add at most. */
   final double[] nonEssentialBounds;
 
   private final QueryPlan plan;
   private final double[] windowBounds; // for each accumulator: what all positive terms can add at most
+  private Share[] shares; // in the order of the last window
   private NodeScorer root;
   private List<Integer> operands; // of its products
   private double nonCompetitive;
+
+  /** What a term has to do with the upper bound of the current window. */
+  private static final class Share {
+    final TermCursor cursor;
+    double ofBound; // how much lower it would be without the term
+    double key; // by which the shares are sorted at the moment
+    boolean essential;
+
+    Share(TermCursor cursor) {
+      this.cursor = cursor;
+    }
+  }
 
   Partition(QueryPlan plan) {
     this.plan = plan;
@@ -32,44 +45,46 @@ final class Partition {
     windowBounds = new double[plan.accumulators()];
   }
 
-  /** Begins a tree, which has the accumulators {@code [from, to)}. */
-  void begin(NodeScorer root, int from, int to) {
+  /** Begins a tree, which has the accumulators {@code [from, to)}, and the terms that may raise its score. */
+  void begin(NodeScorer root, int from, int to, List<TermCursor> terms) {
+    shares = new Share[terms.size()];
+    for (int i = 0; i < shares.length; i++) shares[i] = new Share(terms.get(i));
     this.root = root;
     operands = plan.operandAccumulators().stream().filter(operand -> from <= operand && operand < to).toList();
   }
 
   /**
-   * Orders the cursors: essential terms first, then the others by descending share of the upper bound. Sets {@link
+   * Orders the terms: essential terms first, then the others by descending share of the upper bound. Sets {@link
    * #nonEssentialBounds}.
    *
    * @param sparse whether no term is to be essential
    * @param nonCompetitive the largest upper bound that is not competitive
    * @return how many terms are essential; −1 when no document of the window is competitive
    */
-  int partition(TermCursor[] cursors, DocumentWindow window, boolean sparse, double nonCompetitive) throws IOException {
+  int partition(DocumentWindow window, boolean sparse, double nonCompetitive) throws IOException {
     this.nonCompetitive = nonCompetitive;
     Arrays.fill(windowBounds, 0);
-    for (TermCursor cursor : cursors) {
-      cursor.enterWindow(window);
-      addBound(windowBounds, cursor, 1);
+    for (Share share : shares) {
+      share.cursor.enterWindow(window);
+      addBound(windowBounds, share.cursor, 1);
     }
     Arrays.fill(nonEssentialBounds, 0);
     if (!isCompetitive(windowBounds)) return -1;
-    int choices = affordableChoices(cursors, window.size());
-    if (choices == 0) return cursors.length;
+    int choices = affordableChoices(window.size());
+    if (choices == 0) return shares.length;
     double upperBound = root.upperBound(windowBounds);
-    for (TermCursor cursor : cursors) {
-      addBound(windowBounds, cursor, -1);
-      cursor.boundShare = upperBound - root.upperBound(windowBounds);
-      addBound(windowBounds, cursor, 1);
-      cursor.sortKey = -cursor.boundShare;
+    for (Share share : shares) {
+      addBound(windowBounds, share.cursor, -1);
+      share.ofBound = upperBound - root.upperBound(windowBounds);
+      addBound(windowBounds, share.cursor, 1);
+      share.key = -share.ofBound;
     }
     if (sparse) {
       System.arraycopy(windowBounds, 0, nonEssentialBounds, 0, windowBounds.length);
-      Arrays.sort(cursors, BY_KEY);
+      Arrays.sort(shares, BY_KEY);
       return 0;
     }
-    return chooseEssential(cursors, choices);
+    return chooseEssential(choices);
   }
 
   /**
@@ -79,11 +94,11 @@ final class Partition {
    *
    * @return 0 when all terms must be essential, since even one try costs too much
    */
-  private int affordableChoices(TermCursor[] cursors, int documents) {
+  private int affordableChoices(int documents) {
     double postings = 0;
-    for (TermCursor cursor : cursors) postings += cursor.density * documents;
+    for (Share share : shares) postings += share.cursor.density * documents;
     double reading = postings + (double) plan.size * documents;
-    double once = (double) plan.size * cursors.length;
+    double once = (double) plan.size * shares.length;
     return (int) Math.max(0, reading / once - 2); // the shares of the bound are one try, the last choice another
   }
 
@@ -94,46 +109,47 @@ final class Partition {
    *
    * @param choices the most operands to try
    */
-  private int chooseEssential(TermCursor[] cursors, int choices) {
-    for (TermCursor cursor : cursors) cursor.sortKey = cursor.boundShare / cursor.density;
-    Arrays.sort(cursors, BY_KEY);
+  private int chooseEssential(int choices) {
+    for (Share share : shares) share.key = share.ofBound / share.cursor.density;
+    Arrays.sort(shares, BY_KEY);
     double leastCost = Double.POSITIVE_INFINITY;
     int essentialOperand = -1;
     for (int operand : operands.subList(0, Math.min(choices, operands.size()))) {
-      double cost = markNonEssential(cursors, operand);
+      double cost = markNonEssential(operand);
       if (cost < leastCost) {
         leastCost = cost;
         essentialOperand = operand;
       }
     }
-    double cost = markNonEssential(cursors, essentialOperand);
-    promoteRare(cursors, cost);
+    double cost = markNonEssential(essentialOperand);
+    promoteRare(cost);
     int essential = 0;
-    for (TermCursor cursor : cursors) {
-      cursor.sortKey = cursor.essential ? Double.NEGATIVE_INFINITY : -cursor.boundShare;
-      if (cursor.essential) essential++;
+    for (Share share : shares) {
+      share.key = share.essential ? Double.NEGATIVE_INFINITY : -share.ofBound;
+      if (share.essential) essential++;
     }
-    Arrays.sort(cursors, BY_KEY);
+    Arrays.sort(shares, BY_KEY);
     return essential;
   }
 
   /**
-   * Marks the cursors and sets {@link #nonEssentialBounds}.
+   * Marks the terms and sets {@link #nonEssentialBounds}.
    *
    * @param operand the accumulator whose terms are marked last; −1 for none
    * @return how many postings the essential terms have, per document
    */
-  private double markNonEssential(TermCursor[] cursors, int operand) {
+  private double markNonEssential(int operand) {
     Arrays.fill(nonEssentialBounds, 0);
     double cost = 0;
     for (int pass = 0; pass < 2; pass++) {
-      for (TermCursor cursor : cursors) {
+      for (Share share : shares) {
+        TermCursor cursor = share.cursor;
         if (cursor.contributesTo(operand, operand + 1) != (pass == 1)) continue;
         addBound(nonEssentialBounds, cursor, 1);
-        cursor.essential = isCompetitive(nonEssentialBounds);
-        if (cursor.essential) {
+        share.essential = isCompetitive(nonEssentialBounds);
+        if (share.essential) {
           addBound(nonEssentialBounds, cursor, -1);
-          cost += cursor.windowMaxImpact == 0 ? 0 : cursor.density;
+          cost += cursor.windowMaxImpact() == 0 ? 0 : cursor.density;
         }
       }
     }
@@ -148,17 +164,28 @@ final class Partition {
    *
    * @param cost postings, per document, of the terms that are essential so far
    */
-  private void promoteRare(TermCursor[] cursors, double cost) {
+  private void promoteRare(double cost) {
     double maxDensity = Math.min(RARE, cost * WindowScorer.LOOK_UP_COST);
-    for (TermCursor cursor : cursors) {
-      if (cursor.essential || cursor.windowMaxImpact == 0 || cursor.density >= maxDensity) continue;
-      cursor.essential = true;
+    for (Share share : shares) {
+      TermCursor cursor = share.cursor;
+      if (share.essential || cursor.windowMaxImpact() == 0 || cursor.density >= maxDensity) continue;
+      share.essential = true;
       addBound(nonEssentialBounds, cursor, -1);
     }
   }
 
   private boolean isCompetitive(double[] sums) {
     return root.upperBound(sums) > nonCompetitive;
+  }
+
+  /** How many terms there are. */
+  int size() {
+    return shares.length;
+  }
+
+  /** A term, by its place in the order of the window. */
+  TermCursor term(int place) {
+    return shares[place].cursor;
   }
 
   /** Takes a term out of the bounds, because it is read. */
@@ -168,9 +195,9 @@ final class Partition {
 
   /** Adds (or with −1 subtracts) what the term can contribute in this window. Exact, so it can be undone. */
   private static void addBound(double[] bounds, TermCursor cursor, int sign) {
-    if (cursor.windowMaxImpact == 0) return;
+    if (cursor.windowMaxImpact() == 0) return;
     for (Contribution contribution : cursor.contributions) {
-      if (contribution.positive) bounds[contribution.accumulator] += sign * contribution.of(cursor.windowMaxImpact);
+      if (contribution.positive) bounds[contribution.accumulator] += sign * contribution.of(cursor.windowMaxImpact());
     }
   }
 }

@@ -16,11 +16,14 @@ final class RunningSearch<C extends HitCollector> {
   private final int fromDoc;
   private final int toDoc;
   private final C collector;
+  private final QueryPlan plan;
+  private final DocumentFilter filter; // null for none
   private final WindowScorer scorer;
+  private final AscendingSearch ascending;
   private final Iterator<LeafReaderContext> segments;
   private final WindowScorer.Statistics work = new WindowScorer.Statistics();
   private final Consumer<WindowScorer.Statistics> counter;
-  private boolean inSegment;
+  private SegmentSearch windows; // of the segment; null between two segments
 
   /**
    * Begins a search in the documents {@code [fromDoc, toDoc)} of an index.
@@ -36,7 +39,10 @@ final class RunningSearch<C extends HitCollector> {
     this.fromDoc = fromDoc;
     this.toDoc = toDoc;
     this.collector = collector;
-    this.scorer = new WindowScorer(new QueryPlan(tree), filter, collector, work);
+    this.plan = new QueryPlan(tree);
+    this.filter = filter;
+    this.scorer = new WindowScorer(plan, collector, work);
+    this.ascending = new AscendingSearch(scorer, plan.window);
     this.counter = counter;
     this.segments = reader.leaves().stream().filter(this::overlaps).iterator();
   }
@@ -48,8 +54,9 @@ final class RunningSearch<C extends HitCollector> {
    * @return the hits; null when it has to be taken up again
    */
   C proceed(long deadline) throws IOException {
-    while (inSegment || segments.hasNext()) {
-      inSegment = (inSegment || enter(segments.next())) && scorer.scoreNextWindow();
+    while (windows != null || segments.hasNext()) {
+      if (windows == null) windows = enter(segments.next());
+      if (windows != null && !windows.scoreNext()) windows = null;
       if (System.nanoTime() - deadline >= 0) return null;
     }
     counter.accept(work);
@@ -60,8 +67,13 @@ final class RunningSearch<C extends HitCollector> {
     return from(segment) < to(segment);
   }
 
-  private boolean enter(LeafReaderContext segment) throws IOException {
-    return scorer.enterSegment(segment, from(segment), to(segment), field, maxima);
+  /** Begins a segment; null when none of its documents can match. */
+  private SegmentSearch enter(LeafReaderContext leaf) throws IOException {
+    QuerySegment segment = new QuerySegment(plan, leaf, field, filter, maxima, collector.k());
+    if (!scorer.enter(segment)) return null;
+    if (!segment.bounded) return ascending.begin(from(leaf), to(leaf));
+    ascending.grow(); // for the next segment
+    return new BlockSearch(scorer, scorer.blockBounds(from(leaf), to(leaf)));
   }
 
   private int from(LeafReaderContext segment) {

@@ -30,20 +30,20 @@ final class ScoredDocIterator extends DocIdSetIterator implements HitCollector {
   private int doc = -1;
   private float minCompetitiveScore = Float.NEGATIVE_INFINITY;
 
-  private ScoredDocIterator(LeafReaderContext leaf, QueryPlan plan, DocumentFilter filter) {
+  private ScoredDocIterator(LeafReaderContext leaf, QueryPlan plan) {
     this.leaf = leaf;
     this.maxDoc = leaf.reader().maxDoc();
     this.docs = new int[plan.window];
     this.scores = new float[plan.window];
-    this.scorer = new WindowScorer(plan, filter, this, new WindowScorer.Statistics());
+    this.scorer = new WindowScorer(plan, this, new WindowScorer.Statistics());
   }
 
   /** Opens a segment; null when none of its documents can match. */
   static ScoredDocIterator open(LeafReaderContext leaf, String field, ScoringTree tree, DocumentFilter filter)
       throws IOException {
     QueryPlan plan = new QueryPlan(tree);
-    ScoredDocIterator matches = new ScoredDocIterator(leaf, plan, filter);
-    return matches.scorer.enterSegment(leaf, 0, matches.maxDoc, field, null) ? matches : null;
+    ScoredDocIterator matches = new ScoredDocIterator(leaf, plan);
+    return matches.scorer.enter(new QuerySegment(plan, leaf, field, filter, null, matches.k())) ? matches : null;
   }
 
   @Override
@@ -83,7 +83,7 @@ final class ScoredDocIterator extends DocIdSetIterator implements HitCollector {
     windowEnd = Math.min(maxDoc, from + windowSize);
     count = 0;
     position = -1;
-    scorer.scoreWindow(from, windowEnd);
+    scorer.score(from, windowEnd);
   }
 
   @Override

@@ -28,18 +28,6 @@ final class TermCursor {
   /** The share of the segment's documents that have the term. */
   final double density;
 
-  /** No impact of the term in the current window is larger; 0 when it has none there. */
-  int windowMaxImpact;
-
-  /** How much lower the upper bound of the tree would be in the current window without the term. */
-  double boundShare;
-
-  /** By what the cursors are sorted at the moment. */
-  double sortKey;
-
-  /** Whether the term is essential in the current window. */
-  boolean essential;
-
   /** Whether it may raise a score. */
   final boolean positive;
 
@@ -47,6 +35,7 @@ final class TermCursor {
   final TermMaxima blockMaxima;
 
   private final BlockMaxImpacts maxImpacts; // those of Lucene; null for few postings
+  private int windowMaxImpact;
 
   private TermCursor(QueryTerm term, TermPostings postings, int documents, LeafReader segment, TermMaxima maxima,
       BlockMaxImpacts maxImpacts) {
@@ -147,7 +136,12 @@ final class TermCursor {
     return false;
   }
 
-  /** Sets {@link #windowMaxImpact} for the documents of a window; without block maxima it is one run. */
+  /** No impact of the term in the window that was entered last is larger; 0 when it has none there. */
+  int windowMaxImpact() {
+    return windowMaxImpact;
+  }
+
+  /** Enters a window, which without block maxima is one run. */
   void enterWindow(DocumentWindow window) throws IOException {
     if (postings.isPast(window.end())) {
       windowMaxImpact = 0;

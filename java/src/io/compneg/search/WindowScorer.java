@@ -1,24 +1,16 @@
 package io.compneg.search;
 
 import io.compneg.blocks.Accumulators;
-import io.compneg.blocks.BlockMaxima;
 import io.compneg.blocks.DocumentWindow;
-import io.compneg.blocks.TermMaxima;
-import io.compneg.index.DocumentFilter;
 import io.compneg.search.QueryPlan.Alternative;
 import java.io.IOException;
-import java.util.HashMap;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.util.Bits;
-import org.apache.lucene.util.FixedBitSet;
 
 /**
- * Exact top-k scoring of a query plan over one segment, window by window.
- *
- * <p>Windows come in ascending order. Where there are {@link BlockMaxima}, they do so in parts, and leave out the
- * blocks that are not competitive; see {@link BlockBounds}. Each window is scored in three steps:
+ * Exact top-k scoring of a query plan, one window of a segment's documents after the other. {@link SegmentSearch}es
+ * choose the windows. Each is scored in three steps:
  *
  * <ol>
  *   <li><b>Partition.</b> Terms whose maximum impacts in the window, together, cannot lift a document over the
@@ -41,55 +33,27 @@ import org.apache.lucene.util.FixedBitSet;
  * Suel, Faster Top-k Document Retrieval Using Block-Max Indexes, SIGIR 2011.
  */
 final class WindowScorer {
-  /** The first window is small, so that what comes after it is pruned by a score from early on. */
-  private static final int FIRST_WINDOW = 256;
-
   /** Looking a document up costs about as much as reading this many postings. */
   static final double LOOK_UP_COST = 6;
 
   /** How fast it is forgotten that dropping candidates did not pay. */
   private static final double FORGETTING = 0.5;
 
-  /** Where a smaller share of documents is allowed, all terms are looked up for these alone; 1/8 costs more. */
-  private static final double SPARSE = 1 / 32.0;
-
-  /** Block maxima pay if so many documents may be found for each hit. With fewer, nearly all blocks are competitive. */
-  private static final int DOCUMENTS_PER_HIT = 1024;
-
-  /** The most bytes that the block maxima and the bounds of a query take; several queries are searched at once. */
-  private static final long MOST_BLOCK_BYTES = Math.min(1 << 26, Runtime.getRuntime().maxMemory() / 64);
-
-  /** What the bounds of a block take, beside the maxima of the terms. */
-  private static final long BOUND_BYTES = 17;
-
-  /** What a term takes, beside its maxima: at least one table of contributions. */
-  private static final long TABLE_BYTES = TermMaxima.VALUES * Double.BYTES;
+  /** The documents that are scored next. */
+  final DocumentWindow window;
 
   private final QueryPlan plan;
-  private final DocumentFilter filter;
   private final HitCollector collector;
   private final Statistics statistics;
-
   private final Accumulators accumulators;
   private final Partition partition;
-  private final DocumentWindow window;
   private final int[] candidates; // their places in the window
   private int candidateCount;
-  private int windowSize;
   private double keptShare; // of the candidates, when some were dropped last
 
-  private LeafReaderContext leaf;
-  private Bits live; // documents; null for all
-  private FixedBitSet allowed; // null for all
-  private boolean sparse;
-  private final Map<Integer, FixedBitSet> named = new HashMap<>(); // see QueryPlan#named
-  private List<TermCursor> cursors; // of the segment
+  private QuerySegment segment;
   private NodeScorer root; // of the query, or of the only alternative that is scored
-  private TermCursor[] positives; // of its terms
-  private List<TermCursor> negatives;
-  private int position; // the documents below it are scored
-  private int end; // of the documents
-  private BlockBounds blockBounds; // null without block maxima; then there is no position
+  private List<TermCursor> negatives; // of its terms
 
   /** How much work a search was, for benchmarks. */
   static final class Statistics {
@@ -102,110 +66,64 @@ final class WindowScorer {
     }
   }
 
-  /**
-   * Scores for a collector.
-   *
-   * @param filter the documents that may be found; null for all
-   */
-  WindowScorer(QueryPlan plan, DocumentFilter filter, HitCollector collector, Statistics statistics) {
+  WindowScorer(QueryPlan plan, HitCollector collector, Statistics statistics) {
     this.plan = plan;
-    this.filter = filter;
     this.collector = collector;
     this.statistics = statistics;
+    window = new DocumentWindow(plan.window);
     accumulators = plan.room(plan.window);
     partition = new Partition(plan);
-    window = new DocumentWindow(plan.window);
     candidates = new int[plan.window];
-    windowSize = Math.min(FIRST_WINDOW, plan.window);
   }
 
-  /**
-   * Begins the documents {@code [from, to)} of a segment.
-   *
-   * @param from a multiple of {@link DocumentWindow#BLOCK}
-   * @param field the field whose term frequencies are the impacts
-   * @param maxima the block maxima of a segment, maybe of another one; null for none
-   * @return false when none of the documents can match
-   */
-  boolean enterSegment(LeafReaderContext leaf, int from, int to, String field, BlockMaxima maxima) throws IOException {
-    this.leaf = leaf;
-    live = leaf.reader().getLiveDocs();
-    allowed = filter == null ? null : filter.in(leaf);
-    sparse = allowed != null && allowed.cardinality() < SPARSE * allowed.length();
-    for (var part : plan.named.entrySet()) named.put(part.getKey(), part.getValue().in(leaf));
-    boolean known = maxima != null && maxima.isOf(leaf);
-    boolean bounded = known && payOff(maxima);
-    cursors = TermCursor.openAll(plan, field, leaf.reader(), known ? maxima.forThread() : null, bounded);
+  /** Begins a segment; returns false when none of its documents can match. */
+  boolean enter(QuerySegment segment) {
+    this.segment = segment;
     choose(null);
-    position = from;
-    end = to;
-    blockBounds = null;
-    if (positives.length == 0) return false;
-    if (bounded) blockBounds = new BlockBounds(plan, positives, from, to, allowed, accumulators);
-    return true;
+    return partition.size() > 0;
   }
 
-  /** Chooses what is scored: one alternative, with its terms alone, or with null the whole query. */
+  /** The bounds of the blocks in the documents {@code [from, to)} of the segment, whose terms have block maxima. */
+  BlockBounds blockBounds(int from, int to) {
+    return new BlockBounds(plan, segment.cursors, from, to, segment.allowed, accumulators);
+  }
+
+  /** Goes back to before the first document, to score one alternative alone, or with null the whole query. */
+  void restart(Alternative only) throws IOException {
+    choose(only);
+    for (int i = 0; i < partition.size(); i++) partition.term(i).postings.rewind();
+    for (TermCursor cursor : negatives) cursor.postings.rewind();
+  }
+
   private void choose(Alternative only) {
     int from = only == null ? 0 : only.from();
     int to = only == null ? plan.accumulators() : only.to();
     root = only == null ? plan.root : only.node();
-    partition.begin(root, from, to);
-    List<TermCursor> chosen = cursors.stream().filter(cursor -> cursor.contributesTo(from, to)).toList();
-    positives = chosen.stream().filter(cursor -> cursor.positive).toArray(TermCursor[] ::new);
-    negatives = chosen.stream().filter(cursor -> !cursor.positive).toList();
-  }
-
-  private boolean payOff(BlockMaxima maxima) {
-    int documents = allowed == null ? leaf.reader().maxDoc() : allowed.cardinality();
-    long bytes = plan.terms.size() * (maxima.blocks + TABLE_BYTES) + BOUND_BYTES * maxima.blocks;
-    return documents / DOCUMENTS_PER_HIT >= collector.k() && bytes <= MOST_BLOCK_BYTES;
-  }
-
-  /**
-   * Scores the next window of these documents. Windows grow until they are {@link QueryPlan#window}, also from one
-   * segment to the next.
-   *
-   * @return whether there are more
-   */
-  boolean scoreNextWindow() throws IOException {
-    if (blockBounds != null) return scoreNextBlocks();
-    int to = Math.min(end, position + windowSize);
-    scoreWindow(position, to);
-    position = to;
-    windowSize = Math.min(2 * windowSize, plan.window);
-    return position < end;
-  }
-
-  /** Scores the documents {@code [from, to)} of the segment, at most {@link QueryPlan#window}. */
-  void scoreWindow(int from, int to) throws IOException {
-    window.fill(from, to);
-    scoreWindow();
-  }
-
-  /** As {@link #scoreNextWindow}, in the order of the block bounds. Each part of it goes through the postings anew. */
-  private boolean scoreNextBlocks() throws IOException {
-    windowSize = plan.window; // of the next segment: by now there is a score that prunes it
-    if (!blockBounds.fill(window, largestNonCompetitive())) return false;
-    if (blockBounds.hasBegunPart()) {
-      choose(blockBounds.alternative());
-      for (TermCursor cursor : positives) cursor.postings.rewind();
-      for (TermCursor cursor : negatives) cursor.postings.rewind();
+    List<TermCursor> positives = new ArrayList<>();
+    negatives = new ArrayList<>();
+    for (TermCursor cursor : segment.cursors) {
+      if (cursor.contributesTo(from, to)) (cursor.positive ? positives : negatives).add(cursor);
     }
-    scoreWindow();
-    return true;
+    partition.begin(root, from, to, positives);
   }
 
-  private void scoreWindow() throws IOException {
-    if (allowed != null && !window.hasAny(allowed)) return;
-    int essential = partition.partition(positives, window, sparse, largestNonCompetitive());
-    if (essential < 0 || !accumulate(positives, essential) && !sparse) return;
-    if (sparse) {
+  /** Scores the documents {@code [from, to)} of the segment, at most {@link QueryPlan#window}, behind the last ones. */
+  void score(int from, int to) throws IOException {
+    window.fill(from, to);
+    score();
+  }
+
+  /** Scores the documents of the window. */
+  void score() throws IOException {
+    if (segment.allowed != null && !window.hasAny(segment.allowed)) return;
+    int essential = partition.partition(window, segment.sparse, largestNonCompetitive());
+    if (essential < 0 || !accumulate(essential) && !segment.sparse) return;
+    if (segment.sparse) {
       selectAllowed();
     } else {
       selectCandidates();
     }
-    complete(positives, essential);
+    complete(essential);
     for (int i = 0; i < negatives.size() && candidateCount > 0; i++) addTerm(negatives.get(i));
     collect();
   }
@@ -214,19 +132,19 @@ final class WindowScorer {
    * The largest upper bound that is not competitive. A bound that rounds to the k-th score may still win by its id, and
    * whatever rounds to that score is above the float below it. A bound of 0 is that of a document that does not match.
    */
-  private double largestNonCompetitive() {
+  double largestNonCompetitive() {
     return Math.max(0, Math.nextDown(collector.minCompetitiveScore()));
   }
 
   /** Reads the essential terms into the accumulators; false when the window holds none of their postings. */
-  private boolean accumulate(TermCursor[] cursors, int essential) throws IOException {
+  private boolean accumulate(int essential) throws IOException {
     accumulators.clear(window.size());
-    for (var part : named.entrySet()) {
+    for (var part : segment.named.entrySet()) {
       double[] sums = accumulators.sums[part.getKey()];
       for (int i = 0; i < window.size(); i++) sums[i] = part.getValue().get(window.doc(i)) ? 1 : 0;
     }
     int postings = 0;
-    for (int i = 0; i < essential; i++) postings += cursors[i].add(window, accumulators);
+    for (int i = 0; i < essential; i++) postings += partition.term(i).add(window, accumulators);
     statistics.postingsRead += postings;
     return postings > 0;
   }
@@ -245,14 +163,14 @@ final class WindowScorer {
       if (upperBounds[i] > nonCompetitive) kept++;
     }
     candidateCount = kept;
-    keep(allowed);
-    keep(live);
+    keep(segment.allowed);
+    keep(segment.live);
   }
 
   /** Makes candidates of the allowed documents that are competitive. */
   private void selectAllowed() {
-    candidateCount = window.placesIn(allowed, candidates);
-    keep(live);
+    candidateCount = window.placesIn(segment.allowed, candidates);
+    keep(segment.live);
     dropNonCompetitive();
   }
 
@@ -267,12 +185,15 @@ final class WindowScorer {
     candidateCount = kept;
   }
 
-  private void complete(TermCursor[] cursors, int essential) throws IOException {
-    for (int i = essential; i < cursors.length && candidateCount > 0; i++) {
-      if (cursors[i].windowMaxImpact == 0) continue;
-      addTerm(cursors[i]);
-      partition.remove(cursors[i]);
-      TermCursor next = i + 1 < cursors.length ? cursors[i + 1] : negatives.isEmpty() ? null : negatives.get(0);
+  private void complete(int essential) throws IOException {
+    for (int i = essential; i < partition.size() && candidateCount > 0; i++) {
+      TermCursor cursor = partition.term(i);
+      if (cursor.windowMaxImpact() == 0) continue;
+      addTerm(cursor);
+      partition.remove(cursor);
+      TermCursor next = i + 1 < partition.size() ? partition.term(i + 1)
+          : negatives.isEmpty()                  ? null
+                                                 : negatives.get(0);
       if (next != null) dropWhereItPays(next.density * window.size());
     }
   }
@@ -319,7 +240,7 @@ final class WindowScorer {
     float least = collector.minCompetitiveScore();
     for (int i = 0; i < candidateCount; i++) {
       float score = root.reportedScore(i);
-      if (root.matches(i) && score >= least) collector.collect(leaf.docBase + window.doc(candidates[i]), score);
+      if (root.matches(i) && score >= least) collector.collect(segment.leaf.docBase + window.doc(candidates[i]), score);
     }
     collector.endWindow();
   }
