@@ -25,8 +25,6 @@ DOCUMENTS = {f"d{n:02}": {t: CHOICE.uniform(0.1, 3) for t in CHOICE.sample(TERMS
 IMPACTS = {docid: {t: round(w * SCALE) for t, w in vector.items()} for docid, vector in DOCUMENTS.items()}
 QUERIES = {"atom": "A", "difference": "A NOT B", "intersection": "A AND B AND C", "unjudged": "B", "unknown": "nothing"}
 JUDGED = {qid: {"d04": 1, "d12": 2, "d00": 1, "d09": 0, "d20": 0} for qid in QUERIES if qid != "unjudged"}
-"""Matches every document, so that a negative query has a score in documents that it does not find."""
-
 OPERATORS = Operators(difference="disentangled", intersection="maxpool")
 
 
