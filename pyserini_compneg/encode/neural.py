@@ -97,9 +97,9 @@ class ModelQueryEncoder:
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         texts = checked_list("texts", texts)
-        distinct = list(dict.fromkeys(text.strip() for text in texts))
+        distinct = list(dict.fromkeys(texts))
         vectors = dict(zip(distinct, self._ablated(distinct), strict=True))
-        return [dict(vectors[text.strip()]) for text in texts]
+        return [dict(vectors[text]) for text in texts]
 
     def words(self, texts: Sequence[str]) -> list[list[str] | None]:
         """The terms of each text's own tokens, without those that weigh little, such as "in"; None if there are none.

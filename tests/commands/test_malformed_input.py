@@ -168,7 +168,7 @@ encode --collection documents.jsonl --output new --encoder broken
 encode --collection documents.jsonl --output new --encoder bm25  # bm25 is not a model;…or bm25+MODEL
 encode --collection documents.jsonl --output new --encoder broken --shard-id 2 --shard-num 2  # --shard-id…to 1, got 2
 encode --collection missing --output new --encoder broken  # missing: no such file
-export --encoder nothing  # nothing: no model: neither config.json nor modules.json in nothing
+export --encoder nothing  # nothing: no model: neither config.json nor modules.json is here
 export --encoder broken
 export --encoder 'a\x1b[31m/b'
 eval  # the following arguments are required: --qrels, --run

@@ -121,7 +121,7 @@ def test_a_query_is_encoded_once(checkpoints, cache, monkeypatch):
     first.clear()  # which changes neither the other vector nor what is kept
     expected = queries(checkpoints.bert).encode_batch([*QUERIES, QUERIES[3], " " + QUERIES[2]])
     assert expected[0] == second == kept != {}
-    assert encoded == [1, len(QUERIES) - 1]
+    assert encoded == [2, len(QUERIES)]  # white space may be a token of another model
     (file,) = (cache / "queries").iterdir()
     assert file.name.endswith("-fp32-onnx-64.sqlite")
     monkeypatch.setattr(sides, "OnnxModel", None)

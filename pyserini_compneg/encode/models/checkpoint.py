@@ -7,12 +7,14 @@ language model with OpenSearch's ``idf.json`` for queries, and a folder of sente
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from pyserini_compneg.encode.models.configuration import (
+    MODULES_FILE,
     ROUTER_FILES,
     is_native,
     missing_file,
@@ -26,6 +28,7 @@ from pyserini_compneg.encode.models.configuration import (
 )
 from pyserini_compneg.encode.models.heads import Head
 from pyserini_compneg.support.errors import EncodingError
+from pyserini_compneg.support.terminal import shown
 
 _WEIGHT_FILES = ("model*.safetensors", "pytorch_model*.bin")
 WEIGHTS = ("*.safetensors", "*.bin", "*.h5", "*.msgpack", "*.index.json")
@@ -44,16 +47,8 @@ LONG = 512
 """The networks that can read more tokens compute attention in blocks, where they can."""
 
 _TEXT_FILES = (
-    "config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-    "sentencepiece.bpe.model",
-    "spiece.model",
+    *("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("vocab.txt", "vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model"),
 )
 """The files of a configuration and of a tokenizer, in all formats."""
 
@@ -63,6 +58,12 @@ tokens of a text to its last ones, or to padding.
 """
 
 _IDF_FILE = "idf.json"
+_LFS_POINTER = b"version https://git-lfs"
+_POOLING_KEYS = (
+    *("pooling_strategy", "activation_function", "embedding_dimension", "word_embedding_dimension", "chunk_size"),
+    *("epsilon", "own_logits"),
+)
+"""The settings of SpladePooling, the last two of this package. sentence-transformers refuses others, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,26 +195,15 @@ def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = N
         EncodingError: The folder is not a supported checkpoint; the message says what is missing.
     """
     name = name or str(folder)
+    link, file = folder / MODULES_FILE, folder / "config.json"
     try:
-        if (folder / "modules.json").is_file():
-            document, query = _sentence_transformers(folder)
-        elif (folder / "config.json").is_file():
-            document, query = _transformers(folder)
-        else:
-            link = folder / "modules.json"
-            file = link if link.is_symlink() else folder / "config.json"
-            raise missing_file(file, f"no model: neither config.json nor modules.json in {folder}")
+        if not link.is_file() and not file.is_file():
+            said = "no model: neither config.json nor modules.json is here"
+            raise missing_file(link if link.is_symlink() else file, said)
+        with _damaged(file):
+            document, query = _sentence_transformers(folder) if link.is_file() else _transformers(folder)
     except EncodingError as error:
         raise error.at(name) from None
-    except (
-        TypeError,
-        AttributeError,
-        ValueError,
-        KeyError,
-        OverflowError,
-    ) as cause:  # wrong types of values raise these
-        said = f"no {cause}" if isinstance(cause, KeyError) else cause
-        raise EncodingError(f"one of its configuration files is damaged: {said}", where=name) from None
     if head is not None:
         document, query = (
             replace(side, head=head) if isinstance(side, NeuralSide) else side for side in (document, query)
@@ -221,7 +211,32 @@ def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = N
     return Checkpoint(name, document, query)
 
 
+@contextmanager
+def _damaged(file: Path) -> Iterator[None]:
+    """Turns the errors that values of wrong types raise into one line that names the file."""
+    try:
+        yield
+    except EncodingError:
+        raise
+    except (TypeError, AttributeError, ValueError, KeyError, OverflowError) as cause:
+        said = f"no {cause}" if isinstance(cause, KeyError) else cause
+        raise EncodingError(f"{file.name} is damaged: {said}", remedy="copy or download it again") from None
+
+
+@contextmanager
+def _part(folder: Path, whole: Path) -> Iterator[None]:
+    """Names the folder of a module in errors, if it is not the folder of the whole model."""
+    try:
+        yield
+    except EncodingError as error:
+        part = folder.relative_to(whole.resolve()).as_posix()
+        raise (error if part == "." else error.at(part)) from None
+
+
 def _transformers(folder: Path) -> tuple[Side, Side]:
+    if lost := next((path.parent.name for path in sorted(folder.glob("[0-9]_[A-Z]*/config.json"))), None):
+        what = f"{MODULES_FILE} is missing, and {lost} is a module of sentence-transformers"
+        raise EncodingError(what, remedy="copy or download it again")
     side = NeuralSide(folder, Head(), *read_lengths(folder))
     _check_masked_lm(side)
     if not (folder / _IDF_FILE).is_file():
@@ -230,8 +245,9 @@ def _transformers(folder: Path) -> tuple[Side, Side]:
 
 
 def _sentence_transformers(folder: Path) -> tuple[Side, Side]:
-    modules = required_json(folder / "modules.json", list)
-    chain = [(str(module["type"]).rsplit(".", 1)[-1], str(module["path"])) for module in modules]
+    with _damaged(folder / MODULES_FILE):
+        modules = required_json(folder / MODULES_FILE, list)
+        chain = [(str(module["type"]).rsplit(".", 1)[-1], str(module["path"])) for module in modules]
     routes = _routes(folder, chain)
     made = {
         side: _side([(kind, part_folder(folder, path)) for kind, path in parts], folder, side)
@@ -251,10 +267,11 @@ def _routes(folder: Path, chain: Sequence[tuple[str, str]]) -> dict[str, list[tu
             continue
         router = part_folder(folder, path)
         file = next((router / file for file in ROUTER_FILES if (router / file).is_file()), router / ROUTER_FILES[0])
-        config = required_json(file, dict)
-        for side, modules in routes.items():
-            for part in config["structure"][_route(config, side)]:
-                modules.append((str(config["types"][part]).rsplit(".", 1)[-1], f"{path}/{part}" if path else part))
+        with _part(router, folder), _damaged(file):
+            config = required_json(file, dict)
+            for side, modules in routes.items():
+                for part in config["structure"][_route(config, side)]:
+                    modules.append((str(config["types"][part]).rsplit(".", 1)[-1], f"{path}/{part}" if path else part))
     return routes
 
 
@@ -274,19 +291,15 @@ def _side(modules: Sequence[tuple[str, Path]], whole: Path, side: str) -> Side:
     kinds = [kind for kind, _ in modules]
     folders = [folder for _, folder in modules]
     if kinds == ["SparseStaticEmbedding"]:
-        return _static(folders[0], prompt)
+        with _part(folders[0], whole):
+            return _static(folders[0], prompt)
     if kinds[:2] not in (["Transformer", "SpladePooling"], ["MLMTransformer", "SpladePooling"]) or len(kinds) > 3:
         raise EncodingError(
             f"a model of {', '.join(kinds) or 'no modules'} does not give weights of terms; expected a masked language "
             "model and SpladePooling"
         )
-    config = required_json(folders[1] / "config.json", dict)
-    try:
-        head = Head(
-            config.get("activation_function", "relu"), config.get("pooling_strategy", "max"), config.get("epsilon", 0.0)
-        )
-    except (EncodingError, TypeError) as cause:
-        raise EncodingError(str(cause), where=f"{folders[1].name}/config.json") from None
+    with _part(folders[1], whole):
+        head, own_logits = _pooling(folders[1])
     own_terms = None
     if len(kinds) == 3:
         if kinds[2] == "Normalize":
@@ -294,13 +307,18 @@ def _side(modules: Sequence[tuple[str, Path]], whole: Path, side: str) -> Side:
             raise EncodingError(what, remedy="delete the module from modules.json of a copy")
         if kinds[2] != "SparseStaticEmbedding":
             raise EncodingError(f"a model with {kinds[2]} after SpladePooling does not give weights of terms")
-        own_terms = _static(folders[2], "")
-    own_logits = folders[1] / OWN_LOGITS_FILE if config.get("own_logits") else None
-    if own_logits and not own_logits.is_file():
-        raise EncodingError(f"{folders[1].name} has no {OWN_LOGITS_FILE}, which its config.json asks for")
-    reading = reading_of(folders[0], side)
+        with _part(folders[2], whole):
+            own_terms = _static(folders[2], "")
+    with _part(folders[0], whole):
+        return _neural(folders[0], side, head, prompt, own_terms, own_logits)
+
+
+def _neural(
+    folder: Path, side: str, head: Head, prompt: str, own_terms: StaticSide | None, own_logits: Path | None
+) -> NeuralSide:
+    reading = reading_of(folder, side)
     made = NeuralSide(
-        folders[0],
+        folder,
         head,
         reading.max_length,
         reading.longest,
@@ -315,6 +333,23 @@ def _side(modules: Sequence[tuple[str, Path]], whole: Path, side: str) -> Side:
     return made
 
 
+def _pooling(folder: Path) -> tuple[Head, Path | None]:
+    """The head, and the file of a token's own logits, of SpladePooling."""
+    config = required_json(folder / "config.json", dict)
+    if unknown := next((key for key in config if key not in _POOLING_KEYS), None):
+        raise EncodingError(f"config.json: {shown(unknown)} is unknown", remedy=f"known are {', '.join(_POOLING_KEYS)}")
+    try:
+        head = Head(
+            config.get("activation_function", "relu"), config.get("pooling_strategy", "max"), config.get("epsilon", 0.0)
+        )
+    except (EncodingError, TypeError) as cause:
+        raise EncodingError(f"config.json: {cause}") from None
+    own_logits = folder / OWN_LOGITS_FILE if config.get("own_logits") else None
+    if own_logits and not own_logits.is_file():
+        raise EncodingError(f"has no {OWN_LOGITS_FILE}, which its config.json asks for")
+    return head, own_logits
+
+
 def _static(folder: Path, prompt: str) -> StaticSide:
     path = optional_json(folder / "config.json").get("path")
     named = [folder / str(path), folder.parent / Path(str(path)).name] if path else sorted(folder.glob("*.safetensors"))
@@ -322,10 +357,17 @@ def _static(folder: Path, prompt: str) -> StaticSide:
     inside = (file for file in named if file.is_file() and Path(os.path.normpath(file)).is_relative_to(root))
     weights = next(inside, None)
     if weights is None:
-        raise EncodingError(
-            f"{folder.name} has no weights of its tokens (model.safetensors, or what config.json names)"
-        )
+        raise EncodingError("no weights of its tokens (model.safetensors, or what config.json names)")
+    _refuse_pointers([weights])
     return StaticSide(folder, weights, *read_lengths(folder), prompt)
+
+
+def _refuse_pointers(files: Iterable[Path]) -> None:
+    for file in files:
+        with file.open("rb") as data:
+            if data.read(len(_LFS_POINTER)) == _LFS_POINTER:
+                what = f"{file.name} is only a pointer of Git LFS to the file"
+                raise EncodingError(what, remedy="get the file with git lfs pull, or download the model again")
 
 
 def _check_masked_lm(side: NeuralSide) -> None:
@@ -346,8 +388,9 @@ def _check_masked_lm(side: NeuralSide) -> None:
     for file in side.weights:
         if not file.is_file():
             raise missing_file(file, f"{file.name} is missing")
+    _refuse_pointers(side.files)
     if not side.weights:
-        what = f"{side.folder} has no weights (model.safetensors or pytorch_model.bin)"
+        what = "no weights (model.safetensors or pytorch_model.bin)"
         if found := next(iter(sorted(side.folder.rglob("*.onnx"))), None):
             what += f"; {found.relative_to(side.folder)} is an export of another program, which lacks the pooling"
             raise EncodingError(what, remedy="get the weights, from which this package makes its own export")

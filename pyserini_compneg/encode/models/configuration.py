@@ -40,7 +40,7 @@ _MOST_LAYERS = 1000
 _FILES_WITH_CLASSES = re.compile(r"modules\.json|.*config.*\.json")
 """For each kind of module of sentence-transformers, the name of its configuration file."""
 
-_MODULES_FILE = "modules.json"
+MODULES_FILE = "modules.json"
 ROUTER_FILES = ("router_config.json", "config.json")
 """A router's configuration, and its former name."""
 
@@ -68,6 +68,7 @@ _SWITCHES_OF_CODE: Mapping[str, tuple[Any, ...]] = {
 }
 """Arguments of loaders in a configuration, and the values that run no code from the folder."""
 
+SETTINGS_FILE = "config_sentence_transformers.json"
 _SENTENCE_FILE = "sentence_bert_config.json"
 _TOKENIZER_ARGUMENTS = (
     *("model_max_length", "truncation_side", "padding_side", "do_lower_case", "strip_accents"),
@@ -82,6 +83,7 @@ _CALL_ARGUMENTS = (
 )
 _OTHER_MODALITIES = ("audio", "image", "video", "chat_template")
 
+_SHORTEST = 3
 _NO_LIMIT = 1_000_000
 """More tokens than any model reads. Tokenizers without a limit report 10^30."""
 
@@ -92,13 +94,21 @@ def prompt_of(folder: Path, side: str) -> str:
     Prompts of other names, such as ``passage``, and the default prompt are not used: sentence-transformers gives both
     sides a prompt of their own, which is empty where the model has none.
     """
-    config = optional_json(folder / "config_sentence_transformers.json")
-    return str((config.get("prompts") or {}).get(side) or "")
+    config = optional_json(folder / SETTINGS_FILE)
+    named = config.get("prompts") or {}
+    if not isinstance(named, dict):
+        raise EncodingError(f"{SETTINGS_FILE}: `prompts` must be an object, got {shown(named)}")
+    prompts = {"query": "", "document": "", **named}
+    default = config.get("default_prompt_name")
+    if default is not None and default not in prompts:
+        what = f"{SETTINGS_FILE}: `default_prompt_name` is {shown(default)}, which is not among its prompts"
+        raise EncodingError(what, remedy=f"name one of {', '.join(prompts)}, or leave it out")
+    return str(prompts[side] or "")
 
 
 def most_terms(folder: Path) -> int | None:
     """The number of terms that sentence-transformers keeps of a text of either side; None for all."""
-    file = folder / "config_sentence_transformers.json"
+    file = folder / SETTINGS_FILE
     count = optional_json(file).get("max_active_dims")
     if count is not None and (type(count) is not int or count < 1):
         raise EncodingError(f"{file.name}: `max_active_dims` must be a whole number from 1, got {shown(count)}")
@@ -125,8 +135,9 @@ def reading_of(folder: Path, side: str) -> Reading:
         raise EncodingError(f"{_SENTENCE_FILE}: `query_expansion` is for models of several vectors for each text")
     told = [call.get("max_length"), config.get(f"{side}_length"), arguments.get("model_max_length")]
     for length in told:
-        if length is not None and (type(length) is not int or length < 3):
-            raise EncodingError(f"{_SENTENCE_FILE}: a length must be a whole number from 3, got {shown(length)}")
+        if length is not None and (type(length) is not int or length < _SHORTEST):
+            what = f"{_SENTENCE_FILE}: a length must be a whole number from {_SHORTEST}, got {shown(length)}"
+            raise EncodingError(what)
     if call.get("truncation", True) in (False, "do_not_truncate"):
         told = [_NO_LIMIT]  # but for the positions of the network
     max_length, longest = read_lengths(folder, next((length for length in told if length is not None), None))
@@ -175,8 +186,11 @@ def read_lengths(folder: Path, told: int | None = None) -> tuple[int, int]:
 
 
 def _length(file: Path, key: str) -> int | None:
+    """A number of tokens; None for no limit. A shorter text than of 3 tokens has only special tokens."""
     value = _number(file, key)
-    return int(value) if value is not None and 2 < value < _NO_LIMIT else None
+    if value is not None and value < _SHORTEST and key != "max_position_embeddings":
+        raise EncodingError(f"{file.name}: `{key}` must be a whole number from {_SHORTEST}, got {shown(value)}")
+    return int(value) if value is not None and _SHORTEST <= value < _NO_LIMIT else None
 
 
 def _number(file: Path, key: str) -> float | None:
@@ -255,7 +269,7 @@ def _code(values: Any) -> Iterator[str]:
 
 def _own_class(name: str, values: Any) -> str | None:
     """The first module that is not a class of sentence-transformers, of its list of modules or of a router."""
-    if name == _MODULES_FILE:
+    if name == MODULES_FILE:
         modules = values if isinstance(values, list) else []
         kinds = [module.get("type") for module in modules if isinstance(module, dict)]
     else:
