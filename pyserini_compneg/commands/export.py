@@ -25,17 +25,19 @@ example:
 def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     from pyserini_compneg.encode.export import export_model, read_report, save_exported
     from pyserini_compneg.encode.models import NeuralSide, model_folder, read_checkpoint
+    from pyserini_compneg.encode.neural import checkpoint_hash
 
     if args.output and (len(args.precision) > 1 or args.head):
         raise EncodingError("--output takes one --precision, and the checkpoint's own head; leave out the others")
     source = model_folder(args.encoder)
     checkpoint = read_checkpoint(source, args.encoder, Head.parse(args.head) if args.head else None)
+    checkpoint_hash(checkpoint)  # which a model that cannot index has not
     if args.output:
-        save_exported(checkpoint, source, args.precision[0], args.output)
+        save_exported(checkpoint, source, args.precision[0], args.output, args.overwrite)
     sides = [side for side in dict.fromkeys([checkpoint.document, checkpoint.query]) if isinstance(side, NeuralSide)]
     for side in sides:
         for precision in args.precision:
-            folder = export_model(side, precision, fresh=args.overwrite)
+            folder = export_model(side, precision, fresh=args.overwrite and not args.output)
             report = read_report(folder)
             say(
                 f"{precision}: largest difference {report['largest_difference']:.1e}, "
@@ -60,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--output", type=Path, metavar="DIR", help=text)
     group = flags.advanced(parser)
     add_flags(group, ModelOptions, {"head"})
-    group.add_argument("--overwrite", action="store_true", help="replace an earlier export")
+    group.add_argument("--overwrite", action="store_true", help="replace an earlier export, and DIR if it is one")
     return parser
 
 

@@ -15,7 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
-from pyserini_compneg.encode.models.cache import content_hash, model_hash, tokenizer_hash, transformers_version
+from pyserini_compneg.encode.models.cache import (
+    content_hash,
+    copied_files,
+    model_hash,
+    tokenizer_hash,
+    transformers_version,
+)
 from pyserini_compneg.encode.models.checkpoint import (
     LONG,
     MODEL_FILE,
@@ -122,25 +128,28 @@ def static_tokenizer(side: StaticSide, max_length: int | None = None) -> TextTok
     return tokenizer
 
 
-def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: Path) -> None:
+def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: Path, overwrite: bool = False) -> None:
     """Writes a folder like the checkpoint's, with exports in place of weights. It can be used as a checkpoint.
 
-    Weights of other formats, and hidden files, are left out.
+    Weights of other formats, and hidden files, are left out. The report in the folder names the files that must be
+    copied with it, see :func:`~pyserini_compneg.encode.models.cache.check_copy`. With ``overwrite``, exports are made
+    again, and an older folder of exports is replaced.
     """
-    if output.exists():
-        raise OutputError("exists already", where=output, remedy="name another folder")
+    if output.exists() and not (overwrite and (output / REPORT_FILE).is_file()):
+        what = "exists already, and is no folder of an export" if overwrite else "exists already"
+        raise OutputError(what, where=output, remedy="name another folder")
     source = source.resolve()
     if output.resolve().is_relative_to(source):
         raise OutputError(f"lies in the model's folder, {source}", where=output, remedy="name another folder")
     sides = [side for side in dict.fromkeys(checkpoint[1:]) if isinstance(side, NeuralSide)]
     static = [side for side in checkpoint[1:] if isinstance(side, StaticSide)]
     static += [side.own_terms for side in sides if side.own_terms]
-    exports = [export_model(side, precision) for side in sides]
+    exports = [export_model(side, precision, overwrite) for side in sides]
     places = [side.folder.resolve().relative_to(source) for side in sides]
     weights = {file for place in places for pattern in WEIGHTS for file in (source / place).glob(pattern)}
     kept = [path for path in source.rglob("*") if path not in weights and path.is_file()]
     kept = [path for path in kept if not any(part.startswith(".") for part in path.relative_to(source).parts)]
-    with output_errors(output), parent_folders(output), staged_folder(output) as made:
+    with output_errors(output), parent_folders(output), staged_folder(output, replace=overwrite) as made:
         for file in kept:
             target = made / file.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -155,6 +164,7 @@ def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: 
             if place not in places:
                 static_tokenizer(side).save(made / place / TOKENIZER_FILE)
                 _write_report(made / place, {"transformers": transformers_version()})
+        _write_report(made, {**optional_json(made / REPORT_FILE), **copied_files(made)})
 
 
 def _write_report(folder: Path, report: Mapping[str, Any]) -> None:

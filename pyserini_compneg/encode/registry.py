@@ -182,9 +182,12 @@ def _model(
         options = (options or ModelOptions()).for_index(manifest.settings)
     checkpoint = load_checkpoint(own, options)
     if reader is not None and manifest is not None and model not in (None, checkpoint_hash(checkpoint)):
+        made, here = f"{reader.folder} was encoded with {manifest.encoder!r} ({model})", checkpoint_hash(checkpoint)
+        if os.path.realpath(own) == os.path.realpath(split_name(manifest.encoder)[1]):
+            what = f"{made}, and it is another model now ({here}): its files, or its --head, have changed"
+            raise IndexFormatError(what, remedy="restore them, or build the index again")
         raise IndexFormatError(
-            f"{reader.folder} was encoded with {manifest.encoder!r} ({model}), and {name!r} is another model "
-            f"({checkpoint_hash(checkpoint)}), or has changed since; use the index's encoder (a Router of "
+            f"{made}, and {name!r} is another model ({here}); use the index's encoder (a Router of "
             "sentence-transformers is one encoder with a model for documents and another for queries)"
         )
     encoder = ModelQueryEncoder(checkpoint, options, ablation)

@@ -122,7 +122,7 @@ def test_queries_of_another_model(tmp_path, collection, topics, model, checkpoin
     assert capfd.readouterr() == (
         "",
         f"error: {index} was encoded with {str(model)!r} ({hashes[0]}), and {str(checkpoints.distilbert)!r} is another "
-        f"model ({hashes[1]}), or has changed since; use the index's encoder (a Router of "
+        f"model ({hashes[1]}); use the index's encoder (a Router of "
         "sentence-transformers is one encoder with a model for documents and another for queries)\n",
     )
     assert run(search, index=index, topics=topics, encoder="bm25") == 2
@@ -130,7 +130,11 @@ def test_queries_of_another_model(tmp_path, collection, topics, model, checkpoin
         f"error: {index} was encoded with {str(model)!r}, the queries with 'bm25'; use the index's encoder\n"
     )
     assert run(search, index=index, topics=topics, head="relu:sum") == 2
-    assert capfd.readouterr().err.startswith(f"error: {index} was encoded with {str(model)!r} ({hashes[0]}), and ")
+    err = capfd.readouterr().err
+    assert err.startswith(
+        f"error: {index} was encoded with {str(model)!r} ({hashes[0]}), and it is another model now ("
+    )
+    assert err.endswith("): its files, or its --head, have changed; restore them, or build the index again\n")
     expected = run_of(topics, index, tmp_path / "run.txt")
     assert run_of(topics, index, tmp_path / "run.txt", encoder=checkpoints.sparse_encoder) == expected
 

@@ -10,8 +10,9 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
-from pyserini_compneg.encode.models.checkpoint import NeuralSide, StaticSide, text_files
+from pyserini_compneg.encode.models.checkpoint import REPORT_FILE, NeuralSide, StaticSide, text_files
 from pyserini_compneg.encode.models.configuration import optional_json
+from pyserini_compneg.support.errors import EncodingError
 from pyserini_compneg.support.files import cache_home
 from pyserini_compneg.support.staging import atomic_writer
 
@@ -20,6 +21,9 @@ _FORMAT = 4
 files, so that older results in the cache are not used."""
 
 _TOKENIZER_FORMAT = 1
+
+_READ = (".json", ".txt", ".model", ".safetensors", ".bin")
+_COPY = "copy the whole folder again"
 
 
 def content_hash(files: Iterable[Path], settings: Mapping[str, object]) -> str:
@@ -44,6 +48,30 @@ def content_hash(files: Iterable[Path], settings: Mapping[str, object]) -> str:
             with atomic_writer(memory) as handle:
                 json.dump(known, handle)
     return total.hexdigest()[:16]
+
+
+def copied_files(folder: Path) -> dict[str, object]:
+    """The names, relative to the folder of an export, of the files that determine its vectors, and one hash of them."""
+    files = sorted(
+        path for path in folder.rglob("*") if path.suffix in _READ and path.name != REPORT_FILE and path.is_file()
+    )
+    return {"files": [path.relative_to(folder).as_posix() for path in files], "files_hash": content_hash(files, {})}
+
+
+def check_copy(folder: Path, name: str) -> None:
+    """Refuses a folder of an export that lacks files, or in which some have changed since ``export`` wrote it.
+
+    Without these files the export would give other vectors. Older exports do not name their files.
+    """
+    report = optional_json(folder / REPORT_FILE, name)
+    files = report.get("files", ())
+    if not isinstance(files, (list, tuple)) or not all(isinstance(file, str) for file in files):
+        raise EncodingError(f"{REPORT_FILE}: `files` must be a list of names", where=name, remedy=_COPY)
+    if missing := [file for file in files if not (folder / file).is_file()]:
+        raise EncodingError(f"the export lacks {', '.join(missing)}", where=name, remedy=_COPY)
+    if files and content_hash([folder / file for file in files], {}) != report.get("files_hash"):
+        what, remedy = "a file of the export has changed since it was made", f"{_COPY}, or export the model again"
+        raise EncodingError(what, where=name, remedy=remedy)
 
 
 def model_hash(side: NeuralSide) -> str:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 
+from pyserini_compneg.encode.models.cache import check_copy
 from pyserini_compneg.encode.models.checkpoint import Checkpoint, read_checkpoint
 from pyserini_compneg.encode.models.configuration import refuse_foreign_code
 from pyserini_compneg.encode.models.options import ModelOptions
@@ -55,6 +56,7 @@ def model_folder(name: str) -> Path:
         raise unknown
     folder = folder or _hub_folder(name, unknown)
     refuse_foreign_code(folder, name)
+    check_copy(folder, name)
     return folder
 
 
@@ -74,7 +76,9 @@ def _hub_folder(name: str, unknown: EncodingError) -> Path:
         return _downloaded(name)
     except errors.HFValidationError:
         raise unknown from None
-    except DownloadError:
+    except DownloadError as error:
+        if cached is None and Path(name).parent.is_dir():  # more likely a folder with a typing error
+            raise EncodingError(error.what, where=name, remedy=error.remedy) from None
         if cached is None:
             raise
         if not constants.HF_HUB_OFFLINE:
@@ -115,8 +119,9 @@ def _downloaded(name: str) -> Path:
         first = (str(cause).strip().splitlines() or [type(cause).__name__])[0][:200]
         reason = "HF_HUB_OFFLINE is set" if HF_HUB_OFFLINE else f"the hub cannot be reached ({first})"
         raise DownloadError(
-            f"{name}: not in the Hugging Face cache, and {reason}; name a folder, or download it where there "
-            f"is a network (hf download {name}) and copy the cache"
+            f"neither a folder nor in the Hugging Face cache, and {reason}",
+            where=name,
+            remedy=f"name a folder, or download it where there is a network (hf download {name}) and copy the cache",
         ) from None
     with suppress(OSError):
         _mark(folder).parent.mkdir(parents=True, exist_ok=True)

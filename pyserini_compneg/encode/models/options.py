@@ -87,7 +87,7 @@ class ModelOptions:
         A side that comes as an export without weights has the export's precision.
 
         Raises:
-            EncodingError: The options need weights, and the side has none.
+            EncodingError: The options need weights, and the side has none; or its export is for GPUs.
         """
         has = side.exported_in if isinstance(side, NeuralSide) else None
         refused = {"--backend": self.backend != "onnx" and self.backend, "--head": self.head}
@@ -97,6 +97,9 @@ class ModelOptions:
             raise EncodingError(
                 f"comes exported in {has}, without its weights", where=side.folder, remedy=f"leave out {chosen}"
             )
+        if has == "fp16" and self.device == "cpu":
+            remedy = "choose --device cuda, or export the model in fp32 or int8"
+            raise EncodingError("comes exported in fp16, which is for GPUs", where=side.folder, remedy=remedy)
         return replace(self, precision=self.precision or has, top_terms=self.top_terms or side.top_terms)
 
     def pruned(self, vector: dict[str, float]) -> dict[str, float]:

@@ -189,7 +189,7 @@ def _load(folder: Path, arguments: str) -> Tokenizer:
     file = folder / TOKENIZER_FILE
     if not file.is_file():
         return _converted(folder, arguments)
-    with in_one_line(EncodingError, f"{file}: no tokenizer"):
+    with in_one_line(EncodingError, f"{file}: no tokenizer", remedy="copy or download it again"):
         return Tokenizer.from_file(str(file))
 
 
@@ -198,5 +198,8 @@ def _converted(folder: Path, arguments: str) -> Tokenizer:
         raise EncodingError("no tokenizer: tokenizer.json is missing", where=folder)
     made = load_tokenizer(folder, f"{folder}: no tokenizer", arguments=json.loads(arguments or "{}"))
     tokenizer: Tokenizer = made.backend_tokenizer
+    if tokenizer.get_vocab_size(with_added_tokens=True) == len(tokenizer.get_added_tokens_decoder()):
+        said = "no tokenizer: it has only special tokens, and tokenizer.json is missing"
+        raise EncodingError(said, where=folder, remedy="copy or download the model again")
     tokenizer.enable_truncation(_LONGEST, direction=made.truncation_side)
     return tokenizer

@@ -20,7 +20,7 @@ from varied_texts import varied_texts  # noqa: E402
 from pyserini_compneg.commands.export import main  # noqa: E402
 from pyserini_compneg.encode import export, networks  # noqa: E402
 from pyserini_compneg.encode.export import export_model, exported_folder, read_report  # noqa: E402
-from pyserini_compneg.encode.models import Head, ModelOptions, model_hash, read_checkpoint  # noqa: E402
+from pyserini_compneg.encode.models import Head, ModelOptions, load_checkpoint, model_hash, read_checkpoint  # noqa: E402
 from pyserini_compneg.encode.models.batching import encode_tokens  # noqa: E402
 from pyserini_compneg.encode.models.checkpoint import MODEL_FILE  # noqa: E402
 from pyserini_compneg.encode.models.onnx_model import OnnxModel  # noqa: E402
@@ -330,6 +330,9 @@ def test_a_folder_with_an_export_in_place_of_weights(checkpoints, cache, quick, 
     arguments = ["--encoder", "whole", "--precision", "int8", "--output", str(output)]
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 0
+    (output / "of an older export").touch()
+    assert main([*arguments, "--overwrite"]) == 0
+    assert "of an older export" not in names(output)
     assert capfd.readouterr().out.splitlines()[-1] == str(output)
     assert not [path for pattern in ("*.safetensors", "*.bin") for path in output.glob(pattern)]
     assert str(tmp_path) not in next(output.rglob("export.json")).read_text()
@@ -357,4 +360,18 @@ def test_a_folder_with_an_export_in_place_of_weights(checkpoints, cache, quick, 
     assert main(arguments) == 1
     assert capfd.readouterr().err.splitlines()[-1].endswith(f"{output}: exists already; name another folder")
     assert main([*arguments, "--head", "relu:max"]) == 2
+    (output / "README.md").write_text("of mine")
+    assert load_checkpoint(str(output))[1:] == light[1:]
+    kept = (output / "tokenizer_config.json").read_bytes()
+    for file in ("tokenizer_config.json", "idf.json"):
+        (output / file).unlink()
+        said = f"{output}: the export lacks {file}; copy the whole folder again"
+        assert refusal(load_checkpoint, str(output), error=EncodingError) == said
+        (output / file).write_bytes(kept)
+    assert refusal(load_checkpoint, str(output), error=EncodingError) == (
+        f"{output}: a file of the export has changed since it was made; copy the whole folder again, or export the "
+        "model again"
+    )
+    assert main([*arguments[:-1], str(tmp_path), "--overwrite"]) == 1
+    assert "exists already, and is no folder of an export; name another folder" in capfd.readouterr().err
     assert names(tmp_path) == ["cache", "light", "whole"]

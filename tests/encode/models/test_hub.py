@@ -97,8 +97,8 @@ def test_what_cannot_be_a_name(name):
 
 def test_offline_an_unknown_model_is_one_line():
     assert refusal(model_folder, "owner/unheard-of", error=DownloadError) == (
-        "owner/unheard-of: not in the Hugging Face cache, and HF_HUB_OFFLINE is set; name a folder, or "
-        "download it where there is a network (hf download owner/unheard-of) and copy the cache"
+        "owner/unheard-of: neither a folder nor in the Hugging Face cache, and HF_HUB_OFFLINE is set; name a folder, "
+        "or download it where there is a network (hf download owner/unheard-of) and copy the cache"
     )
 
 
@@ -135,7 +135,9 @@ def test_what_the_cache_lacks_is_downloaded(ask, hub):
 def test_a_download_that_breaks_is_continued(ask, hub):
     hub.broken.add("tokenizer.json")
     said = ask("owner/m")
-    assert said.startswith("DownloadError owner/m: not in the Hugging Face cache, and the hub cannot be reached (")
+    assert said.startswith(
+        "DownloadError owner/m: neither a folder nor in the Hugging Face cache, and the hub cannot be reached ("
+    )
     hub.broken.clear()
     assert "tokenizer.json" in files(ask("owner/m"))
 
@@ -155,7 +157,9 @@ def test_what_the_hub_refuses(ask, hub):
 
 def test_no_hub(ask, tmp_path):
     said = ask("owner/m", HF_ENDPOINT="http://127.0.0.1:9")
-    assert said.startswith("DownloadError owner/m: not in the Hugging Face cache, and the hub cannot be reached (")
+    assert said.startswith(
+        "DownloadError owner/m: neither a folder nor in the Hugging Face cache, and the hub cannot be reached ("
+    )
     assert said.endswith(
         "); name a folder, or download it where there is a network (hf download owner/m) and copy the cache"
     )
