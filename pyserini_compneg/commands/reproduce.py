@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.reproduce``: the tables and figures of the papers, on the user's data."""
+"""``compneg reproduce``: the tables and figures of the papers, on the user's data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.lab.experiments.provided import (
+from pyserini_compneg.lab.experiments.inputs import (
     ALL_MINILM,
     MS_MARCO_MINILM,
     protocol_names,
@@ -36,13 +36,13 @@ figures, the runs, and the judgements.
 Existing runs are reused, so the same command continues after an interruption.
 
 examples:
-  python -m pyserini_compneg.reproduce table1 --report reports/sample \\
+  compneg reproduce table1 --report reports/sample \\
       --dataset pyserini_compneg/resources/sample
-  python -m pyserini_compneg.reproduce table1 --report reports/quest \\
+  compneg reproduce table1 --report reports/quest \\
       --dataset data/quest --encoder naver/splade-v3
-  python -m pyserini_compneg.reproduce table4 --report reports/table4 --train \\
+  compneg reproduce table4 --report reports/table4 --train \\
       --dataset data/filmsets --base models/splade-tiny
-  python -m pyserini_compneg.reproduce all --quick --report reports/quick
+  compneg reproduce all --quick --report reports/quick
 """
 
 
@@ -108,7 +108,7 @@ def _reproduce(
     from pyserini_compneg.lab.experiments.protocol import read_protocol
     from pyserini_compneg.lab.experiments.report import write_report
     from pyserini_compneg.lab.experiments.results import warn_of_lost_rows, write_results
-    from pyserini_compneg.lab.experiments.workplace import Engine
+    from pyserini_compneg.lab.experiments.run_folder import Engine
 
     protocol = read_protocol(name)
     if args.query:
@@ -159,7 +159,7 @@ def _reproduce(
         models=models,
         wordnet=args.wordnet,
         training_split=training,
-        command=f"python -m pyserini_compneg.reproduce {shlex.join(args.arguments)}",
+        command=f"compneg reproduce {shlex.join(args.arguments)}",
     )
     write_results(results, report / "results.json")
     write_report(results, report)
