@@ -62,7 +62,7 @@ def _verify(whole: Path, commit: str | None, threads: int | None) -> int:
         except IndexFormatError as error:
             said = f"{error.what}, and its manifest names that field"
             raise IndexReadError(said, where=error.where, remedy="rebuild it") from None
-    check = java_class("io.compneg.IndexCheck").check
+    check = java_class("io.compneg.index.IndexCheck").check
     with java_errors(IndexReadError, "is damaged, rebuild it", folder):
         paths = [os.path.abspath(place) for place in (folder, folder / (commit or ""))]
         pair_terms, pairs = (manifest.pair_terms, manifest.pairs) if manifest else (-1, ())

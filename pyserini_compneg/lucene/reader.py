@@ -117,7 +117,7 @@ class ImpactReader(Reader):
         commit, manifest = self._commit(), Manifest.read(self.folder)
         if not commit:
             raise IndexFormatError("not a Lucene index (it has no segments file)", where=self.folder)
-        java = java_class("io.compneg.SignedSearcher")
+        java = java_class("io.compneg.search.SignedSearcher")
         with (
             line_errors(self.folder / (self._named or commit[-1][0])),
             java_errors(IndexReadError, "cannot be opened", self.folder),

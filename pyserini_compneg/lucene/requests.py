@@ -189,7 +189,7 @@ class Reader(ABC):
 
     @abstractmethod
     def explain(self, query: ScoringNode, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
-        """The parts of a document's score, as ``io.compneg.Explainer`` gives them; None for an unknown document."""
+        """The parts of a document's score, as Java's ``Explainer`` gives them; None for an unknown document."""
 
     @abstractmethod
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
