@@ -18,17 +18,8 @@ from pyserini_compneg.compose import Excluding, ScoringNode
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.lucene.index_settings import FIRST_PASSAGE, MOST_PASSAGES, PASSAGE_OF
-from pyserini_compneg.lucene.rankings import MatchCount, PassageRanking, Ranking
-from pyserini_compneg.lucene.requests import (
-    After,
-    Commit,
-    ComposedSearch,
-    Filtered,
-    Opened,
-    Reader,
-    WorkDone,
-    checked_nodes,
-)
+from pyserini_compneg.lucene.rankings import MatchCount, PassageRanking, Ranking, Scores
+from pyserini_compneg.lucene.requests import After, ComposedSearch, Filtered, Opened, Reader, checked_nodes
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import IndexFormatError
 
@@ -49,14 +40,11 @@ class _Best(NamedTuple):
 
 
 class PassageReader(Reader):
-    """Reads passages by the ids of their documents."""
+    """Reads the passages of an index by the ids of their documents. It closes the given reader of the passages."""
 
     def __init__(self, passages: Reader) -> None:
-        super().__init__(passages.folder)
+        super().__init__(passages.folder, passages._files)
         self.passages, self._opened = passages, passages._opened
-
-    def _commit(self) -> Commit:
-        return self.passages._commit()
 
     def _open(self) -> Opened:
         """What the passages open. It may have no passages: :func:`by_document` gives its reader."""
@@ -68,9 +56,6 @@ class PassageReader(Reader):
 
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
         return self.passages.document_frequencies(terms)
-
-    def work_done(self) -> WorkDone:
-        return self.passages.work_done()
 
     @property
     def document_count(self) -> int:
@@ -153,9 +138,7 @@ class PassageReader(Reader):
         self._check_fields(request.facets)
         return self.passages.count(replace(self._translated_request(request), passages_of=PASSAGE_OF))
 
-    def score(
-        self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1
-    ) -> list[list[float | None]]:
+    def score(self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1) -> Scores:
         queries, docids = checked_nodes(queries), [checked_list("docids", one) for one in docids]
         there = [list(filter(self.has, group)) for group in docids]
         filters = [Filter({ID: group}) for group in there]

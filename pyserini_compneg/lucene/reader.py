@@ -24,6 +24,7 @@ from pyserini_compneg.lucene.rankings import (
     MOST_VALUES,
     MatchCount,
     Ranking,
+    Scores,
     each_once,
     packed_ids,
     packed_queries,
@@ -31,17 +32,7 @@ from pyserini_compneg.lucene.rankings import (
     unpack_rankings,
     unpack_scores,
 )
-from pyserini_compneg.lucene.requests import (
-    EMPTY,
-    Commit,
-    ComposedSearch,
-    Filtered,
-    Opened,
-    Reader,
-    WorkDone,
-    checked_nodes,
-    commit_of,
-)
+from pyserini_compneg.lucene.requests import EMPTY, ComposedSearch, Filtered, Opened, Reader, WorkDone, checked_nodes
 from pyserini_compneg.lucene.versions import line_errors
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
@@ -106,12 +97,9 @@ class ImpactReader(Reader):
     _opened: _Index
 
     def __init__(self, index: str | Path, commit: str | None = None) -> None:
-        super().__init__(resolve_index(index))
+        super().__init__(resolve_index(index), "segments_*")
         self._named = commit
-        self._opened = self._open_first()
-
-    def _commit(self) -> Commit:
-        return commit_of(self.folder, "segments_*")
+        self._open_first()
 
     def _open(self) -> _Index:
         commit, manifest = self._commit(), Manifest.read(self.folder)
@@ -268,14 +256,12 @@ class ImpactReader(Reader):
             raise QueryFailure(said, where=self.folder, position=-1 - failed)
         return packed
 
-    def score(
-        self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1
-    ) -> list[list[float | None]]:
+    def score(self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1) -> Scores:
         return self._scores(queries, docids, threads, None)
 
     def _scores(
         self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int, filter: Filter | None
-    ) -> list[list[float | None]]:
+    ) -> Scores:
         """As :meth:`score`. If several documents have an id, those that the filter allows count."""
         queries, docids = checked_nodes(queries), [checked_list("docids", one) for one in docids]
         if not queries:
@@ -316,4 +302,5 @@ class ImpactReader(Reader):
         return IndexReadError(f"the documents' {what} are damaged: rebuild the index", where=self.folder, remedy=remedy)
 
     def work_done(self) -> WorkDone:
+        """Totals since the index was opened, for benchmarks."""
         return WorkDone(*self._call(lambda java: java.workDone()))

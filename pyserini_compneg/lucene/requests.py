@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene.manifest import Manifest
-from pyserini_compneg.lucene.rankings import MatchCount, Ranking
+from pyserini_compneg.lucene.rankings import MatchCount, Ranking, Scores
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, InputError
 from pyserini_compneg.support.terminal import shown
@@ -78,16 +78,6 @@ def checked_nodes(queries: Sequence[ScoringNode]) -> Sequence[ScoringNode]:
     return queries
 
 
-def commit_of(folder: Path, files: str) -> Commit:
-    """The commit of an index whose name or pattern of files is given."""
-    found = []
-    for path in sorted(folder.glob(files)):
-        with suppress(FileNotFoundError):  # an update deletes the former commit
-            status = path.stat()
-            found.append((path.name, status.st_ino, status.st_mtime_ns))
-    return found
-
-
 def _is_hit(value: object) -> bool:
     match value:
         case (str(), Real() as score):
@@ -147,13 +137,9 @@ class Reader(ABC):
 
     _opened: Opened
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, files: str) -> None:
+        self.folder, self._files = folder, files
         self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
-
-    @abstractmethod
-    def _commit(self) -> Commit:
-        """The commit that is now in the folder."""
 
     @abstractmethod
     def _open(self) -> Opened:
@@ -172,9 +158,7 @@ class Reader(ABC):
         """The matches of each query, and its facets; see :meth:`matches`."""
 
     @abstractmethod
-    def score(
-        self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1
-    ) -> list[list[float | None]]:
+    def score(self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1) -> Scores:
         """Scores given documents. The scores equal the scores of :meth:`search` to the last bit.
 
         Args:
@@ -214,10 +198,6 @@ class Reader(ABC):
         Without stored vectors, the term vectors of Anserini, every term of the document's segment is looked up.
         """
 
-    @abstractmethod
-    def work_done(self) -> WorkDone:
-        """Totals since the index was opened, for benchmarks."""
-
     @property
     def manifest(self) -> Manifest | None:
         """How the index was made, and how many documents it has now; None for an index of stock Anserini."""
@@ -229,19 +209,9 @@ class Reader(ABC):
         return self._opened.update
 
     @property
-    def updates(self) -> int:
-        """The number of updates since the index was built."""
-        return int(self.update.get("updates", 0))
-
-    @property
     def lost(self) -> Sequence[str]:
         """The paths of the shards that cannot be searched; see :class:`ShardedReader`."""
         return self._opened.lost
-
-    @property
-    def is_partial(self) -> bool:
-        """Whether a shard of the index cannot be searched."""
-        return bool(self.lost)
 
     @property
     def document_count(self) -> int:
@@ -270,15 +240,24 @@ class Reader(ABC):
         if self._opened.closed:
             raise ArgumentError("the searcher is closed", where=self.folder, remedy="open another one")
 
-    def _open_first(self) -> Any:
-        """Opens the index, again if it was just replaced or updated."""
+    def _open_first(self) -> None:
+        """Opens the index, again if another one takes its place meanwhile."""
         before = self._commit()
         try:
-            return self._open()
+            self._opened = self._open()
         except IndexFormatError:
             if self._commit() == before:
                 raise
-            return self._open()
+            self._opened = self._open()
+
+    def _commit(self) -> Commit:
+        """The commit that is now in the folder."""
+        found = []
+        for path in sorted(self.folder.glob(self._files)):
+            with suppress(FileNotFoundError):  # an update deletes the former commit
+                status = path.stat()
+                found.append((path.name, status.st_ino, status.st_mtime_ns))
+        return found
 
     def is_replaced(self) -> bool:
         """Whether the folder now holds another index than the open one."""

@@ -15,19 +15,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Concatenate
+from typing import Any
 
 from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest, resolve_index
 from pyserini_compneg.lucene.passage_reader import by_document
-from pyserini_compneg.lucene.rankings import MOST_VALUES, MatchCount, Ranking
+from pyserini_compneg.lucene.rankings import MOST_VALUES, MatchCount, Ranking, Scores
 from pyserini_compneg.lucene.reader import ImpactReader
-from pyserini_compneg.lucene.requests import Commit, ComposedSearch, Filtered, Opened, Reader, WorkDone, commit_of
+from pyserini_compneg.lucene.requests import Commit, ComposedSearch, Filtered, Opened, Reader
 from pyserini_compneg.lucene.shards import (
     Answer,
     Asked,
+    Question,
     Shard,
     ShardEntry,
     checked_shard,
@@ -63,14 +64,15 @@ class _Shards(Opened):
                 except IndexReadError as error:
                     self._lose(path, error)
             self._count()  # refuses shards that do not belong together before any shard is searched
-            for path, count in self.answers(opened, _field_document_count).items():  # checks that each shard answers
-                manifest = self._manifests[path]
-                self._manifests[path] = replace(manifest, empty_documents=manifest.documents - count)
+            facts = self.answers(opened, _facts)  # checks that each shard answers
+            for path, (with_terms, _) in facts.items():
+                empty = self._manifests[path].documents - with_terms
+                self._manifests[path] = replace(self._manifests[path], empty_documents=empty)
             self._count()
             # An update writes the numbers of the whole index into the shards that it changes.
-            self.update = max(self.answers(self.shards, _update).values(), key=lambda one: int(one.get("updates", 0)))
+            self.update = max((update for _, update in facts.values()), key=lambda one: int(one.get("updates", 0)))
         except BaseException:
-            for shard in opened.values():
+            for shard in opened.values():  # also those that were left out
                 shard.close()
             raise
 
@@ -92,11 +94,7 @@ class _Shards(Opened):
         _logger.warning(said, error, count - len(self.lost), count)
 
     def answers(
-        self,
-        paths: Iterable[str],
-        question: Callable[Concatenate[ImpactReader, Asked], Answer],
-        *args: Asked.args,
-        **kwargs: Asked.kwargs,
+        self, paths: Iterable[str], question: Question[Asked, Answer], *args: Asked.args, **kwargs: Asked.kwargs
     ) -> dict[str, Answer]:
         """The answers of some shards. All shards are asked before the first answer is awaited."""
         shards = {path: self.shards[path] for path in paths if path in self.shards}
@@ -148,19 +146,14 @@ class ShardedReader(Reader):
         at_once: int | None = 1,
         allow_partial: bool = False,
     ) -> None:
-        super().__init__(resolve_index(index))
+        super().__init__(resolve_index(index), SHARDS_NAME)
         self._open_shard, self._at_once, self._allow_partial = open_shard, at_once, allow_partial
-        self._opened = self._open_first()
-
-    def _commit(self) -> Commit:
-        return commit_of(self.folder, SHARDS_NAME)
+        self._open_first()
 
     def _open(self) -> _Shards:
         return _Shards(self.folder, self._commit(), self._open_shard, self._allow_partial)
 
-    def _ask(
-        self, question: Callable[Concatenate[ImpactReader, Asked], Answer], *args: Asked.args, **kwargs: Asked.kwargs
-    ) -> list[Answer]:
+    def _ask(self, question: Question[Asked, Answer], *args: Asked.args, **kwargs: Asked.kwargs) -> list[Answer]:
         self._check_open()
         return list(self._opened.answers(self._opened.shards, question, *args, **kwargs).values())
 
@@ -220,9 +213,7 @@ class ShardedReader(Reader):
             for parts in counted
         ]
 
-    def score(
-        self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1
-    ) -> list[list[float | None]]:
+    def score(self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1) -> Scores:
         answers = self._ask(ImpactReader.score, queries, docids, threads)
         return [
             [next((score for score in scores if score != math.inf), math.inf) for scores in zip(*lists, strict=True)]
@@ -245,9 +236,6 @@ class ShardedReader(Reader):
     def vector(self, docid: str) -> dict[str, int] | None:
         return next((vector for vector in self._ask(ImpactReader.vector, docid) if vector is not None), None)
 
-    def work_done(self) -> WorkDone:
-        return WorkDone(*map(sum, zip(*self._ask(ImpactReader.work_done), strict=True)))
-
 
 def open_reader(index: str | Path, allow_partial: bool = False) -> Reader:
     """Opens an index, whole or in shards. Shards are searched in this process, one after another.
@@ -266,12 +254,8 @@ def open_reader(index: str | Path, allow_partial: bool = False) -> Reader:
     return by_document(ImpactReader(folder))
 
 
-def _field_document_count(reader: ImpactReader) -> int:
-    return reader.field_document_count
-
-
-def _update(reader: ImpactReader) -> Mapping[str, Any]:
-    return reader.update
+def _facts(reader: ImpactReader) -> tuple[int, Mapping[str, Any]]:
+    return reader.field_document_count, reader.update
 
 
 def _most_frequent(counts: Iterable[Mapping[str, int]], most: int) -> dict[str, int]:
