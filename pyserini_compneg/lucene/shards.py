@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from pyserini_compneg.lucene.gate import java_class, java_errors
 from pyserini_compneg.lucene.manifest import FORMAT_VERSION, MANIFEST_NAME, SHARDS_NAME, Manifest, commits, write_json
@@ -27,6 +27,8 @@ from pyserini_compneg.support.schema import decoded, entry, read_schema
 
 Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")
+Question: TypeAlias = Callable[Concatenate[ImpactReader, Asked], Answer]
+"""What a shard is asked: a function of a module, or a method, whose first argument is the reader of the shard."""
 
 _REMEDY = "build the index again"
 
@@ -63,13 +65,8 @@ class Shard:
             said = f"the shard has not the {entry.documents} documents of {SHARDS_NAME}"
             raise IndexReadError(said, where=folder, remedy=_REMEDY)
 
-    def ask(
-        self, question: Callable[Concatenate[ImpactReader, Asked], Answer], *args: Asked.args, **kwargs: Asked.kwargs
-    ) -> Callable[[], Answer]:
-        """Starts a request: a function of a module, or a method, whose first argument is an ImpactReader.
-
-        Returns a function that waits for the answer. Both may raise IndexReadError if the shard is gone.
-        """
+    def ask(self, question: Question[Asked, Answer], *args: Asked.args, **kwargs: Asked.kwargs) -> Callable[[], Answer]:
+        """Starts a request. Returns a function that waits for the answer. Both may raise IndexReadError."""
         return partial(question, self.reader, *args, **kwargs)
 
     def close(self) -> None:
