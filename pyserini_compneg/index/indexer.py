@@ -16,9 +16,9 @@ from pyserini_compneg.index.index_folder import SKIPPED_LOG, keep_unfinished, ne
 from pyserini_compneg.lucene import ENGLISH, LEAST_REORDERED, ImpactWriter, IndexSettings, Manifest, java_class
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 from pyserini_compneg.support.json_objects import json_line
+from pyserini_compneg.support.processors import bounded_threads
 from pyserini_compneg.support.terminal import shown
 
-_PROCESSORS = os.cpu_count() or 1
 _BATCH = 512
 _PLANNED = ("store_raw", "store_docvectors", "shard")
 """Settings that are not in the manifest, but must be equal to continue a build."""
@@ -113,7 +113,7 @@ class ImpactIndexer(VectorLines):
                 f"the encoder must have a name, bm25 or the name of the vectors' model, got {encoder!r}"
             )
         options = replace(options or IndexSettings(), **changes)
-        scale, threads = options.impact_scale or 1.0, min(options.threads or _PROCESSORS, 4 * _PROCESSORS)
+        scale, threads = options.impact_scale or 1.0, bounded_threads(options.threads)
         self._options = replace(options, impact_scale=scale, threads=threads)
         java_class("io.compneg.ImpactIndexer")  # without Java, fail before creating a file
         self._target = Path(os.path.realpath(index))

@@ -42,10 +42,10 @@ from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, InputError, OutputError
 from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.json_objects import id_text
+from pyserini_compneg.support.processors import bounded_threads
 from pyserini_compneg.support.staging import DISK_FULL, locked, output_errors
 from pyserini_compneg.support.terminal import shown
 
-_PROCESSORS = os.cpu_count() or 1
 _logger = logging.getLogger(__name__)
 
 NOWHERE = -1
@@ -125,7 +125,7 @@ class ImpactUpdater(VectorLines):
     ) -> None:
         self.folder = Path(os.path.realpath(resolve_index(Path(index))))
         super().__init__(str(index))
-        self._threads = min(threads or _PROCESSORS, 4 * _PROCESSORS)
+        self._threads = bounded_threads(threads)
         self.counts = UpdateCounts()
         self.state: dict[str, Any] = {}
         self._adopt, self._adopts, self._upgrade, self._optimizes = adopt, False, upgrade, False

@@ -21,7 +21,8 @@ from pyserini_compneg.reading.decomposition import Span
 from pyserini_compneg.reading.words import TAGS
 from pyserini_compneg.support.errors import QueryError, in_one_line
 from pyserini_compneg.support.files import reason_of
-from pyserini_compneg.support.onnx_sessions import open_session, processors
+from pyserini_compneg.support.onnx_sessions import open_session
+from pyserini_compneg.support.processors import model_threads
 from pyserini_compneg.support.schema import entry, read_schema
 
 SETTINGS_FILE, MODEL_FILE, TOKENIZER_FILE = "reader.json", "model.onnx", "tokenizer.json"
@@ -53,7 +54,7 @@ class Tagger:
 
     def emissions(self, texts: Sequence[str], words: Sequence[Sequence[Span]]) -> list[NDArray[np.float64] | None]:
         """A (words, tags) array for each text; None for a text that exceeds the tokens that the network reads."""
-        with ThreadPoolExecutor(processors()) as pool:
+        with ThreadPoolExecutor(model_threads()) as pool:
             return list(pool.map(self._scores, texts, words))
 
     def _scores(self, text: str, words: Sequence[Span]) -> NDArray[np.float64] | None:
