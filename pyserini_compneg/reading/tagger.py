@@ -5,7 +5,6 @@ The package contains such a folder (``resources/reader``). ``python -m pyserini_
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,7 @@ from pyserini_compneg.reading.decoding import Chain
 from pyserini_compneg.reading.decomposition import Span
 from pyserini_compneg.reading.words import TAGS
 from pyserini_compneg.support.errors import QueryError, in_one_line
-from pyserini_compneg.support.files import reason_of
+from pyserini_compneg.support.files import content_digest, reason_of
 from pyserini_compneg.support.onnx_sessions import open_session
 from pyserini_compneg.support.processors import model_threads
 from pyserini_compneg.support.schema import entry, read_schema
@@ -131,7 +130,7 @@ def _read_settings(folder: Path) -> _Settings:
         raise QueryError(f"not the folder of a reader: it has no {SETTINGS_FILE}", where=folder) from None
     for name in (MODEL_FILE, TOKENIZER_FILE):
         try:
-            found = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+            found = content_digest(folder / name)
         except OSError as error:
             raise QueryError(f"cannot be read: {reason_of(error)}", where=folder / name) from None
         if found != settings.sha256.get(name):
@@ -146,9 +145,7 @@ def write_settings(folder: Path, entries: Mapping[str, Any]) -> None:
         folder: The folder with the network and the tokenizer.
         entries: ``transitions``, ``calibration``, ``threshold``, ``separators``, ``unasked`` and ``max_tokens``.
     """
-    checksums = {
-        name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in (MODEL_FILE, TOKENIZER_FILE)
-    }
+    checksums = {name: content_digest(folder / name) for name in (MODEL_FILE, TOKENIZER_FILE)}
     settings = {"format_version": FORMAT_VERSION, "tags": TAGS, **entries, "sha256": checksums}
     (folder / SETTINGS_FILE).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
