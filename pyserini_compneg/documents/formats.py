@@ -18,6 +18,7 @@ from pyserini_compneg.documents.parquet import is_parquet, parquet_fields, parqu
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_blocks, iter_chunks
 from pyserini_compneg.support.json_objects import DOCUMENT_ID_FIELDS, titles_are_ids
+from pyserini_compneg.support.surrogates import has_half
 
 Format = Literal["jsonl", "json", "csv", "tsv", "parquet"]
 SUFFIXES: Mapping[Format, tuple[str, ...]] = {
@@ -211,7 +212,7 @@ def _fault(row: Sequence[str], header: Sequence[str]) -> str | None:
         return f"{len(row)} fields, and the header has {len(header)}; enclose texts with separators in quotes"
     if any("\0" in cell for cell in row):
         return "a NUL character, so this is not a text file"
-    if any("\ud800" <= character <= "\udfff" for cell in row if not cell.isascii() for character in cell):
+    if any(map(has_half, row)):
         return "not UTF-8 text"
     return None
 

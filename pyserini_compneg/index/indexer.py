@@ -17,6 +17,7 @@ from pyserini_compneg.lucene import ENGLISH, LEAST_REORDERED, ImpactWriter, Inde
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 from pyserini_compneg.support.json_objects import json_line
 from pyserini_compneg.support.processors import bounded_threads
+from pyserini_compneg.support.surrogates import utf8
 from pyserini_compneg.support.terminal import shown
 
 _BATCH = 512
@@ -61,7 +62,7 @@ class VectorLines:
     def _flush(self) -> None:
         """Passes the documents that were collected to the threads."""
         if self._added:
-            lines, sources = ("\n".join(texts).encode(errors="replace") for texts in zip(*self._added, strict=True))
+            lines, sources = (utf8("\n".join(texts)) for texts in zip(*self._added, strict=True))
             first, self._added_before = self._added_before + 1, self._added_before + len(self._added)
             self._added.clear()
             self.add_lines(lines, f"{self._place}: document", first, sources)

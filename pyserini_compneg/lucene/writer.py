@@ -19,6 +19,7 @@ from pyserini_compneg.lucene.reader import CONTENTS
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import OutputError
 from pyserini_compneg.support.progress import progress
+from pyserini_compneg.support.surrogates import utf8
 
 LONGEST_TERM_BYTES = 32766
 """Lucene's limit for a term, and therefore for an id, in bytes of UTF-8."""
@@ -152,7 +153,7 @@ class ImpactWriter:
             first_line: The number of the first line in the file.
             sources: The sources to store, one line for each of ``lines``; the default is the lines themselves.
         """
-        name = file.encode(errors="replace")
+        name = utf8(file)
         self._exchange.write(name, lines, sources or b"")
         sizes = len(name), len(lines), -1 if sources is None else len(sources)
         self._call(lambda java: java.add(*sizes, first_line))

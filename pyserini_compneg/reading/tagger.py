@@ -23,6 +23,7 @@ from pyserini_compneg.support.files import content_digest, reason_of
 from pyserini_compneg.support.onnx_sessions import open_session
 from pyserini_compneg.support.processors import model_threads
 from pyserini_compneg.support.schema import entry, read_schema
+from pyserini_compneg.support.surrogates import without_halves
 
 SETTINGS_FILE, MODEL_FILE, TOKENIZER_FILE = "reader.json", "model.onnx", "tokenizer.json"
 FORMAT_VERSION = 1
@@ -58,7 +59,7 @@ class Tagger:
 
     def _scores(self, text: str, words: Sequence[Span]) -> NDArray[np.float64] | None:
         """The scores of one text: in a batch, the rounding of each text would depend on the others."""
-        entry = self._tokenizer.encode(_without_halves(text))
+        entry = self._tokenizer.encode(without_halves(text, "\N{REPLACEMENT CHARACTER}"))
         if len(entry.ids) > self.max_tokens:
             return None
         inputs = (entry.ids, is_capital(text, words, entry.offsets), [1] * len(entry.ids))
@@ -159,8 +160,3 @@ def _loaded(folder: Path) -> tuple[Any, Any]:
         tokenizer.no_truncation()
         session = open_session(folder / MODEL_FILE, threads=1)  # texts are short
     return tokenizer, session
-
-
-def _without_halves(text: str) -> str:
-    """The text with U+FFFD for each half of a surrogate pair, which tokenizers refuse."""
-    return "".join("\ufffd" if "\ud800" <= sign <= "\udfff" else sign for sign in text)

@@ -17,6 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from pyserini_compneg.support.errors import ArgumentError, CompNegError, InputError
+from pyserini_compneg.support.surrogates import has_half
 from pyserini_compneg.support.terminal import shown
 
 ID_FIELDS = ("id", "qid", "_id", "query_id", "question_id")
@@ -97,11 +98,8 @@ def _parse(
     except ValueError as cause:
         message = "a number of thousands of digits" if "set_int_max_str_digits" in str(cause) else cause
         raise error(f"not valid JSON: {message}", where=source) from None
-    if "\\ud" in text or "\\uD" in text:
-        try:
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
-        except UnicodeEncodeError:
-            raise error("not valid JSON text: half of a surrogate pair", where=source) from None
+    if ("\\ud" in text or "\\uD" in text) and has_half(json.dumps(value, ensure_ascii=False)):
+        raise error("not valid JSON text: half of a surrogate pair", where=source)
     return value
 
 
