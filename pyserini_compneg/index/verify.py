@@ -61,8 +61,7 @@ def _verify(whole: Path, commit: str | None, threads: int | None) -> int:
             for name in manifest.filter_fields if manifest else ():
                 reader.filtered(Filter({name: ()}))
         except IndexFormatError as error:
-            said = f"{error.what}, and its manifest names that field"
-            raise IndexReadError(said, where=error.where, remedy="rebuild it") from None
+            raise error.recast(IndexReadError, "its manifest names that field, so rebuild it") from None
     check = java_class("io.compneg.IndexCheck").check
     with java_errors(IndexReadError, "is damaged, rebuild it", folder):
         paths = [os.path.abspath(place) for place in (folder, folder / (commit or ""))]

@@ -56,7 +56,7 @@ class Shard:
         try:
             self.reader = ImpactReader(folder, shard_commit(folder, entry).name)
         except IndexFormatError as error:
-            raise IndexReadError(error.what, where=error.where, remedy=error.remedy) from None
+            raise error.recast(IndexReadError) from None
         if self.reader.manifest is None or self.reader.document_count != entry.documents:
             self.reader.close()
             said = f"the shard has not the {entry.documents} documents of {SHARDS_NAME}"

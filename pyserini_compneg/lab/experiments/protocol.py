@@ -361,7 +361,7 @@ def _parsed(query: str) -> Expression:
     try:
         return parse(query)
     except QueryError as error:
-        raise ValueError(str(error).splitlines()[0]) from None
+        raise ValueError(error.message) from None
 
 
 def _check_distinct(kind: str, names: Sequence[str]) -> None:
