@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from pyserini_compneg.index.index_folder import SKIPPED_LOG, keep_unfinished, new_index_folder
 from pyserini_compneg.lucene import ENGLISH, LEAST_REORDERED, ImpactWriter, IndexSettings, Manifest, java_class
+from pyserini_compneg.lucene.index_settings import RECORDED, STORED
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 from pyserini_compneg.support.json_objects import json_line
 from pyserini_compneg.support.processors import bounded_threads
@@ -21,9 +22,6 @@ from pyserini_compneg.support.surrogates import utf8
 from pyserini_compneg.support.terminal import shown
 
 _BATCH = 512
-_PLANNED = ("store_raw", "store_docvectors", "shard")
-"""Settings that are not in the manifest, but must be equal to continue a build."""
-
 _UNRANGED = (
     ("numbers", "numbers as texts", "remove the quotes"),
     ("dates", "dates not of ISO 8601", "write them as 1999-05-01"),
@@ -119,10 +117,7 @@ class ImpactIndexer(VectorLines):
         java_class("io.compneg.ImpactIndexer")  # without Java, fail before creating a file
         self._target = Path(os.path.realpath(index))
         super().__init__(str(self._target))
-        made = {
-            name: getattr(self._options, name)
-            for name in ("impact_scale", "signed", "pair_terms", "pairs", "filter_fields", "passages")
-        }
+        made = {name: getattr(self._options, name) for name in RECORDED}
         further = dict(settings or {})
         made["language"] = further.pop("language", ENGLISH)
         self._manifest = Manifest(encoder, further, **made)
@@ -133,7 +128,7 @@ class ImpactIndexer(VectorLines):
         self.position: Any = None
 
     def __enter__(self) -> Self:
-        planned = {name: getattr(self._options, name) for name in _PLANNED}
+        planned = {name: getattr(self._options, name) for name in STORED}
         self._plan = self._manifest.to_json() | planned | {"sources": self._sources}
         with ExitStack() as stack:
             self._folder = stack.enter_context(new_index_folder(self._target, self._plan, self._options))

@@ -32,7 +32,7 @@ from pyserini_compneg.lucene import (
     open_reader,
     resolve_index,
 )
-from pyserini_compneg.lucene.index_settings import PASSAGE_OF
+from pyserini_compneg.lucene.index_settings import PASSAGE_OF, RECORDED
 from pyserini_compneg.lucene.manifest import commits
 from pyserini_compneg.lucene.passage_reader import all_passages, document_of, passage_id
 from pyserini_compneg.lucene.shards import ShardEntry, read_shards, shard_checksum, shard_commit, write_shards
@@ -161,10 +161,7 @@ class ImpactUpdater(VectorLines):
             raise IndexFormatError("is a shard", where=self._place, remedy=f"update the whole index, {above}")
         raw, vectors = reader.stored()
         self.state = {"updates": 0, **reader.update}
-        made = {
-            name: getattr(self.manifest, name)
-            for name in ("impact_scale", "signed", "pair_terms", "pairs", "filter_fields", "passages")
-        }
+        made = {name: getattr(self.manifest, name) for name in RECORDED}
         sharded = (self.folder / SHARDS_NAME).is_file()
         return IndexSettings(store_raw=raw, store_docvectors=vectors, shard=sharded, **made)
 
