@@ -33,6 +33,7 @@ FLOORS = (
 )
 # Former homes of modules, for imports that the pages showed once.
 MOVED = {"experiments"}
+JAVA_FLOORS = {"blocks": 0, "index": 1, "search": 2, "update": 2, "": 3}
 TORCH = {"encode.networks", "lab.training"}
 MODEL_PACKAGES = {
     *("torch", "transformers", "onnxruntime", "onnx", "tokenizers", "safetensors", "huggingface_hub", "numpy"),
@@ -125,6 +126,18 @@ def test_only_the_gate_touches_java():
     found = {module for module, name in ARROWS if name.split(".")[0] in JAVA}
     assert {part(module) for module in found} == {"lucene", "integrations"}
     assert {module for module in found if part(module) != "lucene"} == {f"{PACKAGE}.integrations.pyserini"}
+
+
+def test_no_java_package_imports_one_above_it():
+    arrows = set()
+    for source in (ROOT.parent / "java").glob("*/io/compneg/**/*.java"):
+        text = source.read_text(encoding="utf-8")
+        (package,) = re.findall(r"^package io\.compneg\.?(\w*);", text, re.MULTILINE)
+        arrows |= {(package, name) for name in re.findall(r"\bio\.compneg\.(?:(\w+)\.)?[A-Z]", text)} - {
+            (package, package)
+        }
+    assert {package for package, _ in arrows} == JAVA_FLOORS.keys() - {"blocks"}
+    assert [arrow for arrow in arrows if JAVA_FLOORS[arrow[1]] >= JAVA_FLOORS[arrow[0]]] == []
 
 
 def test_only_what_runs_torch_imports_it():

@@ -15,10 +15,9 @@ from pyserini_compneg.baselines.feedback import BETA, GAMMA, TERMS, Rocchio
 from pyserini_compneg.baselines.fusion import ScoreFusion
 from pyserini_compneg.compose import Operators, Query, ScoringNode
 from pyserini_compneg.compose.rewrite import hardened
-from pyserini_compneg.search.answer import Method
 from pyserini_compneg.search.ranked_hits import SearchRequest, as_expressions, ranked, warn_of_no_result
 from pyserini_compneg.search.run_writer import Hit
-from pyserini_compneg.search.searcher import SignedImpactSearcher
+from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.support.arguments import checked_count
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.terminal import shown

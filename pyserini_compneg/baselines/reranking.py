@@ -24,10 +24,9 @@ from pyserini_compneg.documents.source_documents import text_of
 from pyserini_compneg.expression import Atom, Expression, Union, atoms, verbalise
 from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.reading.decomposition import Decomposition
-from pyserini_compneg.search.answer import Method
 from pyserini_compneg.search.ranked_hits import SearchRequest, as_expressions, ranked
 from pyserini_compneg.search.run_writer import Hit
-from pyserini_compneg.search.searcher import SignedImpactSearcher
+from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.support.arguments import checked_count
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, IndexFormatError
 from pyserini_compneg.support.progress import progress, warn_of

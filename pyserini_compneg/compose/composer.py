@@ -63,19 +63,12 @@ _DISENTANGLED, _ORTHOGONAL = ("disentangled", "damped"), ("orthogonal", "element
 
 @dataclass(frozen=True, slots=True)
 class Composer:
-    """Composes expressions without vanilla operators.
-
-    Attributes:
-        operators: The operators of union, intersection and difference.
-        vectors: The vector of each atom's text.
-        words: The words of the atoms that NOT! excludes and of the operands of AND!, with their weights.
-        context: The atoms of a text that was read; ``damped`` adds them to the whole query with a small weight.
-    """
+    """Composes expressions without vanilla operators."""
 
     operators: Operators
-    vectors: Mapping[str, SparseVector]
-    words: Mapping[str, SparseVector]
-    context: Sequence[str] = ()
+    vectors: Mapping[str, SparseVector]  # the vector of each atom's text
+    words: Mapping[str, SparseVector]  # of the atoms that NOT! excludes and of the operands of AND!
+    context: Sequence[str] = ()  # the atoms of the text that was read; `damped` adds them with a small weight
 
     def compose(self, expression: Expression) -> ScoringNode:
         """The scoring tree of an expression. Its weights are not rounded, and its nodes may be open."""

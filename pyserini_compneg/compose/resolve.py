@@ -44,17 +44,10 @@ The smaller weight applies if a class is excluded: the larger weight would find 
 def resolved(
     trees: Sequence[ScoringNode], union: str, top_scores: TopScores | None, weight_scale: float, signed: bool = False
 ) -> list[ScoringNode]:
-    """The trees without open nodes.
+    """The trees, which are not yet rounded, without open nodes. If a tree is open, there must be an index.
 
-    Args:
-        trees: Composed queries whose weights are not yet rounded.
-        union: The operator of unions. A union whose children have become vectors is composed again.
-        top_scores: Gives the best scores in the index.
-        weight_scale: The scale of rounding. The index is asked with rounded weights, as a search asks it.
-        signed: Whether the index keeps negative weights of documents.
-
-    Raises:
-        QueryError: A tree is open, and there is no index.
+    The index is asked with rounded weights, as a search asks it. A union whose alternatives have become vectors is
+    composed again, by its operator ``union``. ``signed``: the index keeps negative weights of documents.
     """
     trees = list(trees)
     while ready := [one for tree in trees for one in _ready(tree, signed)]:

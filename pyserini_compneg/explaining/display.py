@@ -12,11 +12,10 @@ from pyserini_compneg.compose import query_text
 from pyserini_compneg.encode.hybrid import PREFIX
 from pyserini_compneg.expression import Atom, Filter
 from pyserini_compneg.reading.decomposition import Decomposition, shown_confidence, tagged
-from pyserini_compneg.search.answer import Method
 from pyserini_compneg.search.matches import Counting, Matches
 from pyserini_compneg.search.ranked_hits import query_name
 from pyserini_compneg.search.run_writer import PassageHit
-from pyserini_compneg.search.searcher import SignedImpactSearcher
+from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.support.progress import gathered_warnings
 from pyserini_compneg.support.terminal import printable
 from pyserini_compneg.topics.batch import topic_query

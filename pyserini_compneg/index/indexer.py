@@ -114,7 +114,7 @@ class ImpactIndexer(VectorLines):
         options = replace(options or IndexSettings(), **changes)
         scale, threads = options.impact_scale or 1.0, bounded_threads(options.threads)
         self._options = replace(options, impact_scale=scale, threads=threads)
-        java_class("io.compneg.ImpactIndexer")  # without Java, fail before creating a file
+        java_class("io.compneg.index.ImpactIndexer")  # without Java, fail before creating a file
         self._target = Path(os.path.realpath(index))
         super().__init__(str(self._target))
         made = {name: getattr(self._options, name) for name in RECORDED}

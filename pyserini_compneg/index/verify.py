@@ -62,7 +62,7 @@ def _verify(whole: Path, commit: str | None, threads: int | None) -> int:
                 reader.filtered(Filter({name: ()}))
         except IndexFormatError as error:
             raise error.recast(IndexReadError, "its manifest names that field, so rebuild it") from None
-    check = java_class("io.compneg.IndexCheck").check
+    check = java_class("io.compneg.index.IndexCheck").check
     with java_errors(IndexReadError, "is damaged, rebuild it", folder):
         paths = [os.path.abspath(place) for place in (folder, folder / (commit or ""))]
         pair_terms, pairs = (manifest.pair_terms, manifest.pairs) if manifest else (-1, ())

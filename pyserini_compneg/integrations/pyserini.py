@@ -21,7 +21,7 @@ from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, IndexFormatError, QueryError
 from pyserini_compneg.topics.token_form import stock_obstacle, whole_weights
 
-java_class("io.compneg.SignedSearcher")  # Pyserini itself would start any Java
+java_class("io.compneg.search.SignedSearcher")  # Pyserini itself would start any Java
 
 try:
     from pyserini.encode import QueryEncoder

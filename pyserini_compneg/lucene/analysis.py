@@ -95,7 +95,7 @@ def _analysed(way: str, texts: Sequence[str], language: str) -> str:
     if not texts:
         return ""
     joined = "\0".join(text.replace("\0", " ") for text in texts)
-    encoded, java = utf8(joined), java_class("io.compneg.TextAnalysis")
+    encoded, java = utf8(joined), java_class("io.compneg.index.TextAnalysis")
     if language == "th" and not java_class("org.apache.lucene.analysis.th.ThaiTokenizer").DBBI_AVAILABLE:
         remedy = "point JAVA_HOME at a Java with the module jdk.localedata, such as any JDK"
         raise JvmError("this Java does not know where Thai words end", remedy=remedy)

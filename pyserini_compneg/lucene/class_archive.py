@@ -28,7 +28,7 @@ _KEPT = 4
 _CLAIM_SECONDS = 86_400
 """Nobody tries again so long after an archive was begun: a Java that cannot make one would try after each search."""
 
-_LAST_CLASS = b"io/compneg/Explainer"
+_LAST_CLASS = b"io/compneg/search/Explainer"
 """Without this class, a search has found nothing or was interrupted. Then the next one may make the archive."""
 
 _OWN = re.compile(r"[0-9a-f]{16}(\.\d+)?\.(jsa|state|claim|classes|new)")

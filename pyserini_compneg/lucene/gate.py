@@ -152,7 +152,7 @@ def java_errors(error: type[CompNegError], what: str, where: object = "") -> Ite
 
 def check_heap(size: int) -> None:
     """Checks that Java has room for this many bytes. Without room, pyjnius would end the process."""
-    heap = java_class("io.compneg.Heap")
+    heap = java_class("io.compneg.index.Heap")
     with java_errors(JvmError, "Java's heap"):
         heap.check(size)
 
@@ -254,7 +254,7 @@ def configure_machine(jnius_config: Any) -> dict[str, str]:
 def _join_running_machine(autoclass: Any) -> None:
     """Adds our jar to a machine that other code started, by the method that Java has for its agents."""
     try:
-        autoclass("io.compneg.SignedSearcher")
+        autoclass("io.compneg.search.SignedSearcher")
         return
     except Exception as error:
         if not is_java(error):  # a Java exception means that this class is missing
@@ -268,7 +268,7 @@ def _join_running_machine(autoclass: Any) -> None:
         cast("jdk.internal.loader.ClassLoaders$AppClassLoader", loader).appendToClassPathForInstrumentation(
             str(companion_jar())
         )
-        autoclass("io.compneg.SignedSearcher")
+        autoclass("io.compneg.search.SignedSearcher")
     except Exception as cause:
         raise JvmError(
             "a Java machine is running that does not take the plugin's jar: open an index with this package first, or "

@@ -137,7 +137,7 @@ class ImpactReader(Searching):
         opened, manifest = self._commit(), Manifest.read(self.folder)
         if not opened:
             raise IndexFormatError("not a Lucene index (it has no segments file)", where=self.folder)
-        java = java_class("io.compneg.SignedSearcher")
+        java = java_class("io.compneg.search.SignedSearcher")
         with (
             line_errors(self.folder / (self._named or opened[-1][0])),
             java_errors(IndexReadError, "cannot be opened", self.folder),
@@ -357,7 +357,7 @@ class ImpactReader(Searching):
         return InputError(f"{self.folder} has no document {docid!r}")
 
     def explain(self, query: ScoringNode, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
-        """The parts of a document's score, as ``io.compneg.Explainer`` gives them; None for an unknown document."""
+        """The parts of a document's score, as Java's ``Explainer`` gives them; None for an unknown document."""
         looked_up = None if filter is None else self.filtered(filter).java
         line, external_id = packed_queries(checked_nodes([query])), docid.encode(errors="surrogatepass")
         packed = self._call(lambda java: java.explain(line, external_id, looked_up), line, external_id)

@@ -167,7 +167,7 @@ def common_content(places: Sequence[str | Path], fields: Sequence[str] = ()) -> 
     A shard is given by its folder, or by the segments file of its commit.
     """
     paths = "\n".join(map(os.path.abspath, places)).encode()
-    union = java_class("io.compneg.ShardUnion")
+    union = java_class("io.compneg.update.ShardUnion")
     with java_errors(IndexReadError, "the shards cannot be read together"):
         java = union(paths)
         try:

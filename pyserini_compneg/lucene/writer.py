@@ -72,7 +72,7 @@ class Found(IntEnum):
 class ImpactWriter:
     """Writes an index from blocks of JSON lines. Use it as a context manager. Uncommitted documents are lost.
 
-    A line is ``{"id", "vector": {term: weight}}``; other fields are ignored. ``io.compneg.DocumentReader`` checks the
+    A line is ``{"id", "vector": {term: weight}}``; other fields are ignored. Java's ``DocumentReader`` checks the
     line and turns weights into impacts. The writing methods return the problems of documents that could not be indexed,
     each as ``file:line: problem``, in the order of the lines. Threads do the work, so a later call may return a problem
     of an earlier block.
@@ -112,7 +112,7 @@ class ImpactWriter:
             "memoryBufferMb": _MEMORY_BUFFER_MB / writers,
             "mode": "APPEND" if update else "CREATE_OR_APPEND" if settings.may_resume else "CREATE",
         }
-        indexer = java_class("io.compneg.ImpactUpdater" if update else "io.compneg.ImpactIndexer")
+        indexer = java_class("io.compneg.update.ImpactUpdater" if update else "io.compneg.index.ImpactIndexer")
         base = [commit] if update else []
         self._exchange = _Exchange()
         try:

@@ -1,10 +1,10 @@
 """Search of composed queries: the searcher, explanations of scores, and run files."""
 
-from pyserini_compneg.search.answer import Answer, Method
+from pyserini_compneg.search.answer import Answer
 from pyserini_compneg.search.explanation import Contribution, Explanation, Lowering
 from pyserini_compneg.search.matches import Matches, Total
 from pyserini_compneg.search.run_writer import Hit, PassageHit, write_run
-from pyserini_compneg.search.searcher import SignedImpactSearcher
+from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.search.settings import SearchSettings
 
 __all__ = [

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
 
 from pyserini_compneg.compose import Operators, QueryEncoder, ScoringNode
 from pyserini_compneg.compose.queries import ReadQuery
@@ -17,9 +16,6 @@ from pyserini_compneg.search.matches import Counting, Matches, count_matches
 from pyserini_compneg.search.ranked_hits import SearchRequest, ranked_hits, warn_of_no_result
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.support.progress import gathered_warnings, stage
-
-if TYPE_CHECKING:
-    from pyserini_compneg.search.searcher import SignedImpactSearcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +39,8 @@ class Answer:
     matches: Matches | None = None
 
 
-class Method(Protocol):
-    """A way to answer queries, besides operators. :mod:`pyserini_compneg.baselines.methods` has the methods."""
-
-    def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
-        """The ``depth`` best documents of each query, by its id: higher scores first, equal scores by docid."""
-        ...
-
-
-def method_answers(method: Method, searcher: SignedImpactSearcher, request: SearchRequest) -> list[Answer]:
-    """The answers of a method."""
-    found = method.answer(searcher, request._replace(k=request.depth, offset=0))
+def found_answers(request: SearchRequest, found: Mapping[str, Sequence[Hit]]) -> list[Answer]:
+    """The answers of a method that has found hits for each query."""
     kept = [request.kept(qid, found[qid]) for qid in request.qids]
     asked = zip(request.qids, request.queries, kept, strict=True)
     return [Answer(qid, query, hits, None, [()] * len(hits)) for qid, query, hits in asked]
@@ -67,15 +54,10 @@ def composed_answers(
     operators: Operators,
     counting: Counting | None = None,
 ) -> list[Answer]:
-    """The answers that composed queries find.
+    """The answers that composed queries find. ``nodes`` are the queries of the request, composed by the operators.
 
-    Args:
-        reader: The index.
-        request: The request.
-        nodes: The composed form of each query of the request.
-        encoder: Gives the vectors of the operands that hits may lack; None finds no such operands.
-        operators: The operators by which the queries were composed.
-        counting: What to count of the documents that match; None for nothing.
+    Without an ``encoder``, which gives the words of operands, hits lack nothing; without ``counting``, nothing is
+    counted.
     """
     qids, threads, filters = request.qids, request.threads, request.filters
     with stage("search"):

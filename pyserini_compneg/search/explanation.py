@@ -89,6 +89,7 @@ class _Node(NamedTuple):
     parts: list[Contribution]
     filtered_out: str | None = None
     lowered: tuple[Lowering, ...] = ()
+    rest: Sequence[Contribution] = ()  # of a sum that is filtered out: what still counts, which only lowers
 
     @property
     def value(self) -> float:
@@ -145,10 +146,13 @@ def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:
     filtered = [] if matched else [child for child in children if child.filtered_out]
     if isinstance(node, Max):
         return max(matched or filtered, key=lambda child: child.value, default=_Node(False, []))
-    counted = [child for child in children if filtered or not child.filtered_out]
-    parts = [part for child in counted for part in child.parts]
-    lowered = tuple(one for child in counted for one in child.lowered)
-    return _Node(bool(matched), parts, filtered[0].filtered_out if filtered else None, lowered)
+    rest = [part for child in children for part in (child.rest if child.filtered_out else child.parts)]
+    if not filtered:
+        lowered = tuple(one for child in children if not child.filtered_out for one in child.lowered)
+        return _Node(bool(matched), rest, None, lowered)
+    parts = [part for child in children for part in child.parts]
+    lowered = tuple(one for child in children for one in child.lowered)
+    return _Node(False, parts, filtered[0].filtered_out, lowered, rest)
 
 
 def _explain_excluding(node: Excluding, child: _Node, accumulators: Iterator[Sequence[Any]]) -> _Node:
@@ -166,7 +170,7 @@ def _explain_excluding(node: Excluding, child: _Node, accumulators: Iterator[Seq
         return _Node(False, [])
     reasons = [child.filtered_out] if child.filtered_out else []
     reasons += [f"{sign} {', '.join(terms)}" for sign, terms in (("NOT!", found), ("AND!", lacking)) if terms]
-    return child._replace(matched=False, filtered_out=", ".join(reasons))
+    return child._replace(matched=False, filtered_out=", ".join(reasons), rest=())
 
 
 def _explain_damped(node: Damped, child: _Node, excluded: Sequence[_Node]) -> _Node:

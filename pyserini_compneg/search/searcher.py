@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pyserini_compneg.compose import Operators, Query, QueryEncoder, ScoringNode, compose_queries
 from pyserini_compneg.compose.operators import chosen_operators
@@ -17,12 +17,13 @@ from pyserini_compneg.expression.filters import as_filter
 from pyserini_compneg.lucene import Reader, open_reader
 from pyserini_compneg.lucene.passage_reader import by_document
 from pyserini_compneg.lucene.requests import EMPTY
-from pyserini_compneg.search.answer import Answer, Method, composed_answers, method_answers
+from pyserini_compneg.search.answer import Answer, composed_answers, found_answers
 from pyserini_compneg.search.explanation import Explanation, explained
 from pyserini_compneg.search.lacking import lacking_operands
 from pyserini_compneg.search.matches import Counting, Matches, count_matches
 from pyserini_compneg.search.ranked_hits import (
     FilterLike,
+    SearchRequest,
     check_pairs,
     checked_docids,
     checked_request,
@@ -37,6 +38,14 @@ from pyserini_compneg.search.settings import SearchSettings
 from pyserini_compneg.support.arguments import checked_count
 from pyserini_compneg.support.json_objects import id_text, stored_object
 from pyserini_compneg.support.progress import stage
+
+
+class Method(Protocol):
+    """A way to answer queries, besides operators. :mod:`pyserini_compneg.baselines.methods` has the methods."""
+
+    def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
+        """The k best documents of each query, by its id: higher scores first, equal scores by ascending docid."""
+        ...
 
 
 class SignedImpactSearcher:
@@ -223,7 +232,7 @@ class SignedImpactSearcher:
     def answers(
         self,
         queries: Sequence[Query],
-        qids: Sequence[str],
+        qids: Sequence[str] | None = None,
         k: int = 10,
         threads: int = 1,
         *,
@@ -239,16 +248,18 @@ class SignedImpactSearcher:
     ) -> list[Answer]:
         """Works like :meth:`batch_search`, and also says what hits lack and how many documents match.
 
-        ``offset`` is the number of hits that come before the k hits; with ``after``, they are those up to that hit.
-        ``lacks`` states whether to find the operands of AND that hits lack, see :meth:`lacking`, and ``counting`` what
-        to count of the documents that match, None for nothing. The other arguments are those of :meth:`batch_search`.
-        The answers of a ``method`` have no ``lacks`` and no ``matches``. Answers are in the order of the queries.
+        Without ``qids``, the queries have the ids 1, 2, and so on. ``offset`` is the number of hits before the k hits;
+        with ``after``, they are those up to that hit. ``lacks`` states whether to find the operands of AND that hits
+        lack, see :meth:`lacking`. ``counting`` states what to count of the documents that match; None counts nothing.
+        The other arguments are those of :meth:`batch_search`. The answers of a ``method`` have no ``lacks`` and no
+        ``matches``. The answers are in the order of the queries.
         """
         queries = read_for(self.language, queries, read)
+        qids = list(map(str, range(1, len(queries) + 1))) if qids is None else qids
         request = checked_request(queries, qids, k, threads, filter, remove_query, offset, after)
         if method is not None:
             refuse_with_method(method, operators, after)
-            return method_answers(method, self, request)
+            return found_answers(request, method.answer(self, request._replace(k=request.depth, offset=0)))
         chosen = chosen_operators(operators, self.operators)
         encoder = self._encoder_of(queries)
         if lacks and encoder is not None:

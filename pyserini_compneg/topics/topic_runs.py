@@ -8,10 +8,10 @@ from typing import TextIO
 
 from pyserini_compneg.compose import Query
 from pyserini_compneg.reading.decomposition import to_object
-from pyserini_compneg.search.answer import Answer, Method
+from pyserini_compneg.search.answer import Answer
 from pyserini_compneg.search.matches import Counting, Matches, Total
 from pyserini_compneg.search.run_writer import Hit, write_run
-from pyserini_compneg.search.searcher import SignedImpactSearcher
+from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.support.staging import keep_inputs
 from pyserini_compneg.topics.batch import topic_query, write_answers
 from pyserini_compneg.topics.topics import Topic

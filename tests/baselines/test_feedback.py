@@ -8,9 +8,10 @@ from film_index import build
 from lookup_encoder import LookupEncoder
 from pair_index import write
 from refusals import refusal
+from score_oracle import score
 
 from pyserini_compneg.baselines import METHODS, Rocchio, make_method
-from pyserini_compneg.compose import Linear, Operators, Sum, evaluate
+from pyserini_compneg.compose import Operators
 from pyserini_compneg.compose.trees import positive_weights
 from pyserini_compneg.lab.experiments.protocol import ROW_METHODS
 from pyserini_compneg.search import SignedImpactSearcher
@@ -24,9 +25,6 @@ DOCUMENTS = {f"d{n:02}": {t: CHOICE.uniform(0.1, 3) for t in CHOICE.sample(TERMS
 IMPACTS = {docid: {t: round(w * SCALE) for t, w in vector.items()} for docid, vector in DOCUMENTS.items()}
 QUERIES = {"atom": "A", "difference": "A NOT B", "intersection": "A AND B AND C", "unjudged": "B", "unknown": "nothing"}
 JUDGED = {qid: {"d04": 1, "d12": 2, "d00": 1, "d09": 0, "d20": 0} for qid in QUERIES if qid != "unjudged"}
-EVERYWHERE = Linear({"everywhere": 1.0})
-"""Matches every document, so that a negative query has a score in documents that it does not find."""
-
 OPERATORS = Operators(difference="disentangled", intersection="maxpool")
 
 
@@ -69,9 +67,9 @@ def test_the_scores_are_those_of_the_formula(searcher, beta, gamma, terms):
         expected = {}
         for docid, impacts in IMPACTS.items():
             is_added = any(weight > 0 and term in impacts for term, weight in weights.items())
-            if is_added or evaluate(node, impacts) is not None:
-                base = evaluate(Sum((node, EVERYWHERE)), {**impacts, "everywhere": 0.0})
-                expected[docid] = base + sum(weights.get(term, 0) * impact for term, impact in impacts.items())
+            base = score(node, impacts)
+            if is_added or base.matched:
+                expected[docid] = base.value + sum(weights.get(term, 0) * impact for term, impact in impacts.items())
         assert {hit.docid: hit.score for hit in found[qid]} == pytest.approx(expected, rel=1e-6, abs=1e-3)
         assert [hit.docid for hit in found[qid]] == sorted(expected, key=lambda docid: (-expected[docid], docid))
     if beta > 0:

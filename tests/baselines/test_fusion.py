@@ -2,10 +2,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from refusals import refusal
-from score_oracle import fused_score
+from score_oracle import evaluate, fused_score
 
 from pyserini_compneg.baselines.fusion import MOST_PRODUCTS, fused
-from pyserini_compneg.compose import Linear, Product, Sum, evaluate, is_empty
+from pyserini_compneg.compose import Linear, Product, Sum, is_empty
 from pyserini_compneg.expression import Atom, Difference, Intersection, Union, parse
 from pyserini_compneg.support.errors import QueryError
 

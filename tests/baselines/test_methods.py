@@ -6,10 +6,10 @@ import pytest
 from lookup_encoder import LookupEncoder
 from pair_index import write
 from refusals import refusal
-from score_oracle import fused_score
+from score_oracle import evaluate, fused_score
 
 from pyserini_compneg.baselines import METHODS, Filtering, Reranked, ScoreFusion, TwoStep, make_method
-from pyserini_compneg.compose import Operators, evaluate
+from pyserini_compneg.compose import Operators
 from pyserini_compneg.expression import Filter, parse
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME
 from pyserini_compneg.search import SignedImpactSearcher

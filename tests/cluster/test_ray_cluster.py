@@ -235,7 +235,7 @@ def test_an_index_that_is_not_in_shards(films, capsys):
 
 def test_java_before_ray_is_refused():
     """The other way round the process would end at the next fault that Java handles."""
-    java_class("io.compneg.SignedSearcher")
+    java_class("io.compneg.search.SignedSearcher")
     with pytest.raises(ClusterError) as refused:
         RayCluster("local")
     assert str(refused.value) == (

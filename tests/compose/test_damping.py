@@ -160,3 +160,11 @@ SHARE = "weight: the weight of a damped score must be above 0 and at most 1, got
 )
 def test_refusals(excluded, best, others, message):
     assert refusal(Damped, A, excluded, best, *others, error=QueryError) == message
+
+
+@pytest.mark.parametrize("union", ["dismax", "maxpool", "addition"])
+@pytest.mark.parametrize("query", ["a OR (b{} c)", "((a OR (b{} c)) AND (a OR (b{} c))) OR d", "(a OR (b{} c)) NOT d"])
+def test_a_union_is_composed_as_if_a_not_were_not_there_that_no_document_has(query, union):
+    fell_away = composed(query.replace("{}", " NOT"), scores=(), union=union)
+    plain = query.replace("{} c", "").replace(" NOT d", "")
+    assert fell_away == composed(plain, union=union)

@@ -187,7 +187,7 @@ def noted(java, jar, makes=()):
     if not options or "ClassList" not in options[0]:
         return None
     classes = Path(options[0].partition("=")[2])
-    classes.write_text("java/lang/Object id: 0\nio/compneg/Explainer id: 1\n")
+    classes.write_text("java/lang/Object id: 0\nio/compneg/search/Explainer id: 1\n")
     return classes
 
 

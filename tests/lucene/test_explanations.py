@@ -12,7 +12,7 @@ from random_searches import collections, trees
 from score_oracle import score
 from test_exactness import PINNED, SHAPES, few
 
-from pyserini_compneg.compose import Damped, Linear, Max, Product, Sum, to_json
+from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, Sum, to_json
 from pyserini_compneg.search import SignedImpactSearcher
 
 
@@ -50,6 +50,8 @@ def test_contributions_add_up_to_the_score_of_the_ranking(tmp_path_factory, coll
 BIRDS = Sum((Product(({"birds": 1.0}, {"andes": 1.0})), Linear({"parrots": -5.0, "birds": 1.0})))
 PENALTY = Product(({"a": 1.0, "b": 1.0}, {"x": 1.0}, {"x": 1.0}), 1.0, weight=-0.25)
 TAKEN = Sum((Linear({"a": 1.0, "b": 1.0}), PENALTY))
+LEFT_OUT = Excluding(Linear({"b": 1.0}), (Linear({"c": 1.0}),), (0.0,))
+LOWERED = Sum((Linear({"a": 1.0}), Sum((Product(({"b": 1.0}, {"c": 1.0}), weight=-0.5), LEFT_OUT))))
 MANY = {f"t{i}": 1.0 for i in range(70)}
 
 
@@ -60,6 +62,8 @@ MANY = {f"t{i}": 1.0 for i in range(70)}
         ({"parrots": 1}, BIRDS, {"parrots": -5.0}, -5, False),
         ({"a": 3, "b": 1, "x": 2}, TAKEN, {"a": 3.0, "b": 1.0, "b∩x": -1.0, "a∩x": -3.0}, 0, True),
         ({"a": 3, "b": 1, "x": 2}, PENALTY, {"b∩x": -1.0, "a∩x": -3.0}, -4, False),
+        # What only lowers counts, even beside an alternative that is left out.
+        ({"a": 5, "b": 4, "c": 9}, LOWERED, {"a": 5.0, "b∩c": -3.0}, 2, True),
         # Below a root, √((9 + 7) · 16), the tuples share in proportion; of alternatives the better one is explained.
         ({"a": 9, "b": 7, "c": 16}, Product(({"a": 1, "b": 1}, {"c": 1}), 1, 2), {"a∩c": 9.0, "b∩c": 7.0}, 16, True),
         ({"a": 1, "b": 2}, Max((Linear({"a": 3.0}), Linear({"b": 2.0}))), {"b": 4.0}, 4, True),

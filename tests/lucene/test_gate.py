@@ -92,7 +92,7 @@ if len(sys.argv) == 2:
     sys.exit(main(["search", "--index", os.path.dirname(sys.argv[1]), "--query", "a"]))
 os.getcwd = lambda: "/"
 from pyserini_compneg.lucene import java_class
-java_class("io.compneg.Heap")
+java_class("io.compneg.index.Heap")
 """
 
 
@@ -133,7 +133,7 @@ def test_python_keeps_the_stack_of_the_main_thread():
 from pyserini_compneg.lucene import java_class
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.json_objects import parse_json_object
-java_class("io.compneg.Heap")
+java_class("io.compneg.index.Heap")
 try:
     parse_json_object('{"a":' + "[" * 200_000, "nested")
 except InputError as error:
@@ -146,7 +146,7 @@ def test_a_small_heap_is_divided_as_java_does():
     script = """
 import jnius_config
 from pyserini_compneg.lucene import java_class
-java_class("io.compneg.Heap")
+java_class("io.compneg.index.Heap")
 print([option for option in jnius_config.options if "MaxNewSize" in option])
 """
     assert outcome(script, JAVA_TOOL_OPTIONS="-Xmx96m") == (0, f"['-XX:MaxNewSize={32 << 20}']\n", "")
@@ -219,7 +219,7 @@ import jnius
 from pyserini_compneg.support.errors import JvmError
 try:
     from pyserini_compneg.lucene import java_class
-    java_class("io.compneg.SignedSearcher")
+    java_class("io.compneg.search.SignedSearcher")
 except JvmError as error:
     print(error)
 """
@@ -233,7 +233,7 @@ except JvmError as error:
 
 
 def test_classes_on_the_users_classpath_are_found(tmp_path):
-    script = "from pyserini_compneg.lucene import java_class; java_class('io.compneg.SignedSearcher')\n"
+    script = "from pyserini_compneg.lucene import java_class; java_class('io.compneg.search.SignedSearcher')\n"
     script += "print(java_class('java.lang.System').getProperty('java.class.path').split(':').count(sys.argv[1]))"
     assert outcome(script, tmp_path, CLASSPATH=str(tmp_path)) == (0, "1\n", "")
 
@@ -242,7 +242,7 @@ def test_an_interruption_reaches_python_when_the_machine_runs():
     script = """
 import time
 from pyserini_compneg.lucene import java_class
-java_class("io.compneg.SignedSearcher")
+java_class("io.compneg.search.SignedSearcher")
 try:
     print("ready", flush=True)
     for _ in range(1200):  # a signal that comes to a thread of Java wakes no sleeper

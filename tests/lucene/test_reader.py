@@ -211,7 +211,7 @@ def test_what_was_read_of_terms_is_forgotten_when_an_index_is_closed(tmp_path):
     from jnius import JavaClass, JavaStaticMethod, MetaJavaClass  # once the machine runs
 
     class RecentTerms(JavaClass, metaclass=MetaJavaClass):
-        __javaclass__ = "io/compneg/RecentTerms"
+        __javaclass__ = "io/compneg/search/RecentTerms"
         bytes = JavaStaticMethod("()J")
 
     kept = [RecentTerms.bytes()]

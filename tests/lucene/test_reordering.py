@@ -69,7 +69,7 @@ def test_the_order_does_not_depend_on_threads(tmp_path):
     folder = written(tmp_path / "index", False, count=20_000)  # so that threads share a range
     reader, one = segment(folder)
     bisection, counter, most = (
-        java_class("io.compneg.GraphBisection"),
+        java_class("io.compneg.blocks.GraphBisection"),
         java_class("java.util.concurrent.atomic.LongAdder"),
         2**30,
     )

@@ -1,6 +1,9 @@
 package io.compneg;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.compneg.index.DocumentFilter;
+import io.compneg.search.ComposedWeight;
+import io.compneg.search.ScoringTree;
 import java.util.Objects;
 import org.apache.lucene.search.IndexSearcher;
 import org.apache.lucene.search.Query;
@@ -9,7 +12,7 @@ import org.apache.lucene.search.ScoreMode;
 import org.apache.lucene.search.Weight;
 
 /**
- * A composed query as a Lucene query, for any searcher of Lucene. Its scores are those of {@link SignedSearcher} to the
+ * A composed query as a Lucene query, for any searcher of Lucene. Its scores are those of {@code SignedSearcher} to the
  * last bit, whatever similarity the searcher has. A score may be 0 or less.
  */
 public final class ComposedQuery extends Query {
@@ -30,22 +33,9 @@ public final class ComposedQuery extends Query {
     this.filter = DocumentFilter.of(query.get("filter"));
   }
 
-  String field() {
-    return field;
-  }
-
-  ScoringTree tree() {
-    return tree;
-  }
-
-  /** The documents that may be found; null for all. */
-  DocumentFilter filter() {
-    return filter;
-  }
-
   @Override
   public Weight createWeight(IndexSearcher searcher, ScoreMode scoreMode, float boost) {
-    return LuceneLine.current().weight(this, boost);
+    return ComposedWeight.of(this, field, tree, filter, boost);
   }
 
   @Override

@@ -1,0 +1,185 @@
+package io.compneg.search;
+
+import io.compneg.blocks.Accumulators;
+import io.compneg.blocks.Contribution;
+import io.compneg.blocks.DocumentWindow;
+import io.compneg.blocks.TermMaxima;
+import io.compneg.search.QueryPlan.Alternative;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.lucene.util.FixedBitSet;
+import org.apache.lucene.util.NumericUtils;
+
+/**
+ * The upper bounds of blocks of a segment, and the order in which the blocks are scored: first the few with the
+ * highest bounds, which give a high minimum competitive score; then those of the others whose bounds reach it.
+ *
+ * <p>Where the query is the best of some alternatives, the others come in several parts: for each alternative the
+ * blocks that are competitive by it alone, so that no other term need be read; at last the blocks that are left.
+ */
+final class BlockBounds {
+  /** One block in so many is among the first. */
+  private static final int FIRST_SHARE = 64;
+
+  /** The most documents of a window: a larger one would have looser bounds, since its best block gives them. */
+  private static final int MOST_DOCUMENTS = 2048;
+
+  private final int firstBlock;
+
+  /** Of block firstBlock + i, rounded up; 0 for a block that is done, or in which nothing can be found. */
+  private final float[] upperBounds;
+
+  private final List<Alternative> alternatives; // none where the query is no choice
+
+  /** The place of the alternative with the highest bound in each block, and the highest bound of another. */
+  private final byte[] bestAlternatives;
+
+  private final float[] secondBounds;
+
+  private final int endDoc;
+  private final int[] first; // places in the bounds, in ascending order
+  private int part; // 0 for the first blocks, then one for each alternative, and one for what is left
+  private int next; // place in first, or in the bounds
+  private boolean begunPart;
+  private int nextAllowed = -1; // document
+
+  /**
+   * Bounds the blocks of the documents {@code [from, to)}.
+   *
+   * @param from a multiple of {@link DocumentWindow#BLOCK}
+   * @param cursors of the terms; those that may raise a score have block maxima
+   * @param allowed the documents that may be found; null for all
+   * @param accumulators room for the sums
+   */
+  BlockBounds(
+      QueryPlan plan, List<TermCursor> cursors, int from, int to, FixedBitSet allowed, Accumulators accumulators) {
+    firstBlock = from / DocumentWindow.BLOCK;
+    endDoc = to;
+    upperBounds = new float[TermMaxima.blocks(to) - firstBlock];
+    alternatives = plan.alternatives;
+    bestAlternatives = new byte[alternatives.isEmpty() ? 0 : upperBounds.length];
+    secondBounds = new float[bestAlternatives.length];
+    List<Bound> bounds = new ArrayList<>();
+    for (TermCursor cursor : cursors) {
+      for (Contribution contribution : cursor.contributions) {
+        if (contribution.positive) bounds.add(new Bound(cursor.blockMaxima, contribution, accumulators));
+      }
+    }
+    for (int start = 0; start < upperBounds.length; start += plan.window) {
+      int count = Math.min(plan.window, upperBounds.length - start);
+      accumulators.clear(count);
+      for (Bound bound : bounds) bound.add(firstBlock + start, count);
+      plan.root.boundWindow(accumulators.sums, accumulators.nothing, count);
+      for (int i = 0; i < count; i++) {
+        double bound = plan.root.upperBounds[i];
+        if (bound > 0 && hasAny(allowed, start + i)) upperBounds[start + i] = Math.nextUp((float) bound);
+      }
+      if (!alternatives.isEmpty()) compareAlternatives(start, count);
+    }
+    first = highest(upperBounds.length / FIRST_SHARE);
+  }
+
+  /** What a term can add to an accumulator in each block. */
+  private static final class Bound {
+    private final TermMaxima maxima;
+    private final double[] sums;
+    private final double[] contributions = new double[TermMaxima.VALUES];
+
+    Bound(TermMaxima maxima, Contribution contribution, Accumulators accumulators) {
+      this.maxima = maxima;
+      sums = accumulators.sums[contribution.accumulator];
+      for (int value = 0; value < TermMaxima.VALUES; value++) {
+        contributions[value] = contribution.of(maxima.impact(value));
+      }
+    }
+
+    void add(int from, int count) {
+      for (int i = 0; i < count; i++) sums[i] += contributions[maxima.value(from + i)];
+    }
+  }
+
+  /** Notes what the nodes of the alternatives say of some blocks. */
+  private void compareAlternatives(int start, int count) {
+    for (int i = 0; i < count; i++) {
+      double highest = 0;
+      double second = 0;
+      for (int n = 0; n < alternatives.size(); n++) {
+        double bound = alternatives.get(n).node().upperBounds[i];
+        second = Math.max(second, Math.min(bound, highest));
+        if (bound > highest) {
+          highest = bound;
+          bestAlternatives[start + i] = (byte) n;
+        }
+      }
+      if (second > 0) secondBounds[start + i] = Math.nextUp((float) second);
+    }
+  }
+
+  /** Whether a block has an allowed document; blocks come in ascending order. */
+  private boolean hasAny(FixedBitSet allowed, int place) {
+    if (allowed == null) return true;
+    if (nextAllowed < start(place)) nextAllowed = allowed.nextSetBit(start(place));
+    return nextAllowed < end(place);
+  }
+
+  private int start(int place) {
+    return (firstBlock + place) * DocumentWindow.BLOCK;
+  }
+
+  private int end(int place) {
+    return Math.min(endDoc, start(place) + DocumentWindow.BLOCK);
+  }
+
+  private int[] highest(int count) {
+    long[] blocks = new long[upperBounds.length]; // the bound above the number
+    for (int i = 0; i < blocks.length; i++)
+      blocks[i] = (long) NumericUtils.floatToSortableInt(upperBounds[i]) << 32 | i;
+    if (count > 0) LargestFirst.select(blocks, 0, blocks.length, count - 1);
+    return Arrays.stream(blocks, 0, count).mapToInt(block -> (int) block).sorted().toArray();
+  }
+
+  /**
+   * Makes the window the next blocks, as many as it holds, of one part.
+   *
+   * @param nonCompetitive the largest upper bound that is not competitive
+   * @return false when no more come
+   */
+  boolean fill(DocumentWindow window, double nonCompetitive) {
+    begunPart = false;
+    while (!fillFromPart(window, nonCompetitive)) {
+      if (part > alternatives.size()) return false;
+      part++;
+      next = 0;
+      begunPart = true;
+    }
+    return true;
+  }
+
+  private boolean fillFromPart(DocumentWindow window, double nonCompetitive) {
+    window.clear();
+    int end = part == 0 ? first.length : upperBounds.length;
+    for (; next < end && window.size() < MOST_DOCUMENTS && !window.isFull(); next++) {
+      int place = part == 0 ? first[next] : next;
+      if (upperBounds[place] <= nonCompetitive || !isOfPart(place, nonCompetitive)) continue;
+      window.addBlock(start(place), end(place));
+      upperBounds[place] = 0;
+    }
+    return window.size() > 0;
+  }
+
+  private boolean isOfPart(int place, double nonCompetitive) {
+    if (alternative() == null) return true;
+    return bestAlternatives[place] == part - 1 && secondBounds[place] <= nonCompetitive;
+  }
+
+  /** Whether the last window is the first of its part, for which the postings are gone through anew. */
+  boolean hasBegunPart() {
+    return begunPart;
+  }
+
+  /** The alternative by which alone the blocks of this part are competitive; null where that is not known. */
+  Alternative alternative() {
+    return part == 0 || part > alternatives.size() ? null : alternatives.get(part - 1);
+  }
+}
