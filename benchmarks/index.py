@@ -12,7 +12,6 @@ queries on an index of each side, of the same documents. A hit or a score that d
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from reporting import INDEXES, describe, environment, megabytes, table
 from synthetic import ENCODER, queries, write_collection
 
 from pyserini_compneg.support.errors import CompNegError
+from pyserini_compneg.support.processors import processors
 
 SIDES = ("ours", "stock")
 QUERIES, HITS = 200, 1000
@@ -62,7 +62,7 @@ def main() -> int:
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--stock-documents", type=int, help="how many of them stock indexes (default all)")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--threads", type=int, default=processors())
     args = parser.parse_args()
     documents = {"ours": args.documents, "stock": min(args.stock_documents or args.documents, args.documents)}
     starts: dict[str, list[Finished]] = {side: [] for side in SIDES}

@@ -50,7 +50,7 @@ class ShardActor:
         except ClusterError as error:
             return error
         except CompNegError as error:
-            unreadable = IndexReadError(error.what, where=error.where)
+            unreadable = error.recast(IndexReadError)
             blame_node(unreadable)
             return unreadable
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import shlex
 import time
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from pyserini_compneg.lab.experiments.inputs import (
 from pyserini_compneg.search import SearchSettings
 from pyserini_compneg.support.errors import CompNegError, InputError
 from pyserini_compneg.support.options import add_flags
+from pyserini_compneg.support.processors import processors
 
 _ALL, _BM25, _HYBRID = "all", "bm25", "bm25+mini"
 _logger = logging.getLogger("pyserini_compneg.lab.experiments")
@@ -192,7 +192,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--train", action="store_true", help=text)
     text = "the query whose terms are shown, for protocols with a query of their own, such as table2"
     add("--query", metavar="QUERY", help=text)
-    flags.add_threads(parser, os.cpu_count() or 1)
+    flags.add_threads(parser, processors())
     group = flags.advanced(parser)
     text = "split (default: the first split of the protocol that the dataset has)"
     group.add_argument("--split", metavar="NAME", help=text)

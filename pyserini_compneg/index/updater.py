@@ -37,7 +37,7 @@ from pyserini_compneg.lucene import (
     open_reader,
     resolve_index,
 )
-from pyserini_compneg.lucene.index_settings import PASSAGE_OF
+from pyserini_compneg.lucene.index_settings import PASSAGE_OF, RECORDED
 from pyserini_compneg.lucene.manifest import commits
 from pyserini_compneg.lucene.passage_reader import all_passages, document_of, passage_id
 from pyserini_compneg.lucene.shards import ShardEntry, read_shards, shard_checksum, shard_commit, write_shards
@@ -47,10 +47,10 @@ from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, InputError, OutputError
 from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.json_objects import id_text
+from pyserini_compneg.support.processors import bounded_threads
 from pyserini_compneg.support.staging import DISK_FULL, locked, output_errors
 from pyserini_compneg.support.terminal import shown
 
-_PROCESSORS = os.cpu_count() or 1
 _logger = logging.getLogger(__name__)
 
 NOWHERE = -1
@@ -130,7 +130,7 @@ class ImpactUpdater(VectorLines):
     ) -> None:
         self.folder = Path(os.path.realpath(resolve_index(Path(index))))
         super().__init__(str(index))
-        self._threads = min(threads or _PROCESSORS, 4 * _PROCESSORS)
+        self._threads = bounded_threads(threads)
         self.counts = UpdateCounts()
         self.state: dict[str, Any] = {}
         self._adopt, self._adopts, self._upgrade, self._optimizes = adopt, False, upgrade, False
@@ -166,10 +166,7 @@ class ImpactUpdater(VectorLines):
             raise IndexFormatError("is a shard", where=self._place, remedy=f"update the whole index, {above}")
         raw, vectors = reader.stored()
         self.state = {"updates": 0, **reader.update}
-        made = {
-            name: getattr(self.manifest, name)
-            for name in ("impact_scale", "signed", "pair_terms", "pairs", "filter_fields", "passages")
-        }
+        made = {name: getattr(self.manifest, name) for name in RECORDED}
         sharded = (self.folder / SHARDS_NAME).is_file()
         return IndexSettings(store_raw=raw, store_docvectors=vectors, shard=sharded, **made)
 

@@ -36,6 +36,7 @@ from pyserini_compneg.lucene.requests import EMPTY, ComposedSearch, Filtered, Op
 from pyserini_compneg.lucene.versions import line_errors
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
+from pyserini_compneg.support.processors import processors
 
 _logger = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ CONTENTS = "contents"
 _SLICE_MS = 100
 """How long Java searches before Python can hear a signal."""
 
-_MOST_THREADS = 4 * (os.cpu_count() or 1)
+_MOST_THREADS = 4 * processors()
 """The most threads of a search. More threads do not help, and each takes memory."""
 
 _SMALLEST_PART = 1 << 16

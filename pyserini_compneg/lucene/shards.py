@@ -8,7 +8,6 @@ A path is relative to the folder, or absolute. Each shard is an index of this pa
 
 from __future__ import annotations
 
-import hashlib
 import os
 import reprlib
 from collections import Counter
@@ -22,7 +21,7 @@ from pyserini_compneg.lucene.gate import java_class, java_errors
 from pyserini_compneg.lucene.manifest import FORMAT_VERSION, MANIFEST_NAME, SHARDS_NAME, Manifest, commits, write_json
 from pyserini_compneg.lucene.reader import ImpactReader
 from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
-from pyserini_compneg.support.files import reason_of
+from pyserini_compneg.support.files import content_digest, reason_of
 from pyserini_compneg.support.schema import decoded, entry, read_schema
 
 Asked = ParamSpec("Asked")
@@ -59,7 +58,7 @@ class Shard:
         try:
             self.reader = ImpactReader(folder, shard_commit(folder, entry).name)
         except IndexFormatError as error:
-            raise IndexReadError(error.what, where=error.where, remedy=error.remedy) from None
+            raise error.recast(IndexReadError) from None
         if self.reader.manifest is None or self.reader.document_count != entry.documents:
             self.reader.close()
             said = f"the shard has not the {entry.documents} documents of {SHARDS_NAME}"
@@ -90,11 +89,9 @@ def shard_checksum(folder: Path, commit: Path | None = None) -> str:
     --verify`` reads. So this checksum is quick to compute and unique to the index.
     """
     try:
-        files = [folder / MANIFEST_NAME, *([commit] if commit else commits(folder)[:1])]
-        digest = hashlib.sha256(b"".join(file.read_bytes() for file in files))
+        return content_digest(folder / MANIFEST_NAME, *([commit] if commit else commits(folder)[:1]))
     except OSError as cause:
         raise IndexReadError(f"the shard cannot be read: {reason_of(cause)}", where=folder) from None
-    return digest.hexdigest()
 
 
 def write_shards(index: Path, entries: Sequence[ShardEntry]) -> None:

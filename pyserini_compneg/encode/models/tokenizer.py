@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pyserini_compneg.encode.models.configuration import optional_json
 from pyserini_compneg.support.errors import CompNegError, EncodingError, in_one_line, install_hint
+from pyserini_compneg.support.surrogates import without_halves
 from pyserini_compneg.support.vectors import TermSpan, index_term
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class TextTokenizer:
 
     def __call__(self, texts: Sequence[str], prompted: bool = True) -> TokenIds:
         prompt = self._prompt if prompted else ""
-        prepared = [prompt + text.encode(errors="replace").decode() for text in texts]
+        prepared = [prompt + without_halves(text) for text in texts]
         encodings = self._tokenizer.encode_batch_fast(prepared, add_special_tokens=self._special_tokens)
         return TokenIds(
             [encoding.ids for encoding in encodings], [bool(encoding.overflowing) for encoding in encodings]
@@ -96,7 +97,7 @@ class TextTokenizer:
 
     def spans(self, texts: Sequence[str]) -> list[list[TermSpan]]:
         """The term of each token of texts, special tokens left out, and its place. Texts of any length are not cut."""
-        whole = [text.encode(errors="replace").decode() for text in texts]
+        whole = [without_halves(text) for text in texts]
         encodings = self._tokenizer.encode_batch(whole)
         return [
             sorted(  # parts that were cut off on the left follow the rest

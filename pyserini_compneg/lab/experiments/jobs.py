@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from pyserini_compneg.baselines import ComposingMethod, Reranked, dense_model_hash, make_method
+from pyserini_compneg.baselines import RERANKED, ComposingMethod, Reranked, dense_model_hash, make_method
 from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.eval import evaluate, mean, parse_measures, read_run
 from pyserini_compneg.expression import ID, Atom, Filter, atoms
@@ -143,7 +143,7 @@ class Jobs:
         searcher = run_folder.searcher(engine, row.ablation, weight)
         compose = partial(_composed, searcher, method) if isinstance(method, ComposingMethod) else None
         if row.rerank:
-            documents = _judged(run_folder) if row.rerank_judged else row.rerank_hits
+            documents = _judged(run_folder) if row.rerank_judged else RERANKED
             depends_on["rerank"] = [row.rerank, documents, dense_model_hash(run_folder.reranker_name)]
             compose = None
         share = {"model weight": weight} if engine.is_hybrid and weight is not None else {}
@@ -188,7 +188,7 @@ def _searched(
     run_folder: RunFolder, searcher: SignedImpactSearcher, method: Method, row: RowPlan, topics: Sequence[Topic], k: int
 ) -> dict[str, list[Hit]]:
     if row.rerank:  # the model is loaded only for new runs
-        hits = row.rerank_hits
+        hits = RERANKED
         if row.rerank_judged:
             judged = _judged(run_folder)
             hits = max(1, *map(len, judged.values()))

@@ -17,6 +17,7 @@ from pyserini_compneg.lab.experiments.results import Curve, Example, Results, Ro
 from pyserini_compneg.support.errors import InputError, OutputError, install_hint
 from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.staging import atomic_writer
+from pyserini_compneg.support.surrogates import HALVES
 
 FIGURES = "figures"
 _OWN_PLOTS = ("section-*.png", "curve-*.png", "framework-*.png", "activations.png")
@@ -24,7 +25,7 @@ _OWN_PLOTS = ("section-*.png", "curve-*.png", "framework-*.png", "activations.pn
 _EQUAL = 1e-9
 """Values this close are equal: they are sums of the same terms in different orders."""
 
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_UNPRINTABLE = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{HALVES}]")
 """Control characters, and halves of surrogate pairs, which cannot be written."""
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~#$])")

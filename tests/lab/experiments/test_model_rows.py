@@ -30,7 +30,7 @@ sections:
       - {name: sparse, method: operators}
 """
 DENSE = SPARSE + "      - {name: dense, method: dense, settings: {difference: orthogonal}}\n"
-RERANKED = SPARSE + "      - {name: again, method: operators, rerank: both, rerank_hits: 3}\n"
+RERANKED = SPARSE + "      - {name: again, method: operators, rerank: both}\n"
 RERANKED += "      - {name: text, method: score-fusion, rerank: text}\n"
 KINDS = {"dot": ", similarity: dot", "cosine": ", similarity: cosine", "unsaid": ""}
 NOTHING_ELSE = ("name: sparse, method: operators", "name: sparse, published: [0.1]")
@@ -85,7 +85,8 @@ def test_dense_rows_rank_all_documents_once_whatever_the_sparse_encoders(run, tm
     assert run(DENSE, "another/model")[1] == ["another/model"]
 
 
-def test_reranked_rows(run, tmp_path):
+def test_reranked_rows(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("pyserini_compneg.lab.experiments.jobs.RERANKED", 3)
     results, loaded = run(RERANKED)
     sparse, again, text = rankings(results, tmp_path)
     assert loaded == [MS_MARCO_MINILM] == [results.settings["reranker"]]
@@ -101,7 +102,7 @@ def test_reranked_rows(run, tmp_path):
 def test_judged_documents_alone_are_reranked(run, tmp_path):
     """Other judgements are other documents, and so another run."""
     films = open_dataset(write_film_set(tmp_path / "films"))
-    text = RERANKED.replace("rerank_hits: 3", "rerank_judged: true")
+    text = RERANKED.replace("rerank: both", "rerank: both, rerank_judged: true")
     results, _ = run(text, dataset=films)
     sparse, again, _ = rankings(results, tmp_path)
     judged = films.qrels("dev")
