@@ -24,7 +24,7 @@ search: $(PACKAGE) ## index the sample that comes with the package, and search i
 	@$(BIN)/python -m pyserini_compneg demo
 
 serve: $(SERVER) | indexes/sample ## serve the sample: a page, REST and MCP at http://127.0.0.1:8081/
-	$(BIN)/python -m pyserini_compneg.serve --index indexes/sample --mcp http
+	$(BIN)/python -m pyserini_compneg serve --index indexes/sample --mcp http
 
 indexes/sample: | $(PACKAGE)
 	$(BIN)/python -m pyserini_compneg.index --collection pyserini_compneg/resources/sample/vectors --index $@ \

@@ -86,6 +86,15 @@ def test_the_help_ends_with_examples_that_parse(name, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["update", "serve"])
+def test_modules_are_run_as_in_pyserini_or_not_at_all(name):
+    with start("-h", module=f"pyserini_compneg.{name}") as process:
+        said = f"write compneg {name}, or python -m pyserini_compneg {name}\n"
+        assert process.communicate(timeout=120) == ("", f"error: there is no python -m pyserini_compneg.{name}; {said}")
+    assert process.returncode == 2
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--version"], ["search", "--version"]])
 def test_versions_need_no_java_machine(arguments):
     with start(*arguments, module="pyserini_compneg", env={"JVM_PATH": "", "JAVA_HOME": ""}) as process:
