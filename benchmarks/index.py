@@ -3,7 +3,7 @@
     python benchmarks/index.py [--documents 100000] [--stock-documents N] [--rounds 3] [--threads N]
 
 Both sides index the same JSON Lines files of synthetic SPLADE-shaped documents, which bring their vectors, with as many
-threads, in turn: the whole of ``python -m pyserini_compneg.index``, and the whole of Anserini's ``IndexCollection``.
+threads, in turn: the whole of ``compneg index``, and the whole of Anserini's ``IndexCollection``.
 "Net of start-up" subtracts the time that the same command takes for one document. Stock takes some three minutes for
 100,000 documents; --stock-documents N gives it the first N only. Then Anserini's ``SimpleImpactSearcher`` runs 200
 queries on an index of each side, of the same documents. A hit or a score that differs is an error.

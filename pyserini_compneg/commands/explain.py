@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.explain``: the composed form of a query, and the reasons for the ranks of documents."""
+"""``compneg explain``: the composed form of a query, and the reasons for the ranks of documents."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ scores are in the unit of the encoder; json has scores as runs have them.
 
 {query_flags.SYNTAX}
 examples:
-  python -m pyserini_compneg.explain --index indexes/sample --query 'spy films NOT comedies'
-  python -m pyserini_compneg.explain --index indexes/sample --query 'spy films NOT comedies' --docid Spy_Chasers
-  python -m pyserini_compneg.explain --index indexes/sample --topics topics.tsv --qid 7
+  compneg explain --index indexes/sample --query 'spy films NOT comedies'
+  compneg explain --index indexes/sample --query 'spy films NOT comedies' --docid Spy_Chasers
+  compneg explain --index indexes/sample --topics topics.tsv --qid 7
 """
 
 

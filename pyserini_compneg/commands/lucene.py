@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.lucene``: prints the paths of the parts of a Java command line."""
+"""``compneg lucene``: prints the paths of the parts of a Java command line."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
 
 _EPILOG = """example:
-  JAVA=$(python -m pyserini_compneg.lucene java)
-  ANSERINI=$(python -m pyserini_compneg.lucene anserini)
-  PLUGIN=$(python -m pyserini_compneg.lucene plugin)
+  JAVA=$(compneg lucene java)
+  ANSERINI=$(compneg lucene anserini)
+  PLUGIN=$(compneg lucene plugin)
   "$JAVA" -cp "$ANSERINI:$PLUGIN" io.anserini.search.SearchCollection -options
 """
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 
 from pyserini_compneg.support.terminal import shown, suggestion
 
@@ -28,7 +27,7 @@ COMMANDS = {
     "demo": "index and search the sample that comes with the package",
 }
 
-_USAGE = "usage: {program} COMMAND [options] | --version\n\ncommands (each explains itself with -h):\n"
+_USAGE = "usage: compneg COMMAND [options] | --version\n\ncommands (each explains itself with -h):\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,17 +48,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _without_command(argv: Sequence[str] | None) -> int:
     """Handles ``-h`` and ``--version``, and refuses anything else."""
     verb = argv[0] if argv else "-h"
-    program = "compneg" if Path(sys.argv[0]).stem == "compneg" else "python -m pyserini_compneg"
     if verb == "--version":
         from pyserini_compneg.commands.versions import versions
 
         print(versions(), end="")
     elif verb in ("-h", "--help"):
         listed = "".join(f"  {name:<11}{what}\n" for name, what in COMMANDS.items())
-        print(_USAGE.format(program=program) + listed, end="")
+        print(_USAGE + listed, end="")
     else:
         from pyserini_compneg.support.errors import ArgumentError
 
         said = f"there is no command {shown(verb)}{suggestion(verb, COMMANDS)}"
-        raise ArgumentError(said, below=f"see {program} -h")
+        raise ArgumentError(said, below="see compneg -h")
     return 0

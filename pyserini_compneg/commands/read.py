@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.read``: shows how plain English is parsed. Nothing is searched."""
+"""``compneg read``: shows how plain English is parsed. Nothing is searched."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ reason: a word such as 'without' is searched for, some words are in no part, or 
 `understood` is then false. Readings by llm are not checked in this way.
 
 examples:
-  python -m pyserini_compneg.read 'French or Italian comedies, but not musicals'
-  python -m pyserini_compneg.read --topics topics.tsv --output-format jsonl --output readings.jsonl
+  compneg read 'French or Italian comedies, but not musicals'
+  compneg read --topics topics.tsv --output-format jsonl --output readings.jsonl
 """
 
 

@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.reproduce``: the tables and figures of the papers, on the user's data."""
+"""``compneg reproduce``: the tables and figures of the papers, on the user's data."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ figures, the runs, and the judgements.
 Existing runs are reused, so the same command continues after an interruption.
 
 examples:
-  python -m pyserini_compneg.reproduce table1 --report reports/sample \\
+  compneg reproduce table1 --report reports/sample \\
       --dataset pyserini_compneg/resources/sample
-  python -m pyserini_compneg.reproduce table1 --report reports/quest \\
+  compneg reproduce table1 --report reports/quest \\
       --dataset data/quest --encoder naver/splade-v3
-  python -m pyserini_compneg.reproduce table4 --report reports/table4 --train \\
+  compneg reproduce table4 --report reports/table4 --train \\
       --dataset data/filmsets --base models/splade-tiny
-  python -m pyserini_compneg.reproduce all --quick --report reports/quick
+  compneg reproduce all --quick --report reports/quick
 """
 
 
@@ -159,7 +159,7 @@ def _reproduce(
         models=models,
         wordnet=args.wordnet,
         training_split=training,
-        command=f"python -m pyserini_compneg.reproduce {shlex.join(args.arguments)}",
+        command=f"compneg reproduce {shlex.join(args.arguments)}",
     )
     write_results(results, report / "results.json")
     write_report(results, report)

@@ -261,6 +261,6 @@ def _check_looks(reader: Reader, language: str) -> None:
         if not len(impacts) or median(impacts) > 1:
             return
         what = "has term frequencies, not impacts of bm25, so its scores would not be those of bm25"
-        remedy = "build an index of the texts with python -m pyserini_compneg.index"
+        remedy = "build an index of the texts with compneg index"
         raise IndexFormatError(what, where=reader.folder, remedy=remedy)
     _logger.warning("%s does not look like an index of bm25: %s", reader.folder, said)

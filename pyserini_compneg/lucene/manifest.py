@@ -133,7 +133,7 @@ def resolve_index(index: str | Path) -> Path:
     if folder.is_dir():
         return folder
     if isinstance(index, Path) or folder.name != index or folder.exists():
-        remedy = "build one with python -m pyserini_compneg.index"
+        remedy = "build one with compneg index"
         raise IndexFormatError("no such index folder", where=index, remedy=remedy)
     from pyserini_compneg.lucene.prebuilt import (
         prebuilt_folder,

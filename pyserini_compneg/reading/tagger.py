@@ -1,6 +1,6 @@
 """A small network that scores the tags of words: an ONNX file and its tokenizer, in a folder.
 
-The package contains such a folder (``resources/reader``). ``python -m pyserini_compneg.train reader`` makes others.
+The package contains such a folder (``resources/reader``). ``compneg train reader`` makes others.
 """
 
 from __future__ import annotations

@@ -197,8 +197,7 @@ def check_pairs(reader: Reader, cpt: str) -> None:
     manifest = reader.manifest
     if cpt == MATERIALISED and not (manifest and (manifest.pair_terms or manifest.pairs)):
         remedy = (
-            "build it with python -m pyserini_compneg.index --pairs-from TOPICS or --pair-terms N, or use "
-            "--cpt factored, which needs none"
+            "build it with compneg index --pairs-from TOPICS or --pair-terms N, or use --cpt factored, which needs none"
         )
         raise IndexFormatError(f"{reader.folder} holds no pairs of terms", remedy=remedy)
 

@@ -48,10 +48,10 @@ def test_the_commands_in_the_report_give_its_figures_and_letters(films, tmp_path
     assert capsys.readouterr().out == ""
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     sections = results["sections"]
-    assert results["command"] == f"python -m pyserini_compneg.reproduce {' '.join(command)}"
+    assert results["command"] == f"compneg reproduce {' '.join(command)}"
     text = (tmp_path / "out" / "report.md").read_text().replace("\\\n", "")
     assert results["command"] in text and "0.258" in text
-    commands = re.findall(r"python -m pyserini_compneg\.eval ([^\n]+)", text)
+    commands = re.findall(r"compneg eval ([^\n]+)", text)
     monkeypatch.chdir(tmp_path / "out")
     rows = {row["run"]: row for section in sections for row in section["rows"]}
     better = {}

@@ -260,7 +260,7 @@ def _recomputing(section: Section, measures: Sequence[str]) -> Iterator[str]:
     if left_out := [measure for measure in measures if measure in TERM_MEASURES]:
         yield f"{escape(', '.join(left_out))} need the texts of documents: only the command above computes them.\n"
     if runs and options:
-        command = shlex.join(["python", "-m", "pyserini_compneg.eval", "--qrels", section.qrels, *options, "--run"])
+        command = shlex.join(["compneg", "eval", "--qrels", section.qrels, *options, "--run"])
         listed = " \\\n    ".join([command, *map(shlex.quote, runs)])
         yield f"This command computes the table again, in the folder of the report:\n\n{_code(listed)}"
 
