@@ -27,12 +27,12 @@ FLOORS = (
     ("encode",),
     ("index", "search", "eval"),
     ("baselines", "topics"),
-    ("explaining",),  # up to here the engine, which knows nothing of what stands above it
+    ("display",),  # up to here the engine, which knows nothing of what stands above it
     ("cluster", "lab"),
     ("integrations", "serve"),  # nothing imports the ones, and only its command the other
 )
 # Former homes of modules, for imports that the pages showed once.
-MOVED = {"experiments"}
+MOVED = {"explaining"}
 JAVA_FLOORS = {"blocks": 0, "index": 1, "search": 2, "update": 2, "": 3}
 TORCH = {"encode.networks", "lab.training"}
 MODEL_PACKAGES = {
@@ -220,7 +220,7 @@ def loaded(statement):
 
 def test_importing_starts_no_machine_and_loads_nothing_heavy():
     rooms = ["topics.batch", "search", "index", "eval", "encode", "encode.models", "lab.training"]
-    rooms += ["lab.experiments.report", "explaining", "baselines"]
+    rooms += ["lab.experiments.report", "display", "baselines"]
     rooms.append("cluster")
     commands = ["main", "query_flags", "explain"]
     modules = [f"{PACKAGE}.{room}" for room in (*rooms, *(f"commands.{name}" for name in commands))]

@@ -27,9 +27,9 @@ examples:
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if (args.topics is None) != (args.qid is None):
         parser.error("--topics needs --qid, the topic to explain" if args.qid is None else "--qid needs --topics")
-    from pyserini_compneg.explaining.display import decomposition_lines, heading
-    from pyserini_compneg.explaining.drawing import documents_drawing, draw, query_drawing
-    from pyserini_compneg.explaining.query_explanation import explain_query, to_object
+    from pyserini_compneg.display.drawing import documents_drawing, draw, query_drawing
+    from pyserini_compneg.display.hit_list import decomposition_lines, heading
+    from pyserini_compneg.display.query_explanation import explain_query, to_object
     from pyserini_compneg.reading.decomposition import to_object as decomposition_object
     from pyserini_compneg.topics.batch import topic_query
 

@@ -22,10 +22,13 @@ COMMANDS = {
     "reproduce": "make the tables and figures of the papers",
     "train": "train a sparse encoder",
     "export": "export a model to ONNX before it is needed",
-    "lucene": "print the paths of Java, Anserini and this plugin's jar",
+    "paths": "print the paths of Java, Anserini and this plugin's jar",
     "serve": "serve indexes to programs, language models, and browsers",
     "demo": "index and search the sample that comes with the package",
 }
+
+_FORMER = {"lucene": "paths"}
+"""Commands that have another name now. The former name works until the next major release."""
 
 _USAGE = "usage: compneg COMMAND [options] | --version\n\ncommands (each explains itself with -h):\n"
 
@@ -34,6 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command that the first argument names. Returns its exit code."""
     verb, *arguments = (sys.argv[1:] if argv is None else argv) or ["-h"]
     try:
+        if verb in _FORMER:
+            print(f"warning: compneg {verb} is now compneg {_FORMER[verb]}", file=sys.stderr)
+            verb = _FORMER[verb]
         if verb in COMMANDS:
             code: int = import_module(f"pyserini_compneg.commands.{verb}").main(arguments)
             return code

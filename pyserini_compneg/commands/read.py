@@ -22,7 +22,7 @@ examples:
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if bool(args.text) == (args.topics is not None):
         parser.error("give texts, or a file of them as --topics")
-    from pyserini_compneg.explaining.display import decomposition_lines
+    from pyserini_compneg.display.hit_list import decomposition_lines
     from pyserini_compneg.expression import format_expression
     from pyserini_compneg.reading import reader
     from pyserini_compneg.reading.decomposition import to_object

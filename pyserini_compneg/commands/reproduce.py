@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.lab.experiments.provided import (
+from pyserini_compneg.lab.experiments.inputs import (
     ALL_MINILM,
     MS_MARCO_MINILM,
     protocol_names,
@@ -108,7 +108,7 @@ def _reproduce(
     from pyserini_compneg.lab.experiments.protocol import read_protocol
     from pyserini_compneg.lab.experiments.report import write_report
     from pyserini_compneg.lab.experiments.results import warn_of_lost_rows, write_results
-    from pyserini_compneg.lab.experiments.workplace import Engine
+    from pyserini_compneg.lab.experiments.run_folder import Engine
 
     protocol = read_protocol(name)
     if args.query:

@@ -38,7 +38,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         from pyserini_compneg.lucene.gate import expect_one_search
 
         expect_one_search(args.index)
-    from pyserini_compneg.explaining.display import show_hits
+    from pyserini_compneg.display.hit_list import show_hits
     from pyserini_compneg.topics.topic_runs import search_topics
 
     counting = query_flags.chosen_counting(args, as_list)

@@ -176,7 +176,7 @@ class ImpactIndexer(VectorLines):
             InputError: A document is bad: this one, or one of an earlier call. With ``on_error="skip"`` it is listed
                 instead.
         """
-        check_whole(self._options.passages)
+        refuse_vectors_of_passages(self._options.passages)
         self._collect(docid, vector, raw)
 
     def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> None:
@@ -289,7 +289,7 @@ def warn_of_unranged_texts(place: str, fields: Sequence[str], *writers: ImpactWr
             _logger.warning(said, place, what, listed, remedy)
 
 
-def check_whole(passages: Mapping[str, int]) -> None:
+def refuse_vectors_of_passages(passages: Mapping[str, int]) -> None:
     """Refuses a program's vectors in an index of passages."""
     if passages:
         what = "a vector cannot be split into passages"

@@ -60,7 +60,7 @@ class Found(IntEnum):
     NEW = 1
     CHANGED = 2
     UNCHANGED = 3
-    GIVEN = 4  # before in this update
+    REPEATED = 4  # given before in this update
 
 
 class ImpactWriter:
@@ -176,7 +176,7 @@ class ImpactWriter:
         Args:
             lines: JSON lines, as for :meth:`add_lines`. The vectors are not compared and may be empty.
             sources: The sources to compare with the sources of the indexed documents; empty for the lines themselves.
-            remembers: Remember new ids, so that an id that comes again is found to be ``GIVEN``.
+            remembers: Remember new ids, so that an id that comes again is found to be ``REPEATED``.
         """
         check_heap(2 * len(lines) + len(sources))
         return bytes(self._call(lambda java: java.compare(lines, sources, remembers)).tostring())

@@ -66,6 +66,14 @@ def test_the_help_ends_with_examples_that_parse(name, capsys):
         import_module(f"pyserini_compneg.commands.{verb}")._parser().parse_args(shlex.split(arguments))
 
 
+def test_a_former_name_of_a_command(capsys):
+    assert main(["lucene", "plugin"]) == 0
+    jar, said = capsys.readouterr()
+    assert said == "warning: compneg lucene is now compneg paths\n"
+    assert main(["paths", "plugin"]) == 0
+    assert capsys.readouterr() == (jar, "")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["update", "serve"])
 def test_modules_are_run_as_in_pyserini_or_not_at_all(name):
@@ -91,7 +99,7 @@ def test_versions_need_no_java_machine(arguments):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize(
     ("arguments", "is_closed"),
-    [(["-h"], True), (["--version"], False), (["search", "-h"], False), (["lucene", "plugin"], True)],
+    [(["-h"], True), (["--version"], False), (["search", "-h"], False), (["paths", "plugin"], True)],
 )
 def test_what_cannot_be_printed_is_an_error(arguments, is_closed):
     with open("/dev/full", "w") as file:

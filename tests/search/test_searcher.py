@@ -17,9 +17,9 @@ from lookup_encoder import LookupEncoder
 from refusals import refusal
 
 from pyserini_compneg.compose import Damped, Linear, Max, Operators, Product, Sum
+from pyserini_compneg.display import explain_query
+from pyserini_compneg.display.hit_list import heading
 from pyserini_compneg.encode import query_encoder
-from pyserini_compneg.explaining import explain_query
-from pyserini_compneg.explaining.display import heading
 from pyserini_compneg.expression import Atom, parse
 from pyserini_compneg.index import build_index, build_sharded_index
 from pyserini_compneg.lucene import MANIFEST_NAME, open_reader

@@ -16,7 +16,7 @@ from pyserini_compneg.eval import parse_measures
 from pyserini_compneg.expression import Expression, parse
 from pyserini_compneg.lab.experiments.datasets import KINDS
 from pyserini_compneg.lab.experiments.dense import DENSE_OPERATORS, DenseMethod
-from pyserini_compneg.lab.experiments.provided import (
+from pyserini_compneg.lab.experiments.inputs import (
     DENSE,
     FOLDER,
     STATISTICS,

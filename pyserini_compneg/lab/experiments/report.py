@@ -11,8 +11,8 @@ from pathlib import Path
 from pyserini_compneg.encode.models import Head
 from pyserini_compneg.eval import LEVEL, row_letters, superscript
 from pyserini_compneg.lab.experiments.datasets.opening import TITLES
+from pyserini_compneg.lab.experiments.inputs import LOWER_IS_BETTER, REMEDY, TERM_MEASURES, WORD_SPACE
 from pyserini_compneg.lab.experiments.plots import draw_activations, draw_bars, draw_curve, draw_framework, draw_shares
-from pyserini_compneg.lab.experiments.provided import LOWER_IS_BETTER, REMEDY, TERM_MEASURES, WORD_SPACE
 from pyserini_compneg.lab.experiments.results import Curve, Example, Results, RowRun, Section, shown, unit
 from pyserini_compneg.support.errors import InputError, OutputError, install_hint
 from pyserini_compneg.support.files import reason_of

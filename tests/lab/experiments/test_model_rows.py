@@ -10,9 +10,9 @@ from refusals import refusal
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.expression import Atom, Filter, atoms
 from pyserini_compneg.lab.experiments.datasets import open_dataset
+from pyserini_compneg.lab.experiments.inputs import ALL_MINILM, MS_MARCO_MINILM
 from pyserini_compneg.lab.experiments.jobs import _among
-from pyserini_compneg.lab.experiments.provided import ALL_MINILM, MS_MARCO_MINILM
-from pyserini_compneg.lab.experiments.workplace import Engine
+from pyserini_compneg.lab.experiments.run_folder import Engine
 from pyserini_compneg.support.errors import DownloadError, EncodingError
 from pyserini_compneg.topics.topics import Topic
 
@@ -55,9 +55,9 @@ def run(reproduced, tmp_path, monkeypatch):
     def run(text, name=None, check=lambda model: None, labels=("",), **options):
         loaded = []
         for place, stand_in in {
-            "workplace.DenseEncoder": lambda model, _: loaded.append(model) or DenseStandIn(),
-            "workplace.pair_scorer": lambda model: loaded.append(model) or Shortest(),
-            "workplace.dense_model_hash": lambda model, _: f"hash of {model}",
+            "run_folder.DenseEncoder": lambda model, _: loaded.append(model) or DenseStandIn(),
+            "run_folder.pair_scorer": lambda model: loaded.append(model) or Shortest(),
+            "run_folder.dense_model_hash": lambda model, _: f"hash of {model}",
             "jobs.dense_model_hash": lambda model: f"hash of {model}",
             **dict.fromkeys(["experiment.check_dense_model", "experiment.check_pair_scorer"], check),
         }.items():

@@ -5,8 +5,8 @@ from refusals import refusal
 
 from pyserini_compneg.expression import TEMPLATES
 from pyserini_compneg.lab.experiments.datasets.nevir import EDITS
+from pyserini_compneg.lab.experiments.inputs import protocol_names
 from pyserini_compneg.lab.experiments.protocol import read_protocol
-from pyserini_compneg.lab.experiments.provided import protocol_names
 from pyserini_compneg.lab.experiments.word_space import ONE_NEGATED, TWO_NEGATED
 from pyserini_compneg.support.errors import InputError
 

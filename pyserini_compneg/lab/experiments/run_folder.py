@@ -19,8 +19,8 @@ from pyserini_compneg.eval import Qrels
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lab.experiments.datasets import Dataset
 from pyserini_compneg.lab.experiments.dense import DenseIndex
-from pyserini_compneg.lab.experiments.kept_runs import KEY_DIGITS, digest_of
-from pyserini_compneg.lab.experiments.provided import REMEDY
+from pyserini_compneg.lab.experiments.inputs import REMEDY
+from pyserini_compneg.lab.experiments.run_cache import KEY_DIGITS, digest_of
 from pyserini_compneg.lab.experiments.word_space import WordSpace, word_queries
 from pyserini_compneg.lucene import MANIFEST_NAME, SHARDS_NAME, is_index
 from pyserini_compneg.search import SignedImpactSearcher
@@ -50,7 +50,7 @@ class Engine:
         return self.encoder == BM25 or Path(self.encoder).is_file() or self.is_hybrid
 
 
-class Workplace(ExitStack):
+class RunFolder(ExitStack):
     """Makes or reuses the files of an experiment. Use it as a context manager, which closes the indexes.
 
     The names of indexes and converted collections contain a hash of all their inputs, and the files are written

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.lab.experiments.provided import REMEDY
+from pyserini_compneg.lab.experiments.inputs import REMEDY
 from pyserini_compneg.search import Hit, write_run
 from pyserini_compneg.support.files import slug
 from pyserini_compneg.support.staging import atomic_writer
@@ -24,7 +24,7 @@ KEY_DIGITS = 12
 _logger = logging.getLogger(__name__)
 
 
-def kept_run(
+def cached_run(
     folder: Path,
     name: str,
     depends_on: Mapping[str, Any],
