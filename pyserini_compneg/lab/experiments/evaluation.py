@@ -38,9 +38,9 @@ def score(section: Section, names: Sequence[str], run_folder: RunFolder, terms: 
         raise InputError(said, where=run_folder.dataset.folder)
     results = {}
     for row in section.ran:
-        values = evaluate(qrels, row.run, judged)
+        values = evaluate(qrels, row.run, judged) if judged else {}
         shares = terms.values(row.run, list(qrels), counted) if terms else {}
-        results[row.name] = {qid: values[qid] | shares.get(qid, {}) for qid in qrels}
+        results[row.name] = {qid: values.get(qid, {}) | shares.get(qid, {}) for qid in qrels}
     for row, evaluated in zip(section.ran, make_rows(results, measures, qrels=qrels), strict=True):
         row.figures, row.per_query = evaluated.figures, evaluated.per_query
     section.queries = len(qrels)
