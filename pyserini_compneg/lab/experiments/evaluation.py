@@ -38,7 +38,7 @@ def score(section: Section, names: Sequence[str], workplace: Workplace, terms: T
         raise InputError(said, where=workplace.dataset.folder)
     results = {}
     for row in section.ran:
-        values = evaluate(qrels, row.run, judged)
+        values = evaluate(qrels, row.run, judged) if judged else dict.fromkeys(qrels, {})
         shares = terms.values(row.run, list(qrels), counted) if terms else {}
         results[row.name] = {qid: values[qid] | shares.get(qid, {}) for qid in qrels}
     for row, evaluated in zip(section.ran, make_rows(results, measures, qrels=qrels), strict=True):
