@@ -10,7 +10,7 @@ from heapq import nlargest
 from typing import NamedTuple
 
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, checked_scale
-from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.compose.scoring import Damped, Linear, Product, ScoringNode, Sum
 from pyserini_compneg.support.vectors import SparseVector, add, pair_term, scale
 
 _MOST_TUPLES = 4096
@@ -62,12 +62,9 @@ def _weights(node: ScoringNode) -> SparseVector:
             return scale(_tuples([operand for operand, _ in node.factors]), math.copysign(1, node.weight))
         case Sum(children):
             return reduce(add, map(_weights, children))
-        case Max(children):
-            return reduce(_larger, map(_weights, children))
         case Damped(child, excluded, _, weight):
             return add(_weights(child), reduce(_larger, map(_weights, excluded)), -weight)
-        case Excluding(child):
-            return _weights(child)
+    return reduce(_larger, map(_weights, node.wanted))
 
 
 def _larger(a: SparseVector, b: SparseVector) -> dict[str, float]:

@@ -8,15 +8,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from pyserini_compneg.encode.models.checkpoint import StaticSide, weight_files
+from pyserini_compneg.encode.models.checkpoint import StaticSide
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer
-from pyserini_compneg.support.errors import CompNegError, EncodingError, in_one_line, install_hint
+from pyserini_compneg.support.errors import EncodingError, in_one_line, install_hint
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import index_term, is_number
-
-_OF_ONE = "take config.json and the weights of one model"
 
 
 def check_packages(extra: str) -> None:
@@ -38,43 +35,6 @@ def quiet_transformers() -> Iterator[None]:
         yield
     finally:
         reports.set_verbosity(before)
-
-
-def load_masked_lm(
-    folder: Path, name: object, error: type[CompNegError] = EncodingError, dropout: float | None = None, **options: Any
-) -> tuple[Any, list[str]]:
-    """A masked language model with 32-bit weights, and the names of the weights that the checkpoint lacks.
-
-    First the network is built without weights, so that a fault of ``config.json`` is told from one of the weights.
-    """
-    import torch
-    from transformers import AutoConfig, AutoModelForMaskedLM, __version__
-
-    own: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    remedy = f"compare it with the model's source; this is transformers {__version__}"
-    with (
-        quiet_transformers(),
-        in_one_line(error, "config.json describes no masked language model", where=name, remedy=remedy),
-    ):
-        config = AutoConfig.from_pretrained(folder, **own)
-        if config.model_type == "big_bird":  # otherwise a short text would change the attention of later long ones
-            config.attention_type = "original_full"
-        for key, value in config.to_dict().items():
-            if dropout is not None and "dropout" in key and type(value) in (int, float):
-                setattr(config, key, dropout)
-        with torch.device("meta"):
-            asked = sum(weights.numel() for weights in AutoModelForMaskedLM.from_config(config).parameters())
-    if asked > (held := sum(file.stat().st_size for file in weight_files(folder))):
-        raise error(
-            f"config.json describes {asked:,} weights, its files have {held:,} bytes", where=name, remedy=_OF_ONE
-        )
-    own |= {"config": config, "dtype": "float32", "output_loading_info": True, "ignore_mismatched_sizes": True}
-    with quiet_transformers(), in_one_line(error, "its weights cannot be loaded", where=name, remedy=_OF_ONE):
-        model, report = AutoModelForMaskedLM.from_pretrained(folder, **own, **options)
-    for weights, has, described in sorted(report["mismatched_keys"]):
-        what = f"{weights} has the shape {tuple(has)}, config.json describes {tuple(described)}"
-        raise error(what, where=name, remedy=_OF_ONE)
-    return model, sorted(report["missing_keys"])
 
 
 def static_weights(side: StaticSide, tokenizer: TextTokenizer | None = None) -> dict[str, float]:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from pyserini_compneg.encode.models.checkpoint import LONG, NeuralSide
+from pyserini_compneg.encode.models.checkpoint import LONG, NeuralSide, weight_files
 from pyserini_compneg.encode.models.configuration import read_lengths
-from pyserini_compneg.encode.models.loading import load_masked_lm
+from pyserini_compneg.encode.models.loading import quiet_transformers
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer, load_tokenizer
 from pyserini_compneg.encode.networks.attention import use_blocks
 from pyserini_compneg.encode.networks.decoders import Decoder, load_bias, take_decoder
 from pyserini_compneg.encode.networks.pooling import SLICE, own_logits, pooled
-from pyserini_compneg.support.errors import EncodingError, InputError, in_one_line
+from pyserini_compneg.support.errors import CompNegError, EncodingError, InputError, in_one_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _SHORT = 4
 """The tokens of a text that is compared with itself beside a text of twice as many."""
+
+_OF_ONE = "take config.json and the weights of one model"
 
 _logger = logging.getLogger(__name__)
 
@@ -195,12 +197,6 @@ def read_own_logits(side: NeuralSide, width: int) -> Tensor | None:
     return logits
 
 
-def _loaded(folder: Path, *arguments: Any, **options: Any) -> tuple[Any, list[str]]:
-    """A masked language model, with its decoder's bias, which transformers may leave out, and the weights it lacks."""
-    model, missing = load_masked_lm(folder, *arguments, **options)
-    return model, [name for name in missing if not load_bias(model, folder, name)]
-
-
 def _masked_lm(side: NeuralSide) -> Any:
     """Loads a model and refuses missing weights: a head with random weights would give random vectors."""
     model, missing = _loaded(side.folder, side.folder, attn_implementation="eager")
@@ -209,3 +205,40 @@ def _masked_lm(side: NeuralSide) -> Any:
         remedy = "name a trained model, with all its weights"
         raise EncodingError(f"its weights lack {missing[0]}{more}", where=side.folder, remedy=remedy)
     return model.eval()
+
+
+def _loaded(
+    folder: Path, name: object, error: type[CompNegError] = EncodingError, dropout: float | None = None, **options: Any
+) -> tuple[Any, list[str]]:
+    """A masked language model with 32-bit weights, and the names of the weights that the checkpoint lacks.
+
+    Its decoder's bias is read here, because transformers may leave it out.
+    First the network is built without weights, so that a fault of ``config.json`` is told from one of the weights.
+    """
+    from transformers import AutoConfig, AutoModelForMaskedLM, __version__
+
+    own: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    remedy = f"compare it with the model's source; this is transformers {__version__}"
+    with (
+        quiet_transformers(),
+        in_one_line(error, "config.json describes no masked language model", where=name, remedy=remedy),
+    ):
+        config = AutoConfig.from_pretrained(folder, **own)
+        if config.model_type == "big_bird":  # otherwise a short text would change the attention of later long ones
+            config.attention_type = "original_full"
+        for key, value in config.to_dict().items():
+            if dropout is not None and "dropout" in key and type(value) in (int, float):
+                setattr(config, key, dropout)
+        with torch.device("meta"):
+            asked = sum(weights.numel() for weights in AutoModelForMaskedLM.from_config(config).parameters())
+    if asked > (held := sum(file.stat().st_size for file in weight_files(folder))):
+        raise error(
+            f"config.json describes {asked:,} weights, its files have {held:,} bytes", where=name, remedy=_OF_ONE
+        )
+    own |= {"config": config, "dtype": "float32", "output_loading_info": True, "ignore_mismatched_sizes": True}
+    with quiet_transformers(), in_one_line(error, "its weights cannot be loaded", where=name, remedy=_OF_ONE):
+        model, report = AutoModelForMaskedLM.from_pretrained(folder, **own, **options)
+    for weights, has, described in sorted(report["mismatched_keys"]):
+        what = f"{weights} has the shape {tuple(has)}, config.json describes {tuple(described)}"
+        raise error(what, where=name, remedy=_OF_ONE)
+    return model, [key for key in sorted(report["missing_keys"]) if not load_bias(model, folder, key)]
