@@ -224,8 +224,7 @@ def is_native(folder: Path, name: str = "") -> bool:
         from transformers import CONFIG_MAPPING
     except ImportError:
         what = f"only transformers tells whether {shown(kind)} needs custom code, which config.json names (`auto_map`)"
-        remedy = f"{install_hint('torch')}, or name a folder that export --output made"
-        raise EncodingError(what, where=name, remedy=remedy) from None
+        raise EncodingError(what, where=name, remedy=install_or_export()) from None
     return kind in CONFIG_MAPPING
 
 
@@ -287,6 +286,11 @@ def _constant(name: str) -> float:
     if name == "NaN":
         raise ValueError("NaN is not a number")
     return float(name)
+
+
+def install_or_export(extra: str = "torch") -> str:
+    """The remedy where the packages of an extra are missing that an exported folder does without."""
+    return f"{install_hint(extra)}, or name a folder that export --output made"
 
 
 def missing_file(file: Path, what: str, name: str = "") -> EncodingError:

@@ -10,17 +10,24 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pyserini_compneg.encode.models.checkpoint import StaticSide
+from pyserini_compneg.encode.models.configuration import install_or_export
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer
-from pyserini_compneg.support.errors import EncodingError, in_one_line, install_hint
+from pyserini_compneg.support.errors import EncodingError, in_one_line
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import index_term, is_number
 
 
 def check_packages(extra: str) -> None:
     """Refuses weights that only torch and transformers can load, where these are missing; ``extra`` brings them."""
-    if missing := [name for name in ("torch", "transformers") if find_spec(name) is None]:
-        remedy = f"{install_hint(extra)}, or name a folder that export --output made"
-        raise EncodingError(f"a checkpoint that is not exported needs {' and '.join(missing)}", remedy=remedy)
+    if missing := missing_packages(extra):
+        what = f"a checkpoint that is not exported needs {' and '.join(missing)}"
+        raise EncodingError(what, remedy=install_or_export(extra))
+
+
+def missing_packages(extra: str) -> list[str]:
+    """The packages of the extra ``torch`` or ``export`` that are not installed."""
+    needed = ("torch", "transformers", *(("onnx", "onnxscript") if extra == "export" else ()))
+    return [name for name in needed if find_spec(name) is None]
 
 
 @contextmanager
