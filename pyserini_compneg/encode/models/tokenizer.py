@@ -47,7 +47,7 @@ _PARTS_OF_BERT: Mapping[str, Mapping[str, object]] = {
 """What the classes with WordPiece put in place of the parts of tokenizer.json."""
 
 _BYTE_LEVEL = ("bart", "data2vec", "deberta", "gpt2", "ibert", "led", "longformer", "luke", "mra", "mvp", "roberta")
-"""How the classes, and the types of networks, begin whose tokenizers split with ByteLevel and a setting of their own."""
+"""How the names of classes, and of types of networks, begin that replace the settings of ByteLevel."""
 
 _AS_SAVED = ("PreTrainedTokenizerFast", "TokenizersBackend", "modernbert", "nystromformer", "xlm-roberta-xl")
 """The classes of transformers that read tokenizer.json as it is, and the types of networks that always have them. Other

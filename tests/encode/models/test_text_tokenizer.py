@@ -219,7 +219,7 @@ def test_queries_without_a_network_follow_the_rule_of_documents(
 
 
 def test_the_tokenizer_in_the_cache(folder, tmp_path, monkeypatch):
-    """It is made again if it is damaged, or if transformers has changed."""
+    """It is made again if it is damaged, or for another major release of transformers."""
     monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path))
     side, texts = StaticSide(folder, None, 16, 16), ["Spy FILM"]
     expected = static_tokenizer(side)(texts)
@@ -228,7 +228,7 @@ def test_the_tokenizer_in_the_cache(folder, tmp_path, monkeypatch):
     assert static_tokenizer(side)(texts) == expected
     edit_json(file, normalizer=None)
     assert static_tokenizer(side)(texts) != expected
-    monkeypatch.setattr(export, "transformers_version", lambda: "6.0.0")
+    monkeypatch.setattr(export, "transformers_major", lambda: "6")
     assert static_tokenizer(side)(texts) == expected
     assert len([*tmp_path.glob("tokenizers/*/tokenizer.json")]) == 2
 
