@@ -234,7 +234,7 @@ def _loaded(
     """
     from transformers import CONFIG_MAPPING, AutoConfig, AutoModelForMaskedLM, PretrainedConfig, __version__
 
-    own: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    own: dict[str, Any] = {"local_files_only": True}
     remedy = f"compare it with the model's source; this is transformers {__version__}"
     with (
         quiet_transformers(),
@@ -244,7 +244,7 @@ def _loaded(
         if isinstance(kind, str) and kind not in CONFIG_MAPPING:
             what = f"transformers {__version__} does not know the type {shown(kind)}, which config.json names"
             raise error(what, where=name, remedy="install a newer transformers")
-        config = AutoConfig.from_pretrained(folder, **own)
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, **own)
         if config.model_type == "big_bird":  # otherwise a short text would change the attention of later long ones
             config.attention_type = "original_full"
         for key, value in config.to_dict().items():
@@ -259,7 +259,7 @@ def _loaded(
         )
     own |= {"config": config, "dtype": "float32", "output_loading_info": True, "ignore_mismatched_sizes": True}
     with quiet_transformers(), in_one_line(error, "its weights cannot be loaded", where=name, remedy=_OF_ONE):
-        model, report = AutoModelForMaskedLM.from_pretrained(folder, **own, **options)
+        model, report = AutoModelForMaskedLM.from_pretrained(folder, trust_remote_code=False, **own, **options)
     for fault in sorted(report["mismatched_keys"]):
         what = f"{fault} has another shape than config.json describes"  # transformers 4 names the weights alone
         if not isinstance(fault, str):
