@@ -66,8 +66,14 @@ def tokenizer_hash(side: StaticSide) -> str:
     return content_hash(text_files(side.folder), settings)
 
 
+def transformers_major() -> str | None:
+    """The major release of transformers, which decides how tokenizers are built; None if it is not installed."""
+    version = transformers_version()
+    return version and version.split(".")[0]
+
+
 def transformers_version() -> str | None:
-    """The version of transformers, which decides how tokenizers are built; None if it is not installed."""
+    """The version of transformers; None if it is not installed."""
     if find_spec("transformers") is None:
         return None
     from importlib import metadata  # takes long to import
