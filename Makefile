@@ -21,13 +21,13 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
 search: $(PACKAGE) ## index the sample that comes with the package, and search it
-	@$(BIN)/python -m pyserini_compneg demo
+	@$(BIN)/compneg demo
 
 serve: $(SERVER) | indexes/sample ## serve the sample: a page, REST and MCP at http://127.0.0.1:8081/
-	$(BIN)/python -m pyserini_compneg.serve --index indexes/sample --mcp http
+	$(BIN)/compneg serve --index indexes/sample --mcp http
 
 indexes/sample: | $(PACKAGE)
-	$(BIN)/python -m pyserini_compneg.index --collection pyserini_compneg/resources/sample/vectors --index $@ \
+	$(BIN)/compneg index --collection pyserini_compneg/resources/sample/vectors --index $@ \
 	  --encoder bm25+mini --store-raw --filter-fields year
 
 test: $(TOOLS) ## run the tests that take little, in three minutes

@@ -10,12 +10,12 @@ again. Queries without a relevant document among the others are left out.
 from __future__ import annotations
 
 import argparse
-import os
 
 from pyserini_compneg.baselines import Rocchio
 from pyserini_compneg.eval import evaluate, make_rows, parse_measures
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.search import Hit, SignedImpactSearcher
+from pyserini_compneg.support.processors import processors
 
 MEASURES = ("nDCG@10", "R@100")
 
@@ -33,7 +33,7 @@ def main() -> None:
     dataset, measures = open_dataset(args.dataset), parse_measures(MEASURES)
     topics, qrels = dataset.topics(args.split), dataset.qrels(args.split)
     queries, qids = [topic.expression for topic in topics], [topic.qid for topic in topics]
-    threads = os.cpu_count() or 1
+    threads = processors()
     with SignedImpactSearcher(args.index) as searcher:
 
         def runs(method: Rocchio | None) -> dict[str, list[Hit]]:

@@ -3,7 +3,7 @@
     python benchmarks/index.py [--documents 100000] [--stock-documents N] [--rounds 3] [--threads N]
 
 Both sides index the same JSON Lines files of synthetic SPLADE-shaped documents, which bring their vectors, with as many
-threads, in turn: the whole of ``python -m pyserini_compneg.index``, and the whole of Anserini's ``IndexCollection``.
+threads, in turn: the whole of ``compneg index``, and the whole of Anserini's ``IndexCollection``.
 "Net of start-up" subtracts the time that the same command takes for one document. Stock takes some three minutes for
 100,000 documents; --stock-documents N gives it the first N only. Then Anserini's ``SimpleImpactSearcher`` runs 200
 queries on an index of each side, of the same documents. A hit or a score that differs is an error.
@@ -12,7 +12,6 @@ queries on an index of each side, of the same documents. A hit or a score that d
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from reporting import INDEXES, describe, environment, megabytes, table
 from synthetic import ENCODER, queries, write_collection
 
 from pyserini_compneg.support.errors import CompNegError
+from pyserini_compneg.support.processors import processors
 
 SIDES = ("ours", "stock")
 QUERIES, HITS = 200, 1000
@@ -62,7 +62,7 @@ def main() -> int:
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--stock-documents", type=int, help="how many of them stock indexes (default all)")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--threads", type=int, default=processors())
     args = parser.parse_args()
     documents = {"ours": args.documents, "stock": min(args.stock_documents or args.documents, args.documents)}
     starts: dict[str, list[Finished]] = {side: [] for side in SIDES}

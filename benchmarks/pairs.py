@@ -14,7 +14,6 @@ document whose pair is not stored. Judgements of documents that are not in the c
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -33,6 +32,7 @@ from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.qrels import read_qrels
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support.files import iter_lines
+from pyserini_compneg.support.processors import processors
 from pyserini_compneg.topics import read_topics
 
 TOP = 10
@@ -95,7 +95,7 @@ def main() -> int:
     parser.add_argument("--qrels", help="judgements of the topics")
     parser.add_argument("--pair-terms", type=int, nargs="+", default=[20, 50, 100, 256], metavar="N")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--threads", type=int, default=processors())
     args = parser.parse_args()
     choices = {NO_PAIRS: [], **{f"--pair-terms {n}": ["--pair-terms", str(n)] for n in sorted(set(args.pair_terms))}}
     choices["--pairs-from, the queries"] = ["--pairs-from", args.topics]

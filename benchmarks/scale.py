@@ -19,7 +19,6 @@ scores up to rounding. Otherwise the script ends with an error.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from argparse import Namespace
@@ -38,6 +37,7 @@ from pyserini_compneg.compose import Linear
 from pyserini_compneg.index import ImpactIndexer
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, Ranking
 from pyserini_compneg.support.errors import CompNegError
+from pyserini_compneg.support.processors import processors
 
 KINDS = ("positive", "signed", "cpt")
 HITS = (10, 1000)
@@ -188,7 +188,7 @@ def main() -> int:
     parser.add_argument("--sizes", type=int, nargs="+", default=sizes, metavar="N")
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--threads", type=int, default=processors())
     parser.add_argument("--memory-gb", type=int, default=16, help="the most that the full scan may need")
     options = parser.parse_args()
     INDEXES.mkdir(exist_ok=True)

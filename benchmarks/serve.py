@@ -287,7 +287,7 @@ async def replaced(index: Path, times: int, seconds: float) -> None:
 
 def started(index: Path, threads: int, log: IO[str], port: int = 0) -> tuple[subprocess.Popen[bytes], str, float]:
     """A server, where it listens, and the seconds until then."""
-    command = [sys.executable, "-m", "pyserini_compneg.serve", "--index", str(index), "--port", str(port)]
+    command = [sys.executable, "-m", "pyserini_compneg", "serve", "--index", str(index), "--port", str(port)]
     begun, before = time.perf_counter(), Path(log.name).stat().st_size
     server = subprocess.Popen([*command, "--threads", str(threads)], stderr=log)
     while "listening at" not in (said := Path(log.name).read_text()[before:]):

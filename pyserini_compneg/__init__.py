@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from importlib import import_module
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -86,9 +87,13 @@ def end_quietly(number: int, _: object) -> None:
     os._exit(128 + number)
 
 
-_runs_a_command = any(
-    flag == "-m" and name.startswith(__name__) for flag, name in zip(sys.orig_argv, sys.orig_argv[1:], strict=False)
-)
+_modules = [name.split(".") for flag, name in pairwise(sys.orig_argv) if flag == "-m"]
+_run_by_name = [rest for package, *rest in _modules if package == __name__]
 for _signal in (signal.SIGINT, signal.SIGTERM):
-    if _runs_a_command and signal.getsignal(_signal) in (signal.default_int_handler, signal.SIG_DFL):
+    if _run_by_name and signal.getsignal(_signal) in (signal.default_int_handler, signal.SIG_DFL):
         signal.signal(_signal, end_quietly)
+for _rest in _run_by_name:
+    if len(_rest) == 1 and _rest[0] not in ("search", "index", "encode", "eval"):  # as Pyserini has them
+        _shown = f"compneg {_rest[0]}, or python -m {__name__} {_rest[0]}"
+        print(f"error: there is no python -m {__name__}.{_rest[0]}; write {_shown}", file=sys.stderr)
+        raise SystemExit(2)

@@ -30,7 +30,7 @@ WORKERS = {"encode": "ray::_part", "index": "ray::_part", "search": "ray::ShardA
 
 def command(*arguments):
     """A command, as a process."""
-    program = [sys.executable, "-m", f"pyserini_compneg.{arguments[0]}", *map(str, arguments[1:])]
+    program = [sys.executable, "-m", "pyserini_compneg", *map(str, arguments)]
     return subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 

@@ -13,7 +13,6 @@ import json
 import os
 import re
 import shutil
-import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -115,7 +114,6 @@ def generated() -> dict[str, str]:
 
 
 def command_page(name: str) -> str:
-    sys.argv[0] = "compneg"  # how the usage begins
     parser: argparse.ArgumentParser = import_module(f"pyserini_compneg.commands.{name}")._parser()
     formatter = parser._get_formatter()
     parts = [f"# compneg {name}", escaped(" ".join((parser.description or "").split()))]

@@ -21,6 +21,7 @@ from pyserini_compneg.encode.models.configuration import optional_json
 from pyserini_compneg.encode.models.loading import quiet_transformers
 from pyserini_compneg.support.arguments import checked_list, whole_number
 from pyserini_compneg.support.errors import EncodingError, in_one_line
+from pyserini_compneg.support.surrogates import without_halves
 from pyserini_compneg.support.terminal import shown
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ class DenseEncoder:
     def _encoded(self, encode: Callable[..., Any], texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
 
-        readable = list(map(_readable, checked_list("texts", texts)))
+        readable = list(map(without_halves, checked_list("texts", texts)))
         with in_one_line(EncodingError, "the model fails on these texts", where=self.name):
             vectors = np.asarray(encode(readable, batch_size=_BATCH_SIZE, show_progress_bar=False), np.float64)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -195,7 +196,7 @@ class _CrossEncoder:
     def scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         import numpy as np
 
-        readable = [tuple(map(_readable, pair)) for pair in pairs]
+        readable = [tuple(map(without_halves, pair)) for pair in pairs]
         if self._label is not None:
             readable = [pair[::-1] for pair in readable]  # models of inference expect the entailing text first
         with in_one_line(EncodingError, "the model fails on these texts", where=self.name):
@@ -244,7 +245,7 @@ class MonoT5:
         found = []
         with in_one_line(EncodingError, "the model fails on these texts", where=self.name):
             for start in range(0, len(pairs), _BATCH_SIZE):
-                texts = [self._question(*map(_readable, pair)) for pair in pairs[start : start + _BATCH_SIZE]]
+                texts = [self._question(*map(without_halves, pair)) for pair in pairs[start : start + _BATCH_SIZE]]
                 tokens = self._tokenizer(texts, padding=True, return_tensors="pt").to(self._network.device)
                 begin = tokens["input_ids"].new_full((len(texts), 1), self._network.config.decoder_start_token_id)
                 logits = self._network(
@@ -314,8 +315,3 @@ def _entailment(id2label: Any, name: str) -> int | None:
         remedy = f"rerank with a model of one label, or one called {_ENTAILMENT!r}"
         raise EncodingError(f"its {len(labels)} labels are {', '.join(labels)}", where=name, remedy=remedy)
     return labels[_ENTAILMENT]
-
-
-def _readable(text: str) -> str:
-    """The text with a question mark for each half of a surrogate pair, which tokenizers refuse."""
-    return text.encode(errors="replace").decode()

@@ -12,13 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Concatenate
+from typing import Any
 
 from pyserini_compneg.cluster.connection import RayCluster
 from pyserini_compneg.cluster.worker import Setup, blame_node, prepare
 from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, ShardedReader, resolve_index
 from pyserini_compneg.lucene.cancellation import Cancellation, check_cancelled, remaining_seconds
-from pyserini_compneg.lucene.shards import Answer, Asked, Shard, ShardEntry, read_shards
+from pyserini_compneg.lucene.shards import Answer, Asked, Question, Shard, ShardEntry, read_shards
 from pyserini_compneg.support.errors import ArgumentError, ClusterError, CompNegError, IndexFormatError, IndexReadError
 
 ATTEMPTS = 3
@@ -50,7 +50,7 @@ class ShardActor:
         except ClusterError as error:
             return error
         except CompNegError as error:
-            unreadable = IndexReadError(error.what, where=error.where)
+            unreadable = error.recast(IndexReadError)
             blame_node(unreadable)
             return unreadable
         return None
@@ -96,9 +96,7 @@ class RayShard(Shard):
         actor = self._actor.remote()
         return _Replica(actor, actor.open.remote(self._setup, os.path.abspath(self.folder), self._entry))
 
-    def ask(
-        self, question: Callable[Concatenate[ImpactReader, Asked], Answer], *args: Asked.args, **kwargs: Asked.kwargs
-    ) -> Callable[[], Answer]:
+    def ask(self, question: Question[Asked, Answer], *args: Asked.args, **kwargs: Asked.kwargs) -> Callable[[], Answer]:
         replica = self._next()
         asked = replica.actor.ask.remote(question, args, kwargs, remaining_seconds()) if replica.is_open else None
         return lambda: self._answer(replica, asked, question, args, kwargs)

@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.compose``: composes topics into queries that an index can run."""
+"""``compneg compose``: composes topics into queries that an index can run."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ With this package's jar beside its own, it searches the jsonl form, too:
 
 {query_flags.SYNTAX}
 examples:
-  python -m pyserini_compneg.compose --index indexes/sample --topics pyserini_compneg/resources/sample/queries.jsonl \\
+  compneg compose --index indexes/sample --topics pyserini_compneg/resources/sample/queries.jsonl \\
       --output composed.jsonl
-  python -m pyserini_compneg.search --index indexes/sample --topics composed.jsonl --output run.txt
-  python -m pyserini_compneg.compose --encoder atoms.jsonl --query 'spy films NOT comedies'
+  compneg search --index indexes/sample --topics composed.jsonl --output run.txt
+  compneg compose --encoder atoms.jsonl --query 'spy films NOT comedies'
 """
 
 

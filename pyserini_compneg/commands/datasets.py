@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.datasets``: converts official files for Anserini and this package, and makes Likings."""
+"""``compneg datasets``: converts official files for Anserini and this package, and makes Likings."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ likings writes Likings, a synthetic dataset for `reproduce likings`: documents t
 person likes, and queries with AND, OR and NOT. Equal options make equal files.
 
 examples:
-  python -m pyserini_compneg.datasets convert --dataset pyserini_compneg/resources/sample --split queries \\
+  compneg datasets convert --dataset pyserini_compneg/resources/sample --split queries \\
       --output sample
-  python -m pyserini_compneg.index --collection sample/collection --index indexes/converted
-  python -m pyserini_compneg.search --index indexes/converted --topics sample/{EXPRESSIONS} --output run.txt
-  python -m pyserini_compneg.datasets likings --documents 5000 --output data/likings
+  compneg index --collection sample/collection --index indexes/converted
+  compneg search --index indexes/converted --topics sample/{EXPRESSIONS} --output run.txt
+  compneg datasets likings --documents 5000 --output data/likings
 """
 
 

@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg demo``: indexes, searches and evaluates the sample, like ``make search``."""
+"""``compneg demo``: indexes, searches and evaluates the sample, like ``make search``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EXAMPLES = (
 _HITS_SHOWN = 3
 
 _EPILOG = """example:
-  python -m pyserini_compneg demo --index indexes/sample
+  compneg demo --index indexes/sample
 """
 
 
@@ -75,7 +75,7 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
         raise SystemExit(1)
     print(f"\nThe runs are in {args.output.parent}. Search for yourself, explain a ranking, or list all commands:")
     query = ["--index", args.index, "--query", "1940s war films NOT spy films"]
-    for words in (["search", *query], ["explain", *query, "--docid", "Sky_Murder"], [""]):
+    for words in (["search", *query], ["explain", *query, "--docid", "Sky_Murder"], []):
         print(f"  {_pasted(words)}")
 
 
@@ -93,15 +93,13 @@ def _show(searcher: SignedImpactSearcher, text: str) -> None:
 
 
 def _pasted(words: Sequence[str | Path]) -> str:
-    """A command to paste into the shell that runs this one. Without a verb, it lists the commands."""
-    verb, *arguments = words
-    python = Path(sys.executable)
+    """A command to paste into the shell that runs this one. Without words, it lists the commands."""
+    program = Path(sys.executable).with_name("compneg")
     if sys.prefix == sys.base_prefix:
-        python = Path("python")
-    elif python.is_relative_to(Path.cwd()):
-        python = python.relative_to(Path.cwd())
-    module = f"pyserini_compneg.{verb}" if verb else "pyserini_compneg"
-    return shlex.join(map(str, [python, "-m", module, *arguments]))
+        program = Path("compneg")
+    elif program.is_relative_to(Path.cwd()):
+        program = program.relative_to(Path.cwd())
+    return shlex.join(map(str, [program, *words]))
 
 
 def _parser() -> argparse.ArgumentParser:

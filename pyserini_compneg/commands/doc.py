@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.doc``: shows documents of an index."""
+"""``compneg doc``: shows documents of an index."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ of a negative weight of t, and a∩b is a pair. An index without stored vectors 
 longer.
 
 examples:
-  python -m pyserini_compneg.doc --index indexes/sample Spy_Chasers
-  python -m pyserini_compneg.doc --index indexes/sample Spy_Chasers Sky_Murder --vector
+  compneg doc --index indexes/sample Spy_Chasers
+  compneg doc --index indexes/sample Spy_Chasers Sky_Murder --vector
 """
 
 

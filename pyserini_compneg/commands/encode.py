@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.encode``: encodes a collection with a model."""
+"""``compneg encode``: encodes a collection with a model."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ encodes all of them, with --ray on the machines of a cluster; --shard-id encodes
 MODEL does both steps in one.
 
 examples:
-  python -m pyserini_compneg.encode --collection documents.jsonl.gz --output vectors --encoder naver/splade-v3
-  python -m pyserini_compneg.encode --collection documents.jsonl.gz --output vectors --encoder naver/splade-v3 \\
+  compneg encode --collection documents.jsonl.gz --output vectors --encoder naver/splade-v3
+  compneg encode --collection documents.jsonl.gz --output vectors --encoder naver/splade-v3 \\
     --precision int8 --shard-id 0 --shard-num 4
-  python -m pyserini_compneg.encode --collection documents.jsonl.gz --output vectors --encoder naver/splade-v3 \\
+  compneg encode --collection documents.jsonl.gz --output vectors --encoder naver/splade-v3 \\
     --shards 64 --ray head:6379 --device cuda
-  python -m pyserini_compneg.encode --collection documents.jsonl.gz --output vectors --encoder naver/splade-v3 --update
-  python -m pyserini_compneg.encode --collection books.jsonl.gz --output books --encoder naver/splade-v3 \\
+  compneg encode --collection documents.jsonl.gz --output vectors --encoder naver/splade-v3 --update
+  compneg encode --collection books.jsonl.gz --output books --encoder naver/splade-v3 \\
     --passages words=200,overlap=50
-  python -m pyserini_compneg.index --collection vectors --index indexes/splade --encoder naver/splade-v3
+  compneg index --collection vectors --index indexes/splade --encoder naver/splade-v3
 """
 
 

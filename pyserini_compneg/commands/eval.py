@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.eval``: a table of measures for one or more runs."""
+"""``compneg eval``: a table of measures for one or more runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Several runs are compared. A letter after a value means: significantly better th
 p-values and confidence intervals.
 
 example:
-  python -m pyserini_compneg.eval --qrels pyserini_compneg/resources/sample/queries.jsonl \\
+  compneg eval --qrels pyserini_compneg/resources/sample/queries.jsonl \\
       --run runs/sample/default.txt runs/sample/vanilla.txt -m ndcg_cut.10 -m recall.100 --by template
 """
 

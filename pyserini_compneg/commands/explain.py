@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.explain``: the composed form of a query, and the reasons for the ranks of documents."""
+"""``compneg explain``: the composed form of a query, and the reasons for the ranks of documents."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ scores are in the unit of the encoder; json has scores as runs have them.
 
 {query_flags.SYNTAX}
 examples:
-  python -m pyserini_compneg.explain --index indexes/sample --query 'spy films NOT comedies'
-  python -m pyserini_compneg.explain --index indexes/sample --query 'spy films NOT comedies' --docid Spy_Chasers
-  python -m pyserini_compneg.explain --index indexes/sample --topics topics.tsv --qid 7
+  compneg explain --index indexes/sample --query 'spy films NOT comedies'
+  compneg explain --index indexes/sample --query 'spy films NOT comedies' --docid Spy_Chasers
+  compneg explain --index indexes/sample --topics topics.tsv --qid 7
 """
 
 
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if (args.topics is None) != (args.qid is None):
         parser.error("--topics needs --qid, the topic to explain" if args.qid is None else "--qid needs --topics")
-    from pyserini_compneg.explaining.display import decomposition_lines, heading
-    from pyserini_compneg.explaining.drawing import documents_drawing, draw, query_drawing
-    from pyserini_compneg.explaining.query_explanation import explain_query, to_object
+    from pyserini_compneg.display.drawing import documents_drawing, draw, query_drawing
+    from pyserini_compneg.display.hit_list import decomposition_lines, heading
+    from pyserini_compneg.display.query_explanation import explain_query, to_object
     from pyserini_compneg.reading.decomposition import to_object as decomposition_object
     from pyserini_compneg.topics.batch import topic_query
 

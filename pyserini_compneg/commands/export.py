@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.export``: makes the ONNX form of a model before it is needed."""
+"""``compneg export``: makes the ONNX form of a model before it is needed."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ compared with torch on sample texts, and refused if it differs. Exports are kept
 under the hash of the checkpoint's content. The folder of each export is printed.
 
 example:
-  python -m pyserini_compneg.export --encoder naver/splade-v3 --precision fp32 int8
-  python -m pyserini_compneg.export --encoder models/mine --precision int8 --output models/mine-int8
+  compneg export --encoder naver/splade-v3 --precision fp32 int8
+  compneg export --encoder models/mine --precision int8 --output models/mine-int8
 """
 
 

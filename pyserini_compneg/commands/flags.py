@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
-import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
-from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from pyserini_compneg.commands.versions import ShowVersions
@@ -58,31 +55,20 @@ _FLAGS_ELSEWHERE: dict[str, Mapping[str, str]] = {
     "serve": _REPLICAS,
 }
 """Advice on flags of other tools or of development versions, by command."""
-_STARTED = re.compile(r"python -m pyserini_compneg[. ]")
 
 
 def command_parser(name: str, usage: str, description: str, epilog: str) -> argparse.ArgumentParser:
     """The parser of a command. ``usage`` lists the required arguments; all others are ``[options]``."""
-    program = program_name(name)
     parser = _Parser(
-        prog=program,
+        prog=f"compneg {name}",
         usage=f"%(prog)s {f'{usage} [options]'.lstrip()}",
         description=textwrap.fill(description, 100),
-        epilog=_STARTED.sub("compneg ", epilog) if program.startswith("compneg") else epilog,
+        epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,  # an abbreviation could become ambiguous in a later release
     )
     parser.add_argument("--version", action=ShowVersions, nargs=0, help="show what is installed and exit")
     return parser
-
-
-def program_name(command: str = "") -> str:
-    """The words that start a command, or list the commands: ``compneg`` or ``python -m``, as the user typed."""
-    program = Path(sys.argv[0])
-    if program.stem == "compneg":
-        return f"compneg {command}".rstrip()
-    joint = "." if command and program.parent.name != "pyserini_compneg" else " "
-    return f"python -m pyserini_compneg{joint}{command}".rstrip()
 
 
 class _Parser(argparse.ArgumentParser):
@@ -97,7 +83,7 @@ class _Parser(argparse.ArgumentParser):
                 continue
             if f"-{flag}" in known:
                 self.error(f"there is no {shown(flag)}; flags have two dashes: -{flag}")
-            moved = _FLAGS_ELSEWHERE.get(self.prog.replace(".", " ").split()[-1], {})
+            moved = _FLAGS_ELSEWHERE.get(self.prog.split()[-1], {})
             other = moved.get(flag) or (moved.get(f"-{flag}") if flag.startswith("-") else None)
             if other or flag.startswith("--"):
                 self.error(f"there is no {flag}" + (f"; {other}" if other else suggestion(flag, known)))

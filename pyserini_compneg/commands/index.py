@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.index``: builds an impact index."""
+"""``compneg index``: builds an impact index."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ an id in `id`, `_id` or `docid`. It has its text in `contents`, or in `title` an
 {term: weight}, which a model made of its text.
 
 examples:
-  python -m pyserini_compneg.index --collection pyserini_compneg/resources/sample/documents.jsonl.gz \\
+  compneg index --collection pyserini_compneg/resources/sample/documents.jsonl.gz \\
       --index indexes/films --store-raw
-  python -m pyserini_compneg.index --collection documents.jsonl.gz --index indexes/splade --encoder naver/splade-v3
-  python -m pyserini_compneg.index --collection vectors/ --index indexes/other --encoder my-model --impact-scale 51.2
-  python -m pyserini_compneg.index --collection vectors/ --index indexes/large --encoder my-model --shards 64 \\
+  compneg index --collection documents.jsonl.gz --index indexes/splade --encoder naver/splade-v3
+  compneg index --collection vectors/ --index indexes/other --encoder my-model --impact-scale 51.2
+  compneg index --collection vectors/ --index indexes/large --encoder my-model --shards 64 \\
       --ray head:6379
-  python -m pyserini_compneg.index --collection books.jsonl.gz --index indexes/books --passages words=200,overlap=50
-  python -m pyserini_compneg.index --verify indexes/films
+  compneg index --collection books.jsonl.gz --index indexes/books --passages words=200,overlap=50
+  compneg index --verify indexes/films
 """
 
 

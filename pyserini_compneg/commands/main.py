@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 
 from pyserini_compneg.support.terminal import shown, suggestion
 
@@ -23,18 +22,24 @@ COMMANDS = {
     "reproduce": "make the tables and figures of the papers",
     "train": "train a sparse encoder",
     "export": "export a model to ONNX before it is needed",
-    "lucene": "print the paths of Java, Anserini and this plugin's jar",
+    "paths": "print the paths of Java, Anserini and this plugin's jar",
     "serve": "serve indexes to programs, language models, and browsers",
     "demo": "index and search the sample that comes with the package",
 }
 
-_USAGE = "usage: {program} COMMAND [options] | --version\n\ncommands (each explains itself with -h):\n"
+_FORMER = {"lucene": "paths"}
+"""Commands that have another name now. The former name works until the next major release."""
+
+_USAGE = "usage: compneg COMMAND [options] | --version\n\ncommands (each explains itself with -h):\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command that the first argument names. Returns its exit code."""
     verb, *arguments = (sys.argv[1:] if argv is None else argv) or ["-h"]
     try:
+        if verb in _FORMER:
+            print(f"warning: compneg {verb} is now compneg {_FORMER[verb]}", file=sys.stderr)
+            verb = _FORMER[verb]
         if verb in COMMANDS:
             code: int = import_module(f"pyserini_compneg.commands.{verb}").main(arguments)
             return code
@@ -49,17 +54,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _without_command(argv: Sequence[str] | None) -> int:
     """Handles ``-h`` and ``--version``, and refuses anything else."""
     verb = argv[0] if argv else "-h"
-    program = "compneg" if Path(sys.argv[0]).stem == "compneg" else "python -m pyserini_compneg"
     if verb == "--version":
         from pyserini_compneg.commands.versions import versions
 
         print(versions(), end="")
     elif verb in ("-h", "--help"):
         listed = "".join(f"  {name:<11}{what}\n" for name, what in COMMANDS.items())
-        print(_USAGE.format(program=program) + listed, end="")
+        print(_USAGE + listed, end="")
     else:
         from pyserini_compneg.support.errors import ArgumentError
 
         said = f"there is no command {shown(verb)}{suggestion(verb, COMMANDS)}"
-        raise ArgumentError(said, below=f"see {program} -h")
+        raise ArgumentError(said, below="see compneg -h")
     return 0

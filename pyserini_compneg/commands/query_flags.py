@@ -202,7 +202,7 @@ def _with_filter(topics: list[Topic], args: argparse.Namespace) -> list[Topic]:
         try:
             made.append(replace(topic, filter=narrowed(topic.filter, given)))
         except ArgumentError as error:
-            raise InputError(error.what, where=error.at(topic.source).where, remedy=error.remedy) from None
+            raise error.at(topic.source).recast(InputError) from None
     return made
 
 

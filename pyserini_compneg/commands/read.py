@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.read``: shows how plain English is parsed. Nothing is searched."""
+"""``compneg read``: shows how plain English is parsed. Nothing is searched."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ reason: a word such as 'without' is searched for, some words are in no part, or 
 `understood` is then false. Readings by llm are not checked in this way.
 
 examples:
-  python -m pyserini_compneg.read 'French or Italian comedies, but not musicals'
-  python -m pyserini_compneg.read --topics topics.tsv --output-format jsonl --output readings.jsonl
+  compneg read 'French or Italian comedies, but not musicals'
+  compneg read --topics topics.tsv --output-format jsonl --output readings.jsonl
 """
 
 
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if bool(args.text) == (args.topics is not None):
         parser.error("give texts, or a file of them as --topics")
-    from pyserini_compneg.explaining.display import decomposition_lines
+    from pyserini_compneg.display.hit_list import decomposition_lines
     from pyserini_compneg.expression import format_expression
     from pyserini_compneg.reading import reader
     from pyserini_compneg.reading.decomposition import to_object

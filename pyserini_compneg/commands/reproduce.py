@@ -1,10 +1,9 @@
-"""``python -m pyserini_compneg.reproduce``: the tables and figures of the papers, on the user's data."""
+"""``compneg reproduce``: the tables and figures of the papers, on the user's data."""
 
 from __future__ import annotations
 
 import argparse
 import logging
-import os
 import shlex
 import time
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.lab.experiments.provided import (
+from pyserini_compneg.lab.experiments.inputs import (
     ALL_MINILM,
     MS_MARCO_MINILM,
     protocol_names,
@@ -22,6 +21,7 @@ from pyserini_compneg.lab.experiments.provided import (
 from pyserini_compneg.search import SearchSettings
 from pyserini_compneg.support.errors import CompNegError, InputError
 from pyserini_compneg.support.options import add_flags
+from pyserini_compneg.support.processors import processors
 
 _ALL, _BM25, _HYBRID = "all", "bm25", "bm25+mini"
 _logger = logging.getLogger("pyserini_compneg.lab.experiments")
@@ -36,13 +36,13 @@ figures, the runs, and the judgements.
 Existing runs are reused, so the same command continues after an interruption.
 
 examples:
-  python -m pyserini_compneg.reproduce table1 --report reports/sample \\
+  compneg reproduce table1 --report reports/sample \\
       --dataset pyserini_compneg/resources/sample
-  python -m pyserini_compneg.reproduce table1 --report reports/quest \\
+  compneg reproduce table1 --report reports/quest \\
       --dataset data/quest --encoder naver/splade-v3
-  python -m pyserini_compneg.reproduce table4 --report reports/table4 --train \\
+  compneg reproduce table4 --report reports/table4 --train \\
       --dataset data/filmsets --base models/splade-tiny
-  python -m pyserini_compneg.reproduce all --quick --report reports/quick
+  compneg reproduce all --quick --report reports/quick
 """
 
 
@@ -108,7 +108,7 @@ def _reproduce(
     from pyserini_compneg.lab.experiments.protocol import read_protocol
     from pyserini_compneg.lab.experiments.report import write_report
     from pyserini_compneg.lab.experiments.results import warn_of_lost_rows, write_results
-    from pyserini_compneg.lab.experiments.workplace import Engine
+    from pyserini_compneg.lab.experiments.run_folder import Engine
 
     protocol = read_protocol(name)
     if args.query:
@@ -159,7 +159,7 @@ def _reproduce(
         models=models,
         wordnet=args.wordnet,
         training_split=training,
-        command=f"python -m pyserini_compneg.reproduce {shlex.join(args.arguments)}",
+        command=f"compneg reproduce {shlex.join(args.arguments)}",
     )
     write_results(results, report / "results.json")
     write_report(results, report)
@@ -192,7 +192,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--train", action="store_true", help=text)
     text = "the query whose terms are shown, for protocols with a query of their own, such as table2"
     add("--query", metavar="QUERY", help=text)
-    flags.add_threads(parser, os.cpu_count() or 1)
+    flags.add_threads(parser, processors())
     group = flags.advanced(parser)
     text = "split (default: the first split of the protocol that the dataset has)"
     group.add_argument("--split", metavar="NAME", help=text)

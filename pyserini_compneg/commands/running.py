@@ -26,6 +26,7 @@ from pyserini_compneg import end_quietly
 from pyserini_compneg.support.errors import ArgumentError, CompNegError
 from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.staging import of_standard_output
+from pyserini_compneg.support.surrogates import without_halves
 from pyserini_compneg.support.terminal import printable_line, printable_lines
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
@@ -94,7 +95,7 @@ def _ended(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[st
 def _check_text(argv: Sequence[str]) -> None:
     """Refuses arguments that are not text, and empty arguments, which would name the current folder."""
     for flag, argument in itertools.pairwise(["", *argv]):
-        if argument != (text := argument.encode(errors="replace").decode()):
+        if argument != (text := without_halves(argument)):
             raise ArgumentError(f"the argument {text!r} is not UTF-8 text")
         if not argument or (argument.startswith("--") and argument.endswith("=")):
             named = argument.rstrip("=") or (flag if flag.startswith("-") else "")

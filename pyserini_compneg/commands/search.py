@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.search``: searches composed queries and writes a run."""
+"""``compneg search``: searches composed queries and writes a run."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
 _EPILOG = f"""{query_flags.SYNTAX}
 examples:
-  python -m pyserini_compneg.search --index indexes/sample --query 'spy films AND comedies NOT animated films'
-  python -m pyserini_compneg.search --index indexes/sample --topics pyserini_compneg/resources/sample/queries.jsonl \\
+  compneg search --index indexes/sample --query 'spy films AND comedies NOT animated films'
+  compneg search --index indexes/sample --topics pyserini_compneg/resources/sample/queries.jsonl \\
       --output run.txt
-  python -m pyserini_compneg.search --index indexes/sample --query 'spy films AND comedies' \\
+  compneg search --index indexes/sample --query 'spy films AND comedies' \\
       --rerank cross-encoder/ms-marco-MiniLM-L6-v2
-  python -m pyserini_compneg.search --index indexes/films --query 'spy films' --facets genre,year:20
-  python -m pyserini_compneg.search --index indexes/sample --read model --query 'spy films other than comedies'
+  compneg search --index indexes/films --query 'spy films' --facets genre,year:20
+  compneg search --index indexes/sample --read model --query 'spy films other than comedies'
 """
 
 
@@ -38,7 +38,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         from pyserini_compneg.lucene.gate import expect_one_search
 
         expect_one_search(args.index)
-    from pyserini_compneg.explaining.display import show_hits
+    from pyserini_compneg.display.hit_list import show_hits
     from pyserini_compneg.topics.topic_runs import search_topics
 
     counting = query_flags.chosen_counting(args, as_list)

@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.serve``: serves indexes to programs, to language models, and to people."""
+"""``compneg serve``: serves indexes to programs, to language models, and to people."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ The file of --config has the keys of Pyserini's server:
 and one more key: limits, what a request may cost (docs/how-to/serving.md).
 
 examples:
-  python -m pyserini_compneg.serve --index indexes/sample
-  python -m pyserini_compneg.serve --index films=indexes/sample --mcp http
-  python -m pyserini_compneg.serve --config server.yaml --host 0.0.0.0
+  compneg serve --index indexes/sample
+  compneg serve --index films=indexes/sample --mcp http
+  compneg serve --config server.yaml --host 0.0.0.0
 """
 
 

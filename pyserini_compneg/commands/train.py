@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.train``: trains a sparse encoder."""
+"""``compneg train``: trains a sparse encoder."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ CONFIG is a YAML file, or the name of a recipe that comes with the package. Chec
 until the model is done. docs/how-to/training.md explains the settings.
 
 examples:
-  python -m pyserini_compneg.train table5-sum --show
-  python -m pyserini_compneg.train table5-sum --data DATASETS --base naver/splade-v3 --output models/nevir
-  python -m pyserini_compneg.train reader --data data/requests --output models/reader
+  compneg train table5-sum --show
+  compneg train table5-sum --data DATASETS --base naver/splade-v3 --output models/nevir
+  compneg train reader --data data/requests --output models/reader
 """
 
 

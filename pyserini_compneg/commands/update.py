@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.update``: inserts, replaces and deletes documents of an index."""
+"""``compneg update``: inserts, replaces and deletes documents of an index."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ have not changed are skipped, so the collection may be the whole collection as i
 index. Searches find the old index until the update is complete; a killed update can be given again.
 
 examples:
-  python -m pyserini_compneg.update --index indexes/films --collection changes.jsonl.gz
-  python -m pyserini_compneg.update --index indexes/films --delete ids.txt
-  python -m pyserini_compneg.update --index indexes/films --collection all.jsonl.gz --delete-missing
-  python -m pyserini_compneg.update --index indexes/films --optimize
-  python -m pyserini_compneg.update --index indexes/stock --adopt --encoder naver/splade-v3
+  compneg update --index indexes/films --collection changes.jsonl.gz
+  compneg update --index indexes/films --delete ids.txt
+  compneg update --index indexes/films --collection all.jsonl.gz --delete-missing
+  compneg update --index indexes/films --optimize
+  compneg update --index indexes/stock --adopt --encoder naver/splade-v3
 """
 _logger = logging.getLogger(__name__)
 

@@ -2,13 +2,15 @@
 
 Composition leaves open what only an index knows: the best scores of what NOT excludes, whether that is a class of
 documents, the floor of damping, and the limits of NOT! by scores. The open nodes of all queries are closed together,
-the inner ones first: one batch of searches for each level of nesting.
+the inner ones first: for each level of nesting, one batch of searches for what is excluded, and another one for what is
+wanted, of the queries that need a floor. Most exclude a class and need none, and what is wanted takes the most time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 from pyserini_compneg.compose.adapting import adapted
@@ -22,6 +24,9 @@ from pyserini_compneg.support.vectors import scale
 
 TopScores: TypeAlias = Callable[[Sequence[ScoringNode], int], Sequence[Sequence[float]]]
 """Maps queries and k to the k best scores of each query in an index, best first."""
+
+_Open: TypeAlias = Damped | Excluding
+"""The kinds of nodes that may be open."""
 
 _PAGE = 10
 """How many best scores are looked up for a query."""
@@ -53,11 +58,12 @@ def resolved(
     while ready := [one for tree in trees for one in _ready(tree, signed)]:
         if top_scores is None:
             raise _no_index(ready[0][0])
-        queries = [query for one in ready for query in _queries(*one)]
-        answers = iter(top_scores([quantised(query, weight_scale) for query in queries], _PAGE))
-        scores = [[[score / weight_scale for score in next(answers)] for _ in _queries(*one)] for one in ready]
-        closed = iter([_closed(node, found) for (node, _), found in zip(ready, scores, strict=True)])
-        trees = [_with_closed(tree, closed, union) for tree in trees]
+        ask = partial(_best_scores, top_scores, weight_scale)
+        bests = ask([_excluded(node) for node, _ in ready])
+        closed = [_closed(node, signs, best) for (node, signs), best in zip(ready, bests, strict=True)]
+        floors = ask([wanted for _, wanted in closed])
+        floored = iter([_floored(node, scores) for (node, _), scores in zip(closed, floors, strict=True)])
+        trees = [_with_closed(tree, floored, union) for tree in trees]
     return trees
 
 
@@ -65,49 +71,54 @@ def _is_ready(node: ScoringNode) -> bool:
     return is_open(node) and not any(is_open(below) for child in node.children for below in nodes(child))
 
 
-def _ready(node: ScoringNode, signed: bool) -> Iterator[tuple[ScoringNode, bool]]:
+def _ready(node: ScoringNode, signed: bool) -> Iterator[tuple[_Open, bool]]:
     """Yields the open nodes above closed ones, and whether negative weights of documents count in their children."""
-    if _is_ready(node):
+    if isinstance(node, _Open) and _is_ready(node):
         yield node, signed
         return
     for number, child in enumerate(node.children):
         yield from _ready(child, signed and number < len(node.wanted))
 
 
-def _queries(node: ScoringNode, signed: bool) -> list[ScoringNode]:
-    """The queries whose best scores close a node."""
-    if isinstance(node, Damped):
-        return [*node.excluded, adapted(_in_context(node, _CONTEXT), signed=signed)]
-    return list(node.scored) if isinstance(node, Excluding) else []
+def _best_scores(
+    top_scores: TopScores, weight_scale: float, queries: Sequence[Sequence[ScoringNode]]
+) -> list[list[list[float]]]:
+    """The best scores of each query of some lists, in the unit of weights that are not rounded."""
+    asked = [quantised(query, weight_scale) for some in queries for query in some]
+    found = iter(top_scores(asked, _PAGE) if asked else ())
+    return [[[score / weight_scale for score in next(found)] for _ in some] for some in queries]
 
 
-def _closed(node: ScoringNode, scores: Sequence[Sequence[float]]) -> ScoringNode:
-    if isinstance(node, Excluding):
-        best = iter(max((0.0, *found)) for found in scores)
-        limits = (0.0 if isinstance(part, Filter) else node.share * next(best) for part in node.excluded)
-        return replace(node, above=tuple(limits), share=0.0)
-    assert isinstance(node, Damped)
-    return _damped(node, scores[:-1], scores[-1])
+def _excluded(node: _Open) -> Sequence[ScoringNode]:
+    """The parts whose best scores close a node."""
+    return node.excluded if isinstance(node, Damped) else node.scored
 
 
-def _damped(node: Damped, bests: Sequence[Sequence[float]], wanted: Sequence[float]) -> ScoringNode:
-    """A, lowered by the excluded parts that the index has; A itself if it has none of them.
+def _closed(node: _Open, signed: bool, bests: Sequence[Sequence[float]]) -> tuple[ScoringNode, Sequence[ScoringNode]]:
+    """The closed node, and the query whose best scores give its floor, if it needs one.
 
-    Unless a class is excluded, the best documents of A keep about the score of the fourth document. If A was read from
-    a text, all parts of the text are added with a small weight, as context.
+    A is lowered by the excluded parts that the index has; without any, it is A itself. Unless a class is excluded, the
+    best documents of A keep about the score of the fourth document. If A was read from a text, all parts of the text
+    are added with a small weight, as context.
     """
+    if isinstance(node, Excluding):
+        best = iter(max((0.0, *found)) for found in bests)
+        limits = (0.0 if isinstance(part, Filter) else node.share * next(best) for part in node.excluded)
+        return replace(node, above=tuple(limits), share=0.0), ()
     found = [(part, best) for part, best in zip(node.excluded, bests, strict=True) if best and best[0] > 0]
     if not found:
-        return node.child
+        return node.child, ()
     is_class = any(len(best) == _PAGE and best[-1] >= _BROAD * best[0] for _, best in found)
-    has_floor = not is_class and len(wanted) >= _FLOOR
-    return Damped(
-        _in_context(node, _BROAD_CONTEXT if is_class else _CONTEXT),
-        tuple(part for part, _ in found),
-        tuple(best[0] for _, best in found),
-        node.weight,
-        max(0.0, wanted[_FLOOR - 1]) if has_floor else 0.0,
-    )
+    child = _in_context(node, _BROAD_CONTEXT if is_class else _CONTEXT)
+    parts, best_scores = tuple(part for part, _ in found), tuple(best[0] for _, best in found)
+    return Damped(child, parts, best_scores, node.weight), () if is_class else (adapted(child, signed=signed),)
+
+
+def _floored(node: ScoringNode, wanted: Sequence[Sequence[float]]) -> ScoringNode:
+    """The node, with the floor that the best scores of what is wanted give."""
+    if isinstance(node, Damped) and wanted and len(wanted[0]) >= _FLOOR:
+        return replace(node, floor=max(0.0, wanted[0][_FLOOR - 1]))
+    return node
 
 
 def _in_context(node: Damped, weight: float) -> ScoringNode:

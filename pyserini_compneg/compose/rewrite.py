@@ -125,15 +125,15 @@ def conjunction(expression: Expression) -> Conjunction:
             return inner._replace(barred=(*inner.barred, *parts))
 
 
-def hardened(expression: Expression) -> Expression:
+def strict(expression: Expression) -> Expression:
     """The expression with NOT! for every NOT, except inside the right side of a NOT.
 
-    >>> hardened(Union((Atom("a"), Difference(Atom("b"), Atom("c")))))
+    >>> strict(Union((Atom("a"), Difference(Atom("b"), Atom("c")))))
     Union(operands=(Atom(text='a'), Exclusion(left=Atom(text='b'), right=Atom(text='c'))))
     """
     if isinstance(expression, (Difference, Exclusion)):
-        return Exclusion(hardened(expression.left), expression.right)
-    return _mapped(expression, hardened)
+        return Exclusion(strict(expression.left), expression.right)
+    return _mapped(expression, strict)
 
 
 def check_exclusions(expression: Expression, place: str | None = None, in_and: bool = False) -> None:

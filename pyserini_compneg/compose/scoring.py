@@ -308,7 +308,7 @@ def _checked_weights(weights: SparseVector, path: str) -> dict[str, float]:
     try:
         result = checked(weights, path)
     except EncodingError as error:
-        raise QueryError(error.what, where=error.where, remedy=error.remedy) from None
+        raise error.recast(QueryError) from None
     limits = f"between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g} in magnitude, the limits of exact arithmetic"
     for term, weight in result.items():
         if not SMALLEST_WEIGHT <= abs(weight) <= LARGEST_WEIGHT:

@@ -127,7 +127,7 @@ def collection_files(
     return [CollectionFile(file, collection_format or guessed_format(file), tuple(numbers)) for file in paths]
 
 
-def of_program(collection: Documents) -> TypeIs[Iterable[Mapping[str, Any]]]:
+def is_iterable(collection: Documents) -> TypeIs[Iterable[Mapping[str, Any]]]:
     """Whether a collection is not a path, but the documents of a program."""
     return isinstance(collection, Iterable) and not isinstance(collection, (str, os.PathLike, bytes, Mapping))
 
@@ -137,7 +137,7 @@ def opened_collection(
     collection: Documents, collection_format: Format | None = None, numbers: Sequence[str] = ()
 ) -> Iterator[list[CollectionFile]]:
     """The files of a collection. The documents of a program are in a temporary file meanwhile."""
-    if not of_program(collection):
+    if not is_iterable(collection):
         yield collection_files(collection, collection_format, numbers)
         return
     with TemporaryDirectory(prefix="compneg-") as folder:

@@ -17,7 +17,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from pyserini_compneg.documents.parquet import is_parquet, parquet_fields, parquet_rows
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_blocks, iter_chunks
-from pyserini_compneg.support.json_objects import DOCUMENT_ID_FIELDS, titles_are_ids
+from pyserini_compneg.support.json_objects import DOCUMENT_ID_FIELDS, syntax_fault, titles_are_ids
+from pyserini_compneg.support.surrogates import has_half
 
 Format = Literal["jsonl", "json", "csv", "tsv", "parquet"]
 SUFFIXES: Mapping[Format, tuple[str, ...]] = {
@@ -211,7 +212,7 @@ def _fault(row: Sequence[str], header: Sequence[str]) -> str | None:
         return f"{len(row)} fields, and the header has {len(header)}; enclose texts with separators in quotes"
     if any("\0" in cell for cell in row):
         return "a NUL character, so this is not a text file"
-    if any("\ud800" <= character <= "\udfff" for cell in row if not cell.isascii() for character in cell):
+    if any(map(has_half, row)):
         return "not UTF-8 text"
     return None
 
@@ -288,9 +289,9 @@ class _Source:
                 cut = cause.pos >= len(self._text) - _LITERAL or cause.msg.startswith("Unterminated string")
                 if not (cut and self._more()):
                     self._move(cause.pos)
-                    raise self.fault(f"not valid JSON: {cause.msg.removesuffix(' at')}") from None
-            except ValueError:
-                raise self.fault("not valid JSON: a number of thousands of digits") from None
+                    raise self.fault(syntax_fault(cause)) from None
+            except ValueError as cause:
+                raise self.fault(syntax_fault(cause)) from None
         text = self._text[self._at : end]
         self._move(end)
         return text.replace("\r", " ").replace("\n", " ").encode("utf-8", "replace")

@@ -29,6 +29,7 @@ from pyserini_compneg.support.staging import (
     parent_folders,
     remove_left,
 )
+from pyserini_compneg.support.surrogates import utf8
 
 VECTORS_FILE = "vectors.about"
 """The file beside the vectors that names their encoder, its settings and the impact scale."""
@@ -121,7 +122,7 @@ class ShardFile:
         """Writes the lines of a block to disk, then the position after the block."""
         packed = io.BytesIO()
         with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=_LEVEL, mtime=0) as member:
-            member.write("".join(f"{line}\n" for line in lines).encode(errors="replace"))
+            member.write(utf8("".join(f"{line}\n" for line in lines)))
         if lines:
             self._data.write(packed.getvalue())
             self._data.flush()
@@ -245,7 +246,7 @@ def _text(record: Mapping[str, Any]) -> str:
 
 
 def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest()
+    return hashlib.blake2b(utf8(text), digest_size=16).digest()
 
 
 def check_unfinished(path: Path) -> None:

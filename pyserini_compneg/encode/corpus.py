@@ -11,7 +11,7 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pyserini_compneg.documents.collection import (
     VECTOR,
@@ -52,10 +52,7 @@ from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError, OutputError
 from pyserini_compneg.support.options import COUNT, WHOLE, check_options, option
 from pyserini_compneg.support.progress import DOCUMENTS, progress, token_rate
-from pyserini_compneg.support.staging import atomic_writer, keep_inputs
-from pyserini_compneg.support.terminal import shown
-
-Existing = Literal["refuse", "resume", "overwrite", "resume or overwrite", "update"]
+from pyserini_compneg.support.staging import Existing, ExistingWork, atomic_writer, existing_option, keep_inputs
 
 SHARDS_STAY = "shards of vectors cannot be updated, because a new line moves later lines to other shards"
 INSTEAD = "give the changed documents to update, which encodes them for the index, or encode all again with --overwrite"
@@ -65,7 +62,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class EncodeSettings:
+class EncodeSettings(ExistingWork):
     """The settings of encoding a collection.
 
     Attributes:
@@ -91,7 +88,7 @@ class EncodeSettings:
 
     shard_id: int = option(0, "which shard, from 0 (default 0)", WHOLE, metavar="I")
     shard_num: int = option(1, "number of shards (default 1)", COUNT)
-    existing: Existing = "refuse"
+    existing: Literal[Existing, "update"] = existing_option("update")
     fields: Sequence[str] | None = None
     collection_format: Format | None = None
     model_options: ModelOptions | None = None
@@ -108,8 +105,6 @@ class EncodeSettings:
         check_passages(self.passages)
         if self.passages:
             check_spaced(self.language or ENGLISH)
-        if self.existing not in get_args(Existing):
-            raise ArgumentError(f"existing must be one of {', '.join(get_args(Existing))}, got {shown(self.existing)}")
         if not 0 <= self.shard_id < self.shard_num:
             last = self.shard_num - 1
             raise ArgumentError(f"--shard-id goes from 0 to --shard-num - 1, so to {last}, got {self.shard_id}")
@@ -117,15 +112,6 @@ class EncodeSettings:
             raise ArgumentError(SHARDS_STAY, remedy=INSTEAD)
         if self.fields is not None:
             object.__setattr__(self, "fields", checked_list("fields", self.fields))
-
-    @property
-    def may_overwrite(self) -> bool:
-        """Whether an existing file may be replaced, and unfinished work discarded."""
-        return self.existing in ("overwrite", "resume or overwrite", "update")
-
-    @property
-    def may_resume(self) -> bool:
-        return self.existing in ("resume", "resume or overwrite", "update")
 
     @property
     def updates(self) -> bool:

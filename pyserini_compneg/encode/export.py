@@ -7,7 +7,7 @@ import logging
 import math
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -20,6 +20,7 @@ from pyserini_compneg.encode.models.cache import (
     copied_files,
     model_hash,
     tokenizer_hash,
+    transformers_major,
     transformers_version,
 )
 from pyserini_compneg.encode.models.checkpoint import (
@@ -32,7 +33,7 @@ from pyserini_compneg.encode.models.checkpoint import (
     StaticSide,
 )
 from pyserini_compneg.encode.models.configuration import optional_json
-from pyserini_compneg.encode.models.loading import check_packages
+from pyserini_compneg.encode.models.loading import check_packages, missing_packages
 from pyserini_compneg.encode.models.onnx_model import OnnxModel
 from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TextTokenizer, check_direct
 from pyserini_compneg.support.errors import EncodingError, OutputError
@@ -66,14 +67,31 @@ SAMPLES = (
 )
 """Texts from one token to more than most models read, so that the comparison covers padding, truncation and blocks."""
 
+_RELEASE = "-transformers"
+"""In the name of a folder in the cache, before the major release of transformers, which decides how texts are split."""
+
 _logger = logging.getLogger(__name__)
 
 
 def exported_folder(side: NeuralSide, precision: str = "fp32") -> Path:
-    """The folder for the export of a model. It may not exist yet."""
+    """The folder for the export of a model, see :func:`_of_release`. It may not exist yet."""
     graph = replace(side, prompt="", lowercase=False, own_terms=None, special_tokens=True)  # no parts of the network
     blocks = "-blocks" if side.longest > LONG else ""  # older exports hold the attention of all pairs of tokens at once
-    return cache_home() / "models" / f"{model_hash(graph)}-{precision}{blocks}"
+    return _of_release(cache_home() / "models" / f"{model_hash(graph)}-{precision}{blocks}")
+
+
+def found_export(side: NeuralSide, precision: str = "fp32") -> Path | None:
+    """The export that is used without making one; None if one must be made.
+
+    It is of another major release of transformers if the packages are missing that would make it again.
+    """
+    if side.exported_in:
+        return side.folder
+    folder = exported_folder(side, precision)
+    if _is_whole(folder):
+        return folder
+    others = filter(_is_whole, _of_releases(folder.with_name(folder.name.partition(_RELEASE)[0])))
+    return next(others, None) if missing_packages("export") else None
 
 
 def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False) -> Path:
@@ -84,9 +102,13 @@ def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False)
             remedy = "name the model from which export --output made it"
             raise EncodingError(said, where=side.folder, remedy=remedy)
         return side.folder
-    folder = exported_folder(side, precision)
-    if _is_whole(folder) and not fresh:
-        return folder
+    folder, found = exported_folder(side, precision), None if fresh else found_export(side, precision)
+    if found:
+        if found != folder:
+            said = "%s: made by another release of transformers, and used as it is: %s is missing to make it again"
+            _logger.warning(said, found, " and ".join(missing_packages("export")))
+        return found
+    check_packages("export")
     with output_errors(folder.parent, "name another place in COMPNEG_CACHE"):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locked(folder, "another process exports it", waits=True):
@@ -98,12 +120,10 @@ def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False)
 def static_tokenizer(side: StaticSide, max_length: int | None = None) -> TextTokenizer:
     """The tokenizer of a side without a network, as transformers builds it, so that both sides follow one rule.
 
-    transformers is needed for the first use only: the tokenizer is kept beside the exports, for each version of
+    transformers is needed for the first use only: the tokenizer is kept beside the exports, for each major release of
     transformers. ``index`` asks for it, too, so that a search need not import transformers.
     """
-    version, kept = transformers_version(), cache_home() / "tokenizers" / tokenizer_hash(side)
-    others = kept.parent.glob(f"{kept.name}-*")
-    folder = kept.with_name(f"{kept.name}-{version}") if version else max(others, key=os.path.getmtime, default=kept)
+    folder = _of_release(cache_home() / "tokenizers" / tokenizer_hash(side))
     build = partial(
         TextTokenizer,
         max_length=max_length or side.max_length,
@@ -117,7 +137,7 @@ def static_tokenizer(side: StaticSide, max_length: int | None = None) -> TextTok
             return build(folder)
     if (side.folder / REPORT_FILE).is_file():  # beside an export, whose tokenizer is one that was written here
         return build(side.folder)
-    if (side.folder / TOKENIZER_FILE).is_file() and version is None:
+    if (side.folder / TOKENIZER_FILE).is_file() and transformers_major() is None:
         check_direct(side.folder, side.arguments)
         return build(side.folder)
     tokenizer = build(side.folder, as_transformers=True)
@@ -200,25 +220,24 @@ def _hash(folder: Path, name: str) -> str:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether an export is in the cache. One of an older release, or of another major release of transformers, is not.
+    return all((folder / name).is_file() for name in (MODEL_FILE, TOKENIZER_FILE, REPORT_FILE))
 
-    Without transformers, it does not matter which release made the export.
-    """
-    if not all((folder / name).is_file() for name in (MODEL_FILE, TOKENIZER_FILE, REPORT_FILE)):
-        return False
-    try:
-        made_by = str(json.loads((folder / REPORT_FILE).read_text(encoding="utf-8"))["transformers"])
-    except KeyError:
-        return False
-    except (OSError, ValueError, TypeError, RecursionError):
-        return True  # read_report names the damage
-    version = transformers_version() or made_by
-    return made_by.split(".")[0] == version.split(".")[0]
+
+def _of_release(folder: Path) -> Path:
+    """``folder`` with the major release of transformers in its name; without transformers the newest of any release."""
+    if major := transformers_major():
+        return folder.with_name(f"{folder.name}{_RELEASE}{major}")
+    return next(_of_releases(folder), folder)
+
+
+def _of_releases(folder: Path) -> Iterator[Path]:
+    """The folders of :func:`_of_release` that have a tokenizer, the newest first. Version 1 had ``folder`` itself."""
+    files = [*folder.parent.glob(f"{folder.name}{_RELEASE}*/{TOKENIZER_FILE}"), *folder.glob(TOKENIZER_FILE)]
+    return (file.parent for file in sorted(files, key=os.path.getmtime, reverse=True))
 
 
 def _make(side: NeuralSide, precision: str, folder: Path) -> None:
     """Exports a model into a temporary folder, which is renamed to its final name if the vectors match torch's."""
-    check_packages("export")
     from pyserini_compneg.encode.networks import TorchModel, write_graph
 
     original = TorchModel(side)

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
 from pyserini_compneg.encode.cached import VectorCache
-from pyserini_compneg.encode.export import static_tokenizer
+from pyserini_compneg.encode.export import found_export, static_tokenizer
 from pyserini_compneg.encode.models import (
     Checkpoint,
     ModelOptions,
@@ -24,8 +23,9 @@ from pyserini_compneg.encode.models import (
     model_hash,
     static_weights,
 )
+from pyserini_compneg.encode.models.cache import content_hash, transformers_major
 from pyserini_compneg.encode.models.options import checked_ablation
-from pyserini_compneg.encode.models.tokenizer import TokenIds
+from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TokenIds
 from pyserini_compneg.encode.sides import SideEncoder, load_side
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import EncodingError
@@ -91,8 +91,8 @@ class ModelQueryEncoder:
         loading = replace(options, top_terms=None, threshold=0.0)  # which prune vectors that are made
         self._key = (model_hash(self._side), self._side, loading) if isinstance(self._side, NeuralSide) else None
         self._loaded = _LOADED.get(self._key)
-        self._cache = VectorCache(self._cache_path(self._side)) if isinstance(self._side, NeuralSide) else None
-        if self._cache is None:
+        self._cache: VectorCache | None = None
+        if not isinstance(self._side, NeuralSide):
             self._encoder()
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
@@ -131,7 +131,8 @@ class ModelQueryEncoder:
 
     def _full(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """The complete vectors of the model. Texts that are not cached are encoded in one call."""
-        known = self._cache.get(texts) if self._cache else {}
+        cache = self._open_cache()
+        known = cache.get(texts) if cache else {}
         unknown = [text for text in texts if text not in known]
         if unknown:
             encoder = self._encoder()
@@ -139,8 +140,8 @@ class ModelQueryEncoder:
             self._warn_of_cuts(unknown, tokens.cut)
             made = dict(zip(unknown, encoder.encode_tokens(tokens.ids), strict=True))
             known |= made
-            if self._cache:
-                self._cache.put(made)
+            if cache := self._open_cache():
+                cache.put(made)
         return [known[text] for text in texts]
 
     def _encoder(self) -> SideEncoder:
@@ -160,10 +161,18 @@ class ModelQueryEncoder:
                 shown(longer[0]),
             )
 
-    def _cache_path(self, side: NeuralSide) -> Path:
-        options = self._options
-        length, precision = options.max_length or side.max_length, options.runs_in
-        return cache_home() / "queries" / f"{model_hash(side)}-{precision}-{options.backend}-{length}.sqlite"
+    def _open_cache(self) -> VectorCache | None:
+        """The cache of vectors, also named after the tokenizer; None without a network, or before an export is made."""
+        if self._cache is None and isinstance(self._side, NeuralSide):
+            side, options = self._side, self._options
+            length, precision = options.max_length or side.max_length, options.runs_in
+            export = found_export(side, precision) if options.backend == "onnx" else None
+            if export is None and options.backend == "onnx":
+                return None
+            split_by = content_hash([export / TOKENIZER_FILE], {}) if export else f"transformers{transformers_major()}"
+            name = f"{model_hash(side)}-{precision}-{options.backend}-{length}-{split_by}.sqlite"
+            self._cache = VectorCache(cache_home() / "queries" / name)
+        return self._cache
 
 
 class ModelDocumentEncoder:

@@ -1,4 +1,4 @@
-"""Formats rows as aligned text, Markdown or JSON."""
+"""Formats rows as aligned text or JSON."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from pyserini_compneg.eval.rows import PerQuery, Row
 from pyserini_compneg.eval.significance import LEVEL, PairedDifference
 from pyserini_compneg.support.terminal import printable
 
-TABLE_FORMATS = ("text", "markdown", "json")
+TABLE_FORMATS = ("text", "json")
 
 _LEAST_P = 0.0001
 _MARK = "\0"
-"""Separates a cell from its letters until the format is known. File names do not contain it."""
+"""Separates a cell from its letters until columns are aligned. File names do not contain it."""
 
 
 def render(rows: Sequence[Row], label: str | None, table_format: str = "text") -> str:
     """Renders rows: a line for each run, or with several classes a line for each class and the runs side by side.
 
     If runs were compared, each run has a letter. Letters after a value name the runs that this run is significantly
-    better than: ``0.2580^a``, in Markdown as superscripts; see :func:`row_letters`. With two runs, the p-values of
-    their difference are shown. ``label`` is the name of the classes, such as ``template``; None if there is only
-    ``all``. JSON has an object for each row and does not round; the other ``TABLE_FORMATS`` have four decimals.
+    better than: ``0.2580^a``; see :func:`row_letters`. With two runs, the p-values of their difference are shown.
+    ``label`` is the name of the classes, such as ``template``; None if there is only ``all``. JSON has an object for
+    each row and does not round; text has four decimals.
     """
     if table_format == "json":
         return json.dumps([_json_row(row, label) for row in rows], ensure_ascii=False, indent=2) + "\n"
@@ -44,8 +44,7 @@ def render(rows: Sequence[Row], label: str | None, table_format: str = "text") -
             body.append(["p", "", *_p_values(rows[0])])
     else:
         header, body = _side_by_side(rows, label, letters)
-    table = _markdown(header, body) if table_format == "markdown" else _text(header, body)
-    return table + (_legend(len(runs)) if letters else "")
+    return _text(header, body) + (_legend(len(runs)) if letters else "")
 
 
 def per_query_csv(results: Mapping[str, PerQuery], measures: Sequence[Measure]) -> str:
@@ -192,15 +191,3 @@ def _aligned(column: Sequence[str]) -> list[str]:
     letters = [len("".join(cell.partition(_MARK)[1:])) for cell in column]
     width = max(letters)
     return [cell + " " * (width - length) for cell, length in zip(column, letters, strict=True)]
-
-
-def _markdown(header: list[list[str]], body: list[list[str]]) -> str:
-    titles = [" ".join(filter(None, cells)) for cells in zip(*header, strict=True)]
-    rule = ["---", *("---:" for _ in titles[1:])]
-    lines = [[_superscript(cell.replace("|", "\\|")) for cell in line] for line in [titles, *body]]
-    return "".join(f"| {' | '.join(line)} |\n" for line in [lines[0], rule, *lines[1:]])
-
-
-def _superscript(cell: str) -> str:
-    text, mark, letters = cell.partition(_MARK)
-    return f"{text}<sup>{letters}</sup>" if mark else text

@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 
 from pyserini_compneg.support.errors import ArgumentError, InputError
 from pyserini_compneg.support.json_objects import id_text
+from pyserini_compneg.support.surrogates import HALVES
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import finite_number
 
 _LARGEST_RELEVANCE = 1_000_000  # trec_eval counts documents for every relevance up to the largest
-_NOT_IN_C = re.compile("[\0\ud800-\udfff]")
+_NOT_IN_C = re.compile(f"[\0{HALVES}]")
 _Number = TypeVar("_Number", int, float)
 
 

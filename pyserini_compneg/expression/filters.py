@@ -17,6 +17,7 @@ from pyserini_compneg.expression.dates import span
 from pyserini_compneg.support.arguments import checked_count, whole_number
 from pyserini_compneg.support.errors import ArgumentError, InputError
 from pyserini_compneg.support.files import iter_lines, source_name
+from pyserini_compneg.support.surrogates import has_half
 from pyserini_compneg.support.terminal import shown
 
 ID = "id"
@@ -34,7 +35,6 @@ _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _BOUND = re.compile(r"([^=<>]*)([<>]=?)(.+)", re.DOTALL)
 _TURNED_BOUND = re.compile(r"=\s*([<>])=?(.+)", re.DOTALL)
 _LIKE_DATE = re.compile(r"[0-9]{4,}-")
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _RANGE = re.compile(rf"(?!\.\.$)(?:({_NUMBER})<?)?\.\.(?:<?({_NUMBER}))?")
 
 
@@ -245,7 +245,7 @@ def _text(value: object) -> str:
     if isinstance(value, float) and math.isfinite(value):
         return format(Decimal(str(value + 0.0)).normalize(), "f")
     text = str(value).strip() if isinstance(value, (str, int)) else ""
-    return "" if _LONE_SURROGATE.search(text) else text
+    return "" if has_half(text) else text
 
 
 def _check_range(name: str, value: str) -> None:

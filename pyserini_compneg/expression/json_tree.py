@@ -88,6 +88,6 @@ def _read(value: object, path: str, level: int) -> Expression:
         try:
             return Exclusion(left, Filter(members[1]["filter"]))
         except (ArgumentError, QueryError) as error:
-            raise QueryError(error.what, where=f"{path}[1].filter", remedy=error.remedy) from None
+            raise error.recast(QueryError).at(f"{path}[1].filter") from None
     operands = tuple(_read(member, f"{path}[{i}]", level + 1) for i, member in enumerate(members))
     return _NODES[kind](operands)

@@ -17,8 +17,8 @@ from pyserini_compneg.documents.collection import (
     Part,
     fingerprint,
     has_vectors,
+    is_iterable,
     iter_collection_blocks,
-    of_program,
     opened_collection,
     say_formats,
 )
@@ -104,7 +104,7 @@ def build_index(
         OutputError: The folder exists and must not be replaced, or cannot be written.
     """
     build = checked_build(encoder or BM25, model_options, bm25, settings)
-    if of_program(collection):
+    if is_iterable(collection):
         check_place(index, (), build.settings)  # before the program makes its documents
     with opened_collection(collection, collection_format, build.settings.filter_fields) as files:
         say_formats(files)
@@ -169,7 +169,7 @@ def asked_pairs(
         remedy = "build it without pairs (--pairs-from), and give the queries that compose --index makes with it"
         raise EncodingError(what, where=source, remedy=remedy)
     settings: dict[str, Any] = {}
-    if not of_program(collection):
+    if not is_iterable(collection):
         folder = Path(collection)
         settings = read_about((folder if folder.is_dir() else folder.parent) / VECTORS_FILE).get("settings", {})
     options = (model_options or ModelOptions()).for_index(settings)

@@ -14,15 +14,14 @@ from typing import Any, Self
 
 from pyserini_compneg.index.index_folder import SKIPPED_LOG, keep_unfinished, new_index_folder
 from pyserini_compneg.lucene import ENGLISH, LEAST_REORDERED, ImpactWriter, IndexSettings, Manifest, java_class
+from pyserini_compneg.lucene.index_settings import RECORDED, STORED
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 from pyserini_compneg.support.json_objects import json_line
+from pyserini_compneg.support.processors import bounded_threads
+from pyserini_compneg.support.surrogates import utf8
 from pyserini_compneg.support.terminal import shown
 
-_PROCESSORS = os.cpu_count() or 1
 _BATCH = 512
-_PLANNED = ("store_raw", "store_docvectors", "shard")
-"""Settings that are not in the manifest, but must be equal to continue a build."""
-
 _UNRANGED = (
     ("numbers", "numbers as texts", "remove the quotes"),
     ("dates", "dates not of ISO 8601", "write them as 1999-05-01"),
@@ -61,7 +60,7 @@ class VectorLines:
     def _flush(self) -> None:
         """Passes the documents that were collected to the threads."""
         if self._added:
-            lines, sources = ("\n".join(texts).encode(errors="replace") for texts in zip(*self._added, strict=True))
+            lines, sources = (utf8("\n".join(texts)) for texts in zip(*self._added, strict=True))
             first, self._added_before = self._added_before + 1, self._added_before + len(self._added)
             self._added.clear()
             self.add_lines(lines, f"{self._place}: document", first, sources)
@@ -113,15 +112,12 @@ class ImpactIndexer(VectorLines):
                 f"the encoder must have a name, bm25 or the name of the vectors' model, got {encoder!r}"
             )
         options = replace(options or IndexSettings(), **changes)
-        scale, threads = options.impact_scale or 1.0, min(options.threads or _PROCESSORS, 4 * _PROCESSORS)
+        scale, threads = options.impact_scale or 1.0, bounded_threads(options.threads)
         self._options = replace(options, impact_scale=scale, threads=threads)
         java_class("io.compneg.index.ImpactIndexer")  # without Java, fail before creating a file
         self._target = Path(os.path.realpath(index))
         super().__init__(str(self._target))
-        made = {
-            name: getattr(self._options, name)
-            for name in ("impact_scale", "signed", "pair_terms", "pairs", "filter_fields", "passages")
-        }
+        made = {name: getattr(self._options, name) for name in RECORDED}
         further = dict(settings or {})
         made["language"] = further.pop("language", ENGLISH)
         self._manifest = Manifest(encoder, further, **made)
@@ -132,7 +128,7 @@ class ImpactIndexer(VectorLines):
         self.position: Any = None
 
     def __enter__(self) -> Self:
-        planned = {name: getattr(self._options, name) for name in _PLANNED}
+        planned = {name: getattr(self._options, name) for name in STORED}
         self._plan = self._manifest.to_json() | planned | {"sources": self._sources}
         with ExitStack() as stack:
             self._folder = stack.enter_context(new_index_folder(self._target, self._plan, self._options))
@@ -176,7 +172,7 @@ class ImpactIndexer(VectorLines):
             InputError: A document is bad: this one, or one of an earlier call. With ``on_error="skip"`` it is listed
                 instead.
         """
-        check_whole(self._options.passages)
+        refuse_vectors_of_passages(self._options.passages)
         self._collect(docid, vector, raw)
 
     def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> None:
@@ -289,7 +285,7 @@ def warn_of_unranged_texts(place: str, fields: Sequence[str], *writers: ImpactWr
             _logger.warning(said, place, what, listed, remedy)
 
 
-def check_whole(passages: Mapping[str, int]) -> None:
+def refuse_vectors_of_passages(passages: Mapping[str, int]) -> None:
     """Refuses a program's vectors in an index of passages."""
     if passages:
         what = "a vector cannot be split into passages"

@@ -179,7 +179,8 @@ def _shared(folder: Path, entry: ShardEntry, host: str) -> Manifest:
     try:
         return checked_shard(folder / entry.path, entry)
     except IndexReadError as error:
-        raise IndexReadError(f"{error} (built on the node {host}; all nodes must reach the same paths)") from None
+        error.remedy = f"the node {host} built it, and all nodes must reach the same paths"
+        raise
 
 
 def _build_shard(

@@ -17,7 +17,7 @@ from pyserini_compneg.documents.passages import passage_documents, passage_texts
 from pyserini_compneg.documents.source_documents import SourceDocument, UnreadFields, text_documents
 from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.encode import DocumentEncoder, split_name
-from pyserini_compneg.encode.registry import made_by
+from pyserini_compneg.encode.query_encoders import same_model
 from pyserini_compneg.lucene import IndexSettings
 from pyserini_compneg.lucene.passage_reader import SOURCE, passage_fields, passage_id
 from pyserini_compneg.support.errors import EncodingError, InputError
@@ -100,7 +100,7 @@ class VectorSource(_Source):
         super().__init__(index)
         folder = files[0].path.parent
         about = read_about(folder / VECTORS_FILE)
-        if about and not made_by(str(about["encoder"]), about["settings"], encoder):
+        if about and not same_model(str(about["encoder"]), about["settings"], encoder):
             raise InputError(f"{folder}: the vectors are of {about['encoder']!r}, not of {encoder!r}")
         found = vector_field(files)
         if index.passages and found == VECTOR:

@@ -24,7 +24,7 @@ from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder
 from pyserini_compneg.encode.hybrid import HybridDocumentEncoder, split_name
 from pyserini_compneg.encode.models import Head, ModelOptions, load_checkpoint
-from pyserini_compneg.encode.registry import made_by
+from pyserini_compneg.encode.query_encoders import same_model
 from pyserini_compneg.index.build import absolute_name
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
 from pyserini_compneg.index.updater import NOWHERE, ImpactUpdater, UpdateCounts
@@ -176,7 +176,7 @@ def _source(
     """The encoder of the index's documents, with its settings."""
     name = encoder or manifest.encoder
     index = IndexSettings(filter_fields=manifest.filter_fields, passages=manifest.passages)
-    if encoder and not made_by(manifest.encoder, manifest.settings, encoder):
+    if encoder and not same_model(manifest.encoder, manifest.settings, encoder):
         said = f"the index was encoded with {manifest.encoder!r}"
         raise EncodingError(said, where=encoder, remedy="build another index with this encoder")
     if manifest.encoder != BM25 and has_vectors(files) is not False:

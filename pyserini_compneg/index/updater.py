@@ -21,7 +21,12 @@ from typing import Any, Self
 
 from pyserini_compneg.encode import BM25, split_name
 from pyserini_compneg.index.index_folder import BLOCK_MAXIMA
-from pyserini_compneg.index.indexer import NOT_REORDERED, VectorLines, check_whole, warn_of_unranged_texts
+from pyserini_compneg.index.indexer import (
+    NOT_REORDERED,
+    VectorLines,
+    refuse_vectors_of_passages,
+    warn_of_unranged_texts,
+)
 from pyserini_compneg.lucene import (
     LEAST_REORDERED,
     SHARDS_NAME,
@@ -32,7 +37,7 @@ from pyserini_compneg.lucene import (
     open_reader,
     resolve_index,
 )
-from pyserini_compneg.lucene.index_settings import PASSAGE_OF
+from pyserini_compneg.lucene.index_settings import PASSAGE_OF, RECORDED
 from pyserini_compneg.lucene.manifest import commits
 from pyserini_compneg.lucene.passage_reader import all_passages, document_of, passage_id
 from pyserini_compneg.lucene.shards import ShardEntry, read_shards, shard_checksum, shard_commit, write_shards
@@ -42,10 +47,10 @@ from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, InputError, OutputError
 from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.json_objects import id_text
+from pyserini_compneg.support.processors import bounded_threads
 from pyserini_compneg.support.staging import DISK_FULL, locked, output_errors
 from pyserini_compneg.support.terminal import shown
 
-_PROCESSORS = os.cpu_count() or 1
 _logger = logging.getLogger(__name__)
 
 NOWHERE = -1
@@ -125,7 +130,7 @@ class ImpactUpdater(VectorLines):
     ) -> None:
         self.folder = Path(os.path.realpath(resolve_index(Path(index))))
         super().__init__(str(index))
-        self._threads = min(threads or _PROCESSORS, 4 * _PROCESSORS)
+        self._threads = bounded_threads(threads)
         self.counts = UpdateCounts()
         self.state: dict[str, Any] = {}
         self._adopt, self._adopts, self._upgrade, self._optimizes = adopt, False, upgrade, False
@@ -161,10 +166,7 @@ class ImpactUpdater(VectorLines):
             raise IndexFormatError("is a shard", where=self._place, remedy=f"update the whole index, {above}")
         raw, vectors = reader.stored()
         self.state = {"updates": 0, **reader.update}
-        made = {
-            name: getattr(self.manifest, name)
-            for name in ("impact_scale", "signed", "pair_terms", "pairs", "filter_fields", "passages")
-        }
+        made = {name: getattr(self.manifest, name) for name in RECORDED}
         sharded = (self.folder / SHARDS_NAME).is_file()
         return IndexSettings(store_raw=raw, store_docvectors=vectors, shard=sharded, **made)
 
@@ -220,7 +222,7 @@ class ImpactUpdater(VectorLines):
             InputError: A document is bad, or its id was given before: this one, or one of an earlier call.
             ArgumentError: The index has passages or texts by BM25; :func:`update_index` updates it.
         """
-        check_whole(self.manifest.passages)
+        refuse_vectors_of_passages(self.manifest.passages)
         if "average_length" in self.manifest.settings:
             said = f"{self.folder} has texts, encoded by {self.manifest.encoder!r}, not vectors of programs"
             raise ArgumentError(said, remedy="give the texts to update_index")
@@ -228,7 +230,7 @@ class ImpactUpdater(VectorLines):
 
     def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> None:
         """Adds a block of JSON lines; see :meth:`ImpactWriter.add_lines`, and :meth:`add` for errors."""
-        check_whole(self.manifest.passages)
+        refuse_vectors_of_passages(self.manifest.passages)
         self.write(lines, self.compare(lines, file, first_line, sources), file, first_line, sources)
 
     def compare(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> list[int]:
@@ -263,7 +265,7 @@ class ImpactUpdater(VectorLines):
             shard.writer.delete(of_documents, merge=False, field=PASSAGE_OF)
 
     def _place_of(self, states: Sequence[int], place: str, line: bytes) -> int:
-        if Found.GIVEN in states:
+        if Found.REPEATED in states:
             docid = json.loads(line)["id"]
             docid = document_of(docid)[0] if self.manifest.passages else docid
             what = f"the id {shown(docid)} was given before in this update, or is one to delete"
@@ -311,7 +313,7 @@ class ImpactUpdater(VectorLines):
         stored = [passage_id(docid, 0) for docid in known] if self.manifest.passages else known
         dropped: dict[int, list[str]] = defaultdict(list)
         for docid, *states in zip(known, *(shard.writer.remove(stored) for shard in self._shards), strict=True):
-            if Found.GIVEN in states:
+            if Found.REPEATED in states:
                 raise InputError(f"document id {docid!r} was given before in this update", where=self._place)
             if Found.CHANGED not in states:
                 self.counts.not_found += 1

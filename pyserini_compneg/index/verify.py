@@ -20,6 +20,7 @@ from pyserini_compneg.lucene import (
 from pyserini_compneg.lucene.gate import java_errors
 from pyserini_compneg.lucene.shards import common_content, read_shards, shard_commit
 from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
+from pyserini_compneg.support.processors import processors
 
 _logger = logging.getLogger(__name__)
 
@@ -60,14 +61,14 @@ def _verify(whole: Path, commit: str | None, threads: int | None) -> int:
             for name in manifest.filter_fields if manifest else ():
                 reader.filtered(Filter({name: ()}))
         except IndexFormatError as error:
-            said = f"{error.what}, and its manifest names that field"
-            raise IndexReadError(said, where=error.where, remedy="rebuild it") from None
+            raise error.recast(IndexReadError, "its manifest names that field, so rebuild it") from None
     check = java_class("io.compneg.index.IndexCheck").check
     with java_errors(IndexReadError, "is damaged, rebuild it", folder):
         paths = [os.path.abspath(place) for place in (folder, folder / (commit or ""))]
         pair_terms, pairs = (manifest.pair_terms, manifest.pairs) if manifest else (-1, ())
-        count = threads or os.cpu_count() or 1
-        documents, *found, repeated = check(*paths, CONTENTS, count, pair_terms, "\n".join(pairs).encode())
+        documents, *found, repeated = check(
+            *paths, CONTENTS, threads or processors(), pair_terms, "\n".join(pairs).encode()
+        )
     if manifest and (fault := _contradiction(manifest, documents, *found)):
         raise IndexReadError(f"is damaged, rebuild it: {fault}", where=folder)
     if repeated:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -18,7 +17,7 @@ from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.search.run_writer import printed_scores
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import CompNegError, InputError
-from pyserini_compneg.support.files import slug
+from pyserini_compneg.support.files import content_digest, slug
 from pyserini_compneg.support.progress import warn_of
 from pyserini_compneg.support.terminal import shown
 
@@ -48,7 +47,7 @@ class CompNegSearch:
     ) -> None:
         self.encoder, self.operators, self.read = encoder, operators, read
         way = f"{operators} {getattr(read, '__qualname__', read)} {metadata.version('pyserini_compneg')}"
-        revision = hashlib.sha256(f"{encoder} {way}".encode()).hexdigest()[:12]
+        revision = content_digest(f"{encoder} {way}", digits=12)
         name = name or f"pyserini_compneg/{slug(Path(encoder).name)}"
         self.mteb_model_meta = ModelMeta.create_empty({"name": name, "revision": revision})
         self._folder = TemporaryDirectory()

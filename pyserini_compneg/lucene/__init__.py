@@ -21,7 +21,7 @@ from pyserini_compneg.lucene.manifest import (
 )
 from pyserini_compneg.lucene.rankings import Ranking
 from pyserini_compneg.lucene.reader import CONTENTS, ImpactReader
-from pyserini_compneg.lucene.requests import Reader, Searching
+from pyserini_compneg.lucene.requests import Reader
 from pyserini_compneg.lucene.sharded_reader import ShardedReader, open_reader
 from pyserini_compneg.lucene.writer import LONGEST_TERM_BYTES, ImpactWriter
 
@@ -40,7 +40,6 @@ __all__ = [
     "Manifest",
     "Ranking",
     "Reader",
-    "Searching",
     "ShardedReader",
     "UNSPACED",
     "analysis_settings",

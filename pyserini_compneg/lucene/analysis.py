@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, JvmError
+from pyserini_compneg.support.surrogates import utf8
 from pyserini_compneg.support.vectors import TermSpan, index_term
 
 ENGLISH = "en"
@@ -94,8 +95,7 @@ def _analysed(way: str, texts: Sequence[str], language: str) -> str:
     if not texts:
         return ""
     joined = "\0".join(text.replace("\0", " ") for text in texts)
-    # half of a surrogate pair becomes a question mark, which is not a term
-    encoded, java = joined.encode("utf-8", "replace"), java_class("io.compneg.index.TextAnalysis")
+    encoded, java = utf8(joined), java_class("io.compneg.index.TextAnalysis")
     if language == "th" and not java_class("org.apache.lucene.analysis.th.ThaiTokenizer").DBBI_AVAILABLE:
         remedy = "point JAVA_HOME at a Java with the module jdk.localedata, such as any JDK"
         raise JvmError("this Java does not know where Thai words end", remedy=remedy)

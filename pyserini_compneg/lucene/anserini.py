@@ -7,7 +7,6 @@ certificates. The jar must have the known checksum.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import logging
 import os
@@ -18,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 from pyserini_compneg.support.errors import JvmError
-from pyserini_compneg.support.files import cache_home
+from pyserini_compneg.support.files import cache_home, content_digest
 from pyserini_compneg.support.staging import locked, output_errors, staged_folder
 
 PYSERINI, LUCENE, _SHA256 = (
@@ -86,11 +85,8 @@ def _download(target: Path) -> None:
         if done.returncode or len(jars) != 1:
             reason = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
             raise JvmError(f"Anserini's jar cannot be downloaded: {reason}", remedy=_REMEDY)
-        with jars[0].open("rb") as data:
-            if (found := hashlib.file_digest(data, "sha256").hexdigest()) != _SHA256:
-                raise JvmError(
-                    f"the downloaded {jars[0].name} has the SHA-256 {found}, expected {_SHA256}", remedy=_REMEDY
-                )
+        if (found := content_digest(jars[0])) != _SHA256:
+            raise JvmError(f"the downloaded {jars[0].name} has the SHA-256 {found}, expected {_SHA256}", remedy=_REMEDY)
         for kept in (jars[0], *Path(unpacked).glob("*.dist-info/**/LICENSE*")):
             shutil.move(kept, folder)
 

@@ -10,7 +10,6 @@ Set ``COMPNEG_CLASS_ARCHIVE=off`` to use and make none.
 from __future__ import annotations
 
 import atexit
-import hashlib
 import os
 import re
 import subprocess
@@ -21,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pyserini_compneg.lucene.java_home import JavaRuntime
-from pyserini_compneg.support.files import cache_home
+from pyserini_compneg.support.files import cache_home, content_digest
 
 _KEPT = 4
 """An archive takes 30 MB. Each Java with its jars has one."""
@@ -48,7 +47,7 @@ def archive_options(java: JavaRuntime, classpath: Sequence[str], makes: Sequence
     with suppress(OSError, RuntimeError):  # RuntimeError: the user has no home
         states = [(name, _state(Path(name))) for name in (str(java.library), *classpath)]
         states.append(("user", str(os.getuid() if hasattr(os, "getuid") else "")))
-        archive = cache_home() / "java" / f"{hashlib.sha256(repr(states).encode()).hexdigest()[:16]}.jsa"
+        archive = cache_home() / "java" / f"{content_digest(repr(states), digits=16)}.jsa"
         if {os.pathsep, "%"} & set(str(archive)):  # Java reads more than one path, or another one
             return []
         if _is_whole(archive):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, get_args
+from dataclasses import dataclass, field, fields
+from typing import Literal
 
 from pyserini_compneg.expression.filters import checked_fields
-from pyserini_compneg.lucene.manifest import LARGEST_IMPACT, fit_passages
+from pyserini_compneg.lucene.manifest import LARGEST_IMPACT, Manifest, fit_passages
 from pyserini_compneg.support.arguments import finite_number, whole_number
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.options import COUNT, Number, check_options, option
+from pyserini_compneg.support.staging import Existing, ExistingWork, existing_option
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import PAIR_SIGN, is_complement, is_pair, pair_term
 
@@ -29,7 +30,8 @@ MOST_PASSAGES = 100_000
 PASSAGE_OF, FIRST_PASSAGE = "passage.of", "passage.first"
 """Filter fields of passages: the document of each, and what only the first of each document has."""
 
-Existing = Literal["refuse", "resume", "overwrite", "replace", "resume or overwrite"]
+STORED = ("store_raw", "store_docvectors", "shard")
+"""The settings that the manifest lacks, and that must be equal to continue a build."""
 
 _RESERVED = {"id", "contents", "raw", "compneg.hash", PASSAGE_OF, FIRST_PASSAGE}
 SCALE = Number(f"a finite number above 0, at most {LARGEST_IMPACT}", finite_number, lambda x: 0 < x <= LARGEST_IMPACT)
@@ -46,7 +48,7 @@ def check_passages(passages: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexSettings:
+class IndexSettings(ExistingWork):
     """How an index is made.
 
     Attributes:
@@ -112,7 +114,7 @@ class IndexSettings:
         "a bad document ends the build (default), or is skipped and listed in the index",
         choices=("stop", "skip"),
     )
-    existing: Existing = field(default="refuse", metadata={"choices": get_args(Existing)})
+    existing: Literal[Existing, "replace"] = existing_option("replace")
     shard: bool = False
 
     def __post_init__(self) -> None:
@@ -149,11 +151,6 @@ class IndexSettings:
         """The filter fields that Lucene indexes."""
         return self.filter_fields + ((PASSAGE_OF, FIRST_PASSAGE) if self.passages else ())
 
-    @property
-    def may_overwrite(self) -> bool:
-        """Whether an existing index may be replaced, and an unfinished build discarded."""
-        return self.existing in ("overwrite", "replace", "resume or overwrite")
 
-    @property
-    def may_resume(self) -> bool:
-        return self.existing in ("resume", "replace", "resume or overwrite")
+RECORDED = sorted({one.name for one in fields(IndexSettings)} & {one.name for one in fields(Manifest)})
+"""The settings that the manifest has, too."""

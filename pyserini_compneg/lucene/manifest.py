@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +79,10 @@ class Manifest:
         write_json(index / MANIFEST_NAME, self.to_json())
 
     def to_json(self) -> dict[str, Any]:
-        """The content of the file. Four keys are left out if they have their defaults."""
-        usual = {"filter_fields": (), "pairs": (), "passages": {}, "language": ENGLISH}
-        return {name: value for name, value in asdict(self).items() if name not in usual or value != usual[name]}
+        """The content of the file. Optional keys are left out if they have their defaults."""
+        usual, optional = Manifest(self.encoder), {one.name for one in fields(self) if one.metadata.get("optional")}
+        every = asdict(self).items()
+        return {name: value for name, value in every if name not in optional or value != getattr(usual, name)}
 
     @classmethod
     def read(cls, index: Path) -> Manifest | None:
@@ -133,7 +134,7 @@ def resolve_index(index: str | Path) -> Path:
     if folder.is_dir():
         return folder
     if isinstance(index, Path) or folder.name != index or folder.exists():
-        remedy = "build one with python -m pyserini_compneg.index"
+        remedy = "build one with compneg index"
         raise IndexFormatError("no such index folder", where=index, remedy=remedy)
     from pyserini_compneg.lucene.prebuilt import (
         prebuilt_folder,

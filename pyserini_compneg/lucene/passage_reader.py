@@ -10,22 +10,18 @@ from __future__ import annotations
 import json
 import math
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_compneg.compose import Excluding, ScoringNode
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.lucene.index_settings import FIRST_PASSAGE, MOST_PASSAGES, PASSAGE_OF
-from pyserini_compneg.lucene.manifest import Manifest
-from pyserini_compneg.lucene.rankings import MatchCount, PassageRanking, Ranking
-from pyserini_compneg.lucene.reader import KEPT_FILTERS
-from pyserini_compneg.lucene.requests import After, ComposedSearch, Filtered, Reader, Searching, WorkDone, checked_nodes
+from pyserini_compneg.lucene.rankings import MatchCount, PassageRanking, Ranking, Scores
+from pyserini_compneg.lucene.requests import After, ComposedSearch, Filtered, Opened, Reader, checked_nodes
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import IndexFormatError, InputError
+from pyserini_compneg.support.errors import IndexFormatError
 
 SOURCE = "#source"
 """The key of a document's source in the stored line of its first passage. No filter field can have this name."""
@@ -43,42 +39,27 @@ class _Best(NamedTuple):
     number: int
 
 
-class PassageReader(Searching):
-    """Reads passages by the ids of their documents: a :class:`Reader`. What is not here is that of the passages."""
-
-    folder: Path
-    manifest: Manifest | None
-    lost: Sequence[str]
-    is_partial: bool
-    update: Mapping[str, Any]
-    updates: int
-    counted_documents: int
-    field_document_count: int
-    content_id: str
-    is_replaced: Callable[[], bool]
-    stored: Callable[[], tuple[bool, bool]]
-    document_frequencies: Callable[[Sequence[str]], list[int]]
-    unknown_document: Callable[[str], InputError]
-    work_done: Callable[[], WorkDone]
+class PassageReader(Reader):
+    """Reads the passages of an index by the ids of their documents. It closes the given reader of the passages."""
 
     def __init__(self, passages: Reader) -> None:
-        self.passages = passages
-        self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
+        super().__init__(passages.folder, passages._files)
+        self.passages, self._opened = passages, passages._opened
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.passages, name)
+    def _open(self) -> Opened:
+        """What the passages open. It may have no passages: :func:`by_document` gives its reader."""
+        self.passages.reopen()
+        return self.passages._opened
+
+    def stored(self) -> tuple[bool, bool]:
+        return self.passages.stored()
+
+    def document_frequencies(self, terms: Sequence[str]) -> list[int]:
+        return self.passages.document_frequencies(terms)
 
     @property
     def document_count(self) -> int:
         return self.passages.filtered(_FIRST).allowed
-
-    def reopen(self) -> bool:
-        """As of the passages. The new index may have none: :func:`by_document` gives its reader."""
-        self.filtered.cache_clear()
-        return self.passages.reopen()
-
-    def close(self) -> None:
-        self.passages.close()
 
     def _filtered(self, filter: Filter) -> Filtered:
         found = self.passages.filtered(self._translated(filter) & _FIRST)
@@ -157,9 +138,7 @@ class PassageReader(Searching):
         self._check_fields(request.facets)
         return self.passages.count(replace(self._translated_request(request), passages_of=PASSAGE_OF))
 
-    def score(
-        self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1
-    ) -> list[list[float | None]]:
+    def score(self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1) -> Scores:
         queries, docids = checked_nodes(queries), [checked_list("docids", one) for one in docids]
         there = [list(filter(self.has, group)) for group in docids]
         filters = [Filter({ID: group}) for group in there]
@@ -182,9 +161,6 @@ class PassageReader(Searching):
 
     def has(self, docid: str) -> bool:
         return self.passages.has(passage_id(docid, 0))
-
-    def raw(self, docid: str) -> str | None:
-        return self.raws([docid])[0]
 
     def raws(self, docids: Sequence[str]) -> list[str | None]:
         stored = self.passages.raws([passage_id(docid, 0) for docid in checked_list("docids", docids)])

@@ -86,7 +86,7 @@ def _look_up(name: str) -> _PrebuiltIndex:
         nearest = ", ".join(difflib.get_close_matches(name, known, cutoff=0.4)) or "none"
         raise IndexFormatError(
             f"{name}: no such index folder, and no prebuilt impact index of that name (nearest: {nearest}); build one "
-            "with python -m pyserini_compneg.index"
+            "with compneg index"
         )
     info = known[name]
     size = info.get("size", info.get("size compressed (bytes)"))

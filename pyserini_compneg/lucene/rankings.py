@@ -7,13 +7,17 @@ import json
 import math
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from pyserini_compneg.compose import ScoringNode, query_line
 
 INT_BYTES = 4
 MOST_VALUES = (1 << 31) - 1
 """The most values of a facet: Java counts in int."""
+
+
+Scores: TypeAlias = list[list[float | None]]
+"""The scores of the documents of each query; None for a document that the query does not match."""
 
 
 class Ranking(NamedTuple):
@@ -79,7 +83,7 @@ def unpack_matches(packed: bytes) -> list[MatchCount]:
     return [MatchCount(one["count"], {name: dict(found) for name, found in one["facets"].items()}) for one in counted]
 
 
-def unpack_scores(packed: bytes, docids: Sequence[Sequence[str]]) -> list[list[float | None]]:
+def unpack_scores(packed: bytes, docids: Sequence[Sequence[str]]) -> Scores:
     """Unpacks the scores of ``WireFormat.scores`` as a list for each query. NaN, of no match, becomes None."""
     scores = iter(array("f", packed))
     return [[None if math.isnan(score) else score for score in itertools.islice(scores, len(one))] for one in docids]

@@ -8,10 +8,8 @@ import logging
 import math
 import os
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from pyserini_compneg.lucene.rankings import (
     MOST_VALUES,
     MatchCount,
     Ranking,
+    Scores,
     each_once,
     packed_ids,
     packed_queries,
@@ -33,23 +32,21 @@ from pyserini_compneg.lucene.rankings import (
     unpack_rankings,
     unpack_scores,
 )
-from pyserini_compneg.lucene.requests import EMPTY, ComposedSearch, Filtered, Searching, WorkDone, checked_nodes
+from pyserini_compneg.lucene.requests import EMPTY, ComposedSearch, Filtered, Opened, Reader, WorkDone, checked_nodes
 from pyserini_compneg.lucene.versions import line_errors
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, IndexReadError, InputError
+from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
+from pyserini_compneg.support.processors import processors
 
 _logger = logging.getLogger(__name__)
 
 CONTENTS = "contents"
 """The field in which Anserini and this package keep impacts."""
 
-KEPT_FILTERS = 64
-"""The number of filters in the cache. Each takes one bit for each document."""
-
 _SLICE_MS = 100
 """How long Java searches before Python can hear a signal."""
 
-_MOST_THREADS = 4 * (os.cpu_count() or 1)
+_MOST_THREADS = 4 * processors()
 """The most threads of a search. More threads do not help, and each takes memory."""
 
 _SMALLEST_PART = 1 << 16
@@ -70,80 +67,53 @@ class QueryFailure(IndexFormatError):
         self.position = position
 
 
-class ImpactReader(Searching):
+@dataclass(kw_only=True, eq=False)
+class _Index(Opened):
+    """One index of Lucene, with its searcher in Java."""
+
+    folder: Path
+    java: Any
+    may_repeat: bool
+    said_repeated: bool = False
+
+    def close(self) -> None:
+        if not self.closed:
+            with java_errors(IndexReadError, "cannot be searched", self.folder):
+                self.java.close()
+        self.closed = True
+
+
+class ImpactReader(Reader):
     """Reads an impact index of this package or of stock Anserini. Close the reader, or use it as a context manager.
 
     Args:
         index: The folder, or the name of a prebuilt index, which is downloaded on first use.
         commit: The segments file of the commit to open; None for the last commit.
 
-    Attributes:
-        folder: The folder of the index.
-        manifest: How the index was made, and how many documents it has now; None for an index of stock Anserini.
-        update: What the last update has noted, for the next; empty if there was none.
-        lost: The paths of the shards that cannot be searched; see :class:`ShardedReader`.
-
     Raises:
         IndexFormatError: There is no such folder, it holds no Lucene index with impacts, or its manifest is bad.
         DownloadError: A prebuilt index cannot be downloaded.
     """
 
-    lost: Sequence[str] = ()
-    update: Mapping[str, Any]
-    _commit_files = "segments_*"
+    _opened: _Index
 
     def __init__(self, index: str | Path, commit: str | None = None) -> None:
-        self.folder, self._named = resolve_index(index), commit
-        try:
-            self._open()
-        except IndexFormatError:  # the index may just have been replaced
-            self._open()
+        super().__init__(resolve_index(index), "segments_*")
+        self._named = commit
+        self._open_first()
 
-    def reopen(self) -> bool:
-        """Opens the index that is now in the folder, if it is not the one that is open.
-
-        Until then, an open reader continues with the index that it opened, even if another index replaces it. No other
-        thread may use the reader during this call.
-
-        Returns:
-            Whether another index was opened.
-
-        Raises:
-            IndexFormatError: The folder no longer holds an index. The reader keeps the index that is open.
-        """
-        if not self.is_replaced():
-            return False
-        before = None if self._closed else self._searcher
-        self._open()
-        if before is not None:
-            self._call(lambda _: before.close())
-        return True
-
-    def is_replaced(self) -> bool:
-        """Whether the folder now holds another index than the open one."""
-        return self._commit() != self._opened
-
-    def _commit(self) -> list[tuple[str, int, int]]:
-        """Identifies a commit of an index by its segments files and their times."""
-        found = []
-        for path in sorted(self.folder.glob(self._commit_files)):
-            with suppress(FileNotFoundError):  # an update deletes the former commit
-                status = path.stat()
-                found.append((path.name, status.st_ino, status.st_mtime_ns))
-        return found
-
-    def _open(self) -> None:
-        opened, manifest = self._commit(), Manifest.read(self.folder)
-        if not opened:
+    def _open(self) -> _Index:
+        commit, manifest = self._commit(), Manifest.read(self.folder)
+        if not commit:
             raise IndexFormatError("not a Lucene index (it has no segments file)", where=self.folder)
         java = java_class("io.compneg.search.SignedSearcher")
         with (
-            line_errors(self.folder / (self._named or opened[-1][0])),
+            line_errors(self.folder / (self._named or commit[-1][0])),
             java_errors(IndexReadError, "cannot be opened", self.folder),
         ):
             searcher = java(os.path.abspath(self.folder / (self._named or "")), CONTENTS, manifest is not None)
             of_texts = manifest is None and searcher.holdsTexts()
-        documents = int(searcher.documentCount())
+        documents, with_terms = int(searcher.documentCount()), int(searcher.fieldDocumentCount())
         update = json.loads(searcher.update() or "{}")
         fault = remedy = ""
         if of_texts:
@@ -157,67 +127,31 @@ class ImpactReader(Searching):
             searcher.close()
             raise (IndexFormatError if of_texts else IndexReadError)(fault, where=self.folder, remedy=remedy)
         if manifest and update:  # the file has the counts of the build
-            empty = documents - int(searcher.fieldDocumentCount())
-            manifest = replace(manifest, documents=documents, empty_documents=empty)
-        self._searcher, self.manifest, self._opened, self._closed = searcher, manifest, opened, False
-        self._may_repeat, self._said_repeated = bool(searcher.mayRepeatIds()), False
-        self._document_count, self.update = documents, update
-        self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
-
-    @property
-    def updates(self) -> int:
-        """The number of updates since the index was built."""
-        return int(self.update.get("updates", 0))
-
-    @property
-    def is_partial(self) -> bool:
-        """Whether a shard of the index cannot be searched."""
-        return bool(self.lost)
-
-    def close(self) -> None:
-        if not self._closed:
-            self._call(lambda java: java.close())
-        self._closed = True
+            manifest = replace(manifest, documents=documents, empty_documents=documents - with_terms)
+        return _Index(
+            folder=self.folder,
+            commit=commit,
+            manifest=manifest,
+            documents=documents,
+            field_documents=with_terms,
+            content_id=str(searcher.commitId()),
+            update=update,
+            java=searcher,
+            may_repeat=bool(searcher.mayRepeatIds()),
+        )
 
     def _call(self, call: Callable[[Any], Any], *sent: bytes) -> Any:
         """Calls a method of the Java searcher, whose heap must have room for the bytes that are sent."""
         self._check_open()
         check_heap(sum(map(len, sent)))
         with java_errors(IndexReadError, "cannot be searched", self.folder):
-            return call(self._searcher)
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise ArgumentError("the searcher is closed", where=self.folder, remedy="open another one")
-
-    @property
-    def document_count(self) -> int:
-        """The number of documents that are not deleted."""
-        self._check_open()
-        return self._document_count
-
-    @property
-    def counted_documents(self) -> int:
-        """The number of which document frequencies are a part: as :attr:`document_count`, but it counts passages."""
-        return self.document_count
-
-    @property
-    def field_document_count(self) -> int:
-        """The number of documents with a term."""
-        return int(self._call(lambda java: java.fieldDocumentCount()))
-
-    @property
-    def content_id(self) -> str:
-        """Identifies the content of the open index: copies of an index have the same id, another commit has another."""
-        return str(self._call(lambda java: java.commitId()))
+            return call(self._opened.java)
 
     def stored(self) -> tuple[bool, bool]:
-        """Whether the sources of documents are stored, and whether their vectors are."""
         raw, vectors = self._call(lambda java: java.stored())
         return raw, vectors
 
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
-        """The number of documents that hold each term."""
         terms = checked_list("terms", terms)
         if not terms:
             return []
@@ -225,12 +159,11 @@ class ImpactReader(Searching):
         return list(self._call(lambda java: java.documentFrequencies(lines), lines))
 
     def _filtered(self, filter: Filter) -> Filtered:
-        """Resolves a filter; ``filtered`` caches the last filters. Unknown fields are refused."""
         asked = json.dumps(filter.to_json(), ensure_ascii=False).encode()
         self._check_open()
         check_heap(len(asked))
         with java_errors(IndexFormatError, "cannot be filtered", self.folder):
-            searcher = self._searcher
+            searcher = self._opened.java
             found = searcher.filter(asked)
             packed = searcher.describe(found)
         said = json.loads(bytes(packed.tostring()))
@@ -244,7 +177,7 @@ class ImpactReader(Searching):
 
     def find(self, request: ComposedSearch) -> list[Ranking]:
         rankings = self._ranked(request)
-        if not self._may_repeat or not (repeated := self._repeated(rankings)):
+        if not self._opened.may_repeat or not (repeated := self._repeated(rankings)):
             return rankings
         return [
             self._each_once(request.of_query(place), ranking) if repeated.intersection(ranking.docids) else ranking
@@ -253,8 +186,9 @@ class ImpactReader(Searching):
 
     def _repeated(self, rankings: Sequence[Ranking]) -> set[str]:
         """The ids in rankings that several documents have. The first time that there are some, a warning says so."""
-        if (repeated := self.repeated(docid for one in rankings for docid in one.docids)) and not self._said_repeated:
-            self._said_repeated = True
+        repeated = self.repeated(docid for one in rankings for docid in one.docids)
+        if repeated and not self._opened.said_repeated:
+            self._opened.said_repeated = True
             said = "%s: several documents have the same id, such as %r: a ranking has the best of them alone"
             _logger.warning(said, self.folder, min(repeated))
         return repeated
@@ -312,7 +246,7 @@ class ImpactReader(Searching):
         self._check_open()
         check_heap(len(lines))
         with java_errors(IndexFormatError, "cannot be searched", self.folder):
-            batch = prepare(self._searcher, lines, looked_up, filter_of, (threads, _SMALLEST_PART))
+            batch = prepare(self._opened.java, lines, looked_up, filter_of, (threads, _SMALLEST_PART))
         answer = None
         while answer is None:
             check_cancelled()  # Python also handles signals here, so Ctrl-C ends a long search
@@ -323,25 +257,12 @@ class ImpactReader(Searching):
             raise QueryFailure(said, where=self.folder, position=-1 - failed)
         return packed
 
-    def score(
-        self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1
-    ) -> list[list[float | None]]:
-        """Scores given documents. The scores equal the scores of :meth:`search` to the last bit.
-
-        Args:
-            queries: As for :meth:`search`.
-            docids: The documents of each query, in any order.
-            threads: How many queries are scored at once.
-
-        Returns:
-            The scores of each query's documents, in the order of the docids. None if the query does not match the
-            document, infinity if the index does not have it. If several documents have an id, the best score.
-        """
+    def score(self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1) -> Scores:
         return self._scores(queries, docids, threads, None)
 
     def _scores(
         self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int, filter: Filter | None
-    ) -> list[list[float | None]]:
+    ) -> Scores:
         """As :meth:`score`. If several documents have an id, those that the filter allows count."""
         queries, docids = checked_nodes(queries), [checked_list("docids", one) for one in docids]
         if not queries:
@@ -351,24 +272,20 @@ class ImpactReader(Searching):
         packed = self._call(lambda java: java.score(lines, ids, allowed, threads), lines, ids)
         return unpack_scores(bytes(packed.tostring()), docids)
 
-    def unknown_document(self, docid: str) -> InputError:
-        """The error to raise if the index has no document with this id."""
-        return InputError(f"{self.folder} has no document {docid!r}")
-
     def explain(self, query: ScoringNode, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
-        """The parts of a document's score, as Java's ``Explainer`` gives them; None for an unknown document."""
         looked_up = None if filter is None else self.filtered(filter).java
         line, external_id = packed_queries(checked_nodes([query])), docid.encode(errors="surrogatepass")
         packed = self._call(lambda java: java.explain(line, external_id, looked_up), line, external_id)
         return None if packed is None else json.loads(bytes(packed.tostring()))
 
     def has(self, docid: str) -> bool:
-        """Whether the index has a document with this id."""
         external_id = docid.encode(errors="surrogatepass")
         return bool(self._call(lambda java: java.has(external_id)))
 
-    def raw(self, docid: str) -> str | None:
-        """The stored source of a document; None if there is no such document or its source was not stored."""
+    def raws(self, docids: Sequence[str]) -> list[str | None]:
+        return list(map(self._raw, checked_list("docids", docids)))
+
+    def _raw(self, docid: str) -> str | None:
         external_id = docid.encode(errors="surrogatepass")
         packed = self._call(lambda java: java.raw(external_id))
         try:
@@ -376,15 +293,7 @@ class ImpactReader(Searching):
         except UnicodeDecodeError:
             raise self._damaged("sources") from None
 
-    def raws(self, docids: Sequence[str]) -> list[str | None]:
-        """The stored sources of several documents, in the order of the ids; see :meth:`raw`."""
-        return [self.raw(docid) for docid in checked_list("docids", docids)]
-
     def vector(self, docid: str) -> dict[str, int] | None:
-        """The terms of a document and their impacts, as indexed; None if there is no such document.
-
-        Without stored vectors, the term vectors of Anserini, every term of the document's segment is looked up.
-        """
         external_id = docid.encode(errors="surrogatepass")
         packed = self._call(lambda java: java.vector(external_id))
         return None if packed is None else json.loads(bytes(packed.tostring()))

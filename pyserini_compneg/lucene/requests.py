@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene.manifest import Manifest
-from pyserini_compneg.lucene.rankings import MatchCount, Ranking
+from pyserini_compneg.lucene.rankings import MatchCount, Ranking, Scores
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import ArgumentError, InputError
+from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, InputError
 from pyserini_compneg.support.terminal import shown
 
 EMPTY: Mapping[str, int] = MappingProxyType({})
+
+KEPT_FILTERS = 64
+"""The number of filters in the cache. Each takes one bit for each document."""
+
+Commit: TypeAlias = list[tuple[str, int, int]]
+"""The files that identify a commit of an index, each with its inode and its time in nanoseconds."""
 
 After: TypeAlias = tuple[str, float] | None
 """The docid and the score of the hit behind which a ranking begins; None for a ranking from its first hit."""
@@ -26,7 +35,7 @@ After: TypeAlias = tuple[str, float] | None
 
 @dataclass(frozen=True, slots=True)
 class ComposedSearch:
-    """Composed queries that are searched or counted together; :meth:`Searching.search` describes the fields.
+    """Composed queries that are searched or counted together; :meth:`Reader.search` describes the fields.
 
     The lists are checked and filled: each query has a filter, a threshold and a hit to begin behind, or their None.
     """
@@ -99,20 +108,183 @@ class Filtered(NamedTuple):
     values: Mapping[str, Sequence[str]]  # if it allows none: those of its fields that have few
 
 
-class Searching(Protocol):
-    """What every reader offers users: searches by arguments. Each kind of reader answers them as one request."""
+@dataclass(kw_only=True, eq=False)
+class Opened(ABC):
+    """An index as a reader has opened it. :class:`Reader` describes what users may read."""
 
+    commit: Commit
+    manifest: Manifest | None
+    documents: int
+    field_documents: int
+    content_id: str
+    update: Mapping[str, Any]
+    lost: Sequence[str] = ()
+    closed: bool = False
+
+    @abstractmethod
+    def close(self) -> None:
+        """Closes the index; may be called twice."""
+
+
+class Reader(ABC):
+    """An open index: whole, in shards, or of passages. Close the reader, or use it as a context manager.
+
+    Attributes:
+        folder: The folder of the index.
+        filtered: A function that resolves a :class:`Filter` as :class:`Filtered`, and keeps the last results. It raises
+            IndexFormatError if the index does not have a field.
+    """
+
+    _opened: Opened
+
+    def __init__(self, folder: Path, files: str) -> None:
+        self.folder, self._files = folder, files
+        self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
+
+    @abstractmethod
+    def _open(self) -> Opened:
+        """Opens the index that is now in the folder."""
+
+    @abstractmethod
+    def _filtered(self, filter: Filter) -> Filtered:
+        """Resolves a filter; ``filtered`` keeps the result."""
+
+    @abstractmethod
     def find(self, request: ComposedSearch) -> Sequence[Ranking]:
         """The ranking of each query; see :meth:`search`."""
-        ...
 
+    @abstractmethod
     def count(self, request: ComposedSearch) -> list[MatchCount]:
         """The matches of each query, and its facets; see :meth:`matches`."""
-        ...
+
+    @abstractmethod
+    def score(self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1) -> Scores:
+        """Scores given documents. The scores equal the scores of :meth:`search` to the last bit.
+
+        Args:
+            queries: As for :meth:`search`.
+            docids: The documents of each query, in any order.
+            threads: How many queries are scored at once.
+
+        Returns:
+            The scores of each query's documents, in the order of the docids. None if the query does not match the
+            document, infinity if the index does not have it. If several documents have an id, the best score.
+        """
+
+    @abstractmethod
+    def explain(self, query: ScoringNode, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
+        """The parts of a document's score, as Java's ``Explainer`` gives them; None for an unknown document."""
+
+    @abstractmethod
+    def document_frequencies(self, terms: Sequence[str]) -> list[int]:
+        """The number of documents that hold each term."""
+
+    @abstractmethod
+    def has(self, docid: str) -> bool:
+        """Whether the index has a document with this id."""
+
+    @abstractmethod
+    def stored(self) -> tuple[bool, bool]:
+        """Whether the sources of documents are stored, and whether their vectors are."""
+
+    @abstractmethod
+    def raws(self, docids: Sequence[str]) -> list[str | None]:
+        """The stored sources of several documents, in the order of the ids; see :meth:`raw`."""
+
+    @abstractmethod
+    def vector(self, docid: str) -> dict[str, int] | None:
+        """The terms of a document and their impacts, as indexed; None if there is no such document.
+
+        Without stored vectors, the term vectors of Anserini, every term of the document's segment is looked up.
+        """
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """How the index was made, and how many documents it has now; None for an index of stock Anserini."""
+        return self._opened.manifest
+
+    @property
+    def update(self) -> Mapping[str, Any]:
+        """What the last update has noted, for the next; empty if there was none."""
+        return self._opened.update
+
+    @property
+    def lost(self) -> Sequence[str]:
+        """The paths of the shards that cannot be searched; see :class:`ShardedReader`."""
+        return self._opened.lost
+
+    @property
+    def document_count(self) -> int:
+        """The number of documents that are not deleted."""
+        return self.counted_documents
+
+    @property
+    def counted_documents(self) -> int:
+        """The number of which document frequencies are a part: as :attr:`document_count`, but it counts passages."""
+        self._check_open()
+        return self._opened.documents
+
+    @property
+    def field_document_count(self) -> int:
+        """The number of documents with a term."""
+        self._check_open()
+        return self._opened.field_documents
+
+    @property
+    def content_id(self) -> str:
+        """Identifies the content of the open index: copies of an index have the same id, another commit has another."""
+        self._check_open()
+        return self._opened.content_id
+
+    def _check_open(self) -> None:
+        if self._opened.closed:
+            raise ArgumentError("the searcher is closed", where=self.folder, remedy="open another one")
+
+    def _open_first(self) -> None:
+        """Opens the index, again if another one takes its place meanwhile."""
+        before = self._commit()
+        try:
+            self._opened = self._open()
+        except IndexFormatError:
+            if self._commit() == before:
+                raise
+            self._opened = self._open()
+
+    def _commit(self) -> Commit:
+        """The commit that is now in the folder."""
+        found = []
+        for path in sorted(self.folder.glob(self._files)):
+            with suppress(FileNotFoundError):  # an update deletes the former commit
+                status = path.stat()
+                found.append((path.name, status.st_ino, status.st_mtime_ns))
+        return found
+
+    def is_replaced(self) -> bool:
+        """Whether the folder now holds another index than the open one."""
+        return self._commit() != self._opened.commit
+
+    def reopen(self) -> bool:
+        """Opens the index that is now in the folder, if it is not the one that is open.
+
+        Until then, an open reader continues with the index that it opened, even if another index replaces it. No other
+        thread may use the reader during this call.
+
+        Returns:
+            Whether another index was opened.
+
+        Raises:
+            IndexFormatError: The folder no longer holds an index. The reader keeps the index that is open.
+        """
+        if not self.is_replaced():
+            return False
+        before, self._opened = self._opened, self._open()
+        self.filtered.cache_clear()
+        before.close()
+        return True
 
     def close(self) -> None:
         """Closes the index; may be called twice."""
-        ...
+        self._opened.close()
 
     def search(
         self,
@@ -167,49 +339,16 @@ class Searching(Protocol):
         """
         return self.count(ComposedSearch(queries, threads=threads, filters=filters, facets=facets))
 
+    def raw(self, docid: str) -> str | None:
+        """The stored source of a document; None if there is no such document or its source was not stored."""
+        return self.raws([docid])[0]
+
+    def unknown_document(self, docid: str) -> InputError:
+        """The error to raise if the index has no document with this id."""
+        return InputError(f"{self.folder} has no document {docid!r}")
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class Reader(Searching, Protocol):
-    """An open index, as searches need it: whole, in shards or of passages. :class:`ImpactReader` describes members."""
-
-    @property
-    def folder(self) -> Path: ...
-    @property
-    def manifest(self) -> Manifest | None: ...
-    @property
-    def lost(self) -> Sequence[str]: ...
-    @property
-    def is_partial(self) -> bool: ...
-    @property
-    def update(self) -> Mapping[str, Any]: ...
-    @property
-    def updates(self) -> int: ...
-    @property
-    def document_count(self) -> int: ...
-    @property
-    def counted_documents(self) -> int: ...
-    @property
-    def field_document_count(self) -> int: ...
-    @property
-    def content_id(self) -> str: ...
-    @property
-    def filtered(self) -> Callable[[Filter], Filtered]: ...
-    def is_replaced(self) -> bool: ...
-    def reopen(self) -> bool: ...
-    def stored(self) -> tuple[bool, bool]: ...
-    def document_frequencies(self, terms: Sequence[str], /) -> list[int]: ...
-    def score(
-        self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1
-    ) -> list[list[float | None]]: ...
-    def explain(self, query: ScoringNode, docid: str, filter: Filter | None = None) -> dict[str, Any] | None: ...
-    def unknown_document(self, docid: str, /) -> InputError: ...
-    def has(self, docid: str) -> bool: ...
-    def raw(self, docid: str) -> str | None: ...
-    def raws(self, docids: Sequence[str]) -> list[str | None]: ...
-    def vector(self, docid: str) -> dict[str, int] | None: ...
-    def work_done(self) -> WorkDone: ...

@@ -14,21 +14,21 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Concatenate
+from typing import Any
 
 from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest, resolve_index
 from pyserini_compneg.lucene.passage_reader import by_document
-from pyserini_compneg.lucene.rankings import MOST_VALUES, MatchCount, Ranking
-from pyserini_compneg.lucene.reader import KEPT_FILTERS, ImpactReader
-from pyserini_compneg.lucene.requests import ComposedSearch, Filtered, Reader, WorkDone
+from pyserini_compneg.lucene.rankings import MOST_VALUES, MatchCount, Ranking, Scores
+from pyserini_compneg.lucene.reader import ImpactReader
+from pyserini_compneg.lucene.requests import Commit, ComposedSearch, Filtered, Opened, Reader
 from pyserini_compneg.lucene.shards import (
     Answer,
     Asked,
+    Question,
     Shard,
     ShardEntry,
     checked_shard,
@@ -40,8 +40,91 @@ from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
 _logger = logging.getLogger(__name__)
 
 
-class ShardedReader(ImpactReader):
-    """Reads an index in shards with the interface of :class:`ImpactReader`. The answers are identical to the last bit.
+class _Shards(Opened):
+    """The shards of an index that are open, by their paths. Each request goes to all of them at once.
+
+    A shard that cannot be opened or no longer answers is left out, with a warning, if partial results are allowed.
+    """
+
+    def __init__(
+        self, folder: Path, commit: Commit, open_shard: Callable[[Path, ShardEntry], Shard], allow_partial: bool
+    ) -> None:
+        self.commit, self._folder, self._allow_partial = commit, folder, allow_partial
+        self._lock = threading.Lock()
+        self._entries = {entry.path: entry for entry in read_shards(folder)}
+        self._manifests: dict[str, Manifest] = {}
+        self.lost: list[str] = []
+        self.shards: dict[str, Shard] = {}
+        opened = self.shards
+        try:
+            for path, entry in self._entries.items():
+                try:
+                    manifest = checked_shard(folder / path, entry)
+                    opened[path], self._manifests[path] = open_shard(folder / path, entry), manifest
+                except IndexReadError as error:
+                    self._lose(path, error)
+            self._count()  # refuses shards that do not belong together before any shard is searched
+            facts = self.answers(opened, _facts)  # checks that each shard answers
+            for path, (with_terms, _) in facts.items():
+                empty = self._manifests[path].documents - with_terms
+                self._manifests[path] = replace(self._manifests[path], empty_documents=empty)
+            self._count()
+            # An update writes the numbers of the whole index into the shards that it changes.
+            self.update = max((update for _, update in facts.values()), key=lambda one: int(one.get("updates", 0)))
+        except BaseException:
+            for shard in opened.values():  # also those that were left out
+                shard.close()
+            raise
+
+    def _count(self) -> None:
+        """Counts the documents of the shards that are searched."""
+        manifest = whole_manifest(self._folder, {path: self._manifests[path] for path in self.shards})
+        self.manifest, self.documents = manifest, manifest.documents
+        self.field_documents = manifest.documents - manifest.empty_documents
+        listed = "".join(self._entries[path].checksum for path in self.shards)
+        self.content_id = hashlib.sha256(listed.encode()).hexdigest()
+
+    def _lose(self, path: str, error: IndexReadError) -> None:
+        """Drops a lost shard. Raises if partial results are not allowed, or if this was the last shard."""
+        count = len(self._entries)
+        if not self._allow_partial or len(self.lost) + 1 == count:
+            raise error
+        self.lost.append(path)
+        said = "%s; results are partial: %d of %d shards are searched"
+        _logger.warning(said, error, count - len(self.lost), count)
+
+    def answers(
+        self, paths: Iterable[str], question: Question[Asked, Answer], *args: Asked.args, **kwargs: Asked.kwargs
+    ) -> dict[str, Answer]:
+        """The answers of some shards. All shards are asked before the first answer is awaited."""
+        shards = {path: self.shards[path] for path in paths if path in self.shards}
+        waiting = {path: shard.ask(question, *args, **kwargs) for path, shard in shards.items()}
+        answers = {}
+        for path, answer in waiting.items():
+            try:
+                answers[path] = answer()
+            except IndexReadError as error:
+                self._leave_out(path, error)
+            except IndexFormatError as error:
+                error.where = str(self._folder)  # the request is wrong for all shards
+                raise
+        return answers
+
+    def _leave_out(self, path: str, error: IndexReadError) -> None:
+        with self._lock:
+            if path in self.shards:  # another thread may have dropped it
+                self._lose(path, error)
+                self.shards = {other: shard for other, shard in self.shards.items() if other != path}
+                self._count()
+
+    def close(self) -> None:
+        for shard in self.shards.values():
+            shard.close()
+        self.closed = True
+
+
+class ShardedReader(Reader):
+    """Reads an index in shards. The answers are those of one index of all documents, to the last bit.
 
     Args:
         index: The folder that holds the list of the shards.
@@ -54,7 +137,7 @@ class ShardedReader(ImpactReader):
         IndexReadError: The list or a shard is damaged, shards do not belong together, or a shard cannot be opened.
     """
 
-    _commit_files = SHARDS_NAME
+    _opened: _Shards
 
     def __init__(
         self,
@@ -63,124 +146,16 @@ class ShardedReader(ImpactReader):
         at_once: int | None = 1,
         allow_partial: bool = False,
     ) -> None:
+        super().__init__(resolve_index(index), SHARDS_NAME)
         self._open_shard, self._at_once, self._allow_partial = open_shard, at_once, allow_partial
-        self._lock = threading.Lock()
-        self.folder = resolve_index(index)
-        before = self._commit()
-        try:
-            self._open()
-        except IndexReadError:
-            if self._commit() == before:
-                raise
-            self._open()  # the index was just updated
+        self._open_first()
 
-    def _open(self) -> None:
-        opened, entries = self._commit(), {entry.path: entry for entry in read_shards(self.folder)}
-        shards: dict[str, Shard] = {}
-        manifests: dict[str, Manifest] = {}
-        self.lost: list[str] = []
-        try:
-            for path, entry in entries.items():
-                try:
-                    manifest = checked_shard(self.folder / path, entry)
-                    shards[path], manifests[path] = self._open_shard(self.folder / path, entry), manifest
-                except IndexReadError as error:
-                    self._lose(path, error, len(entries))
-            whole_manifest(self.folder, manifests)  # before any shard is searched
-            self._shards, self._manifests, self._opened, self._count = shards, manifests, opened, len(entries)
-            self._checksums = {path: entry.checksum for path, entry in entries.items()}
-            self._field_counts: dict[str, int] = {}
-            self._field_counts = self._answers(
-                shards, _field_document_count
-            )  # this also checks that each shard answers
-            # An update writes the numbers of the whole index into the shards that it changes.
-            self.update = max(self._ask(_update), key=lambda one: int(one.get("updates", 0)))
-        except BaseException:
-            for shard in shards.values():
-                shard.close()
-            raise
-        self._count_documents()
-        self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
+    def _open(self) -> _Shards:
+        return _Shards(self.folder, self._commit(), self._open_shard, self._allow_partial)
 
-    def _count_documents(self) -> None:
-        """Counts the documents of the available shards."""
-        there = {
-            path: replace(manifest, empty_documents=manifest.documents - self._field_counts.get(path, 0))
-            for path, manifest in self._manifests.items()
-            if path in self._shards
-        }
-        self.manifest = whole_manifest(self.folder, there)
-
-    def _lose(self, path: str, error: IndexReadError, count: int) -> None:
-        """Drops a lost shard. Raises if partial results are not allowed, or if this was the last shard."""
-        if not self._allow_partial or len(self.lost) + 1 == count:
-            raise error
-        self.lost.append(path)
-        said = "%s; results are partial: %d of %d shards are searched"
-        _logger.warning(said, error, count - len(self.lost), count)
-
-    def reopen(self) -> bool:
-        if not self.is_replaced():
-            return False
-        before = dict(self.__dict__)
-        try:
-            self._open()
-        except BaseException:
-            self.__dict__.update(before)
-            raise
-        for shard in before["_shards"].values():
-            shard.close()
-        return True
-
-    def close(self) -> None:
-        for shard in self._shards.values():
-            shard.close()
-
-    def _ask(
-        self, question: Callable[Concatenate[ImpactReader, Asked], Answer], *args: Asked.args, **kwargs: Asked.kwargs
-    ) -> list[Answer]:
-        return list(self._answers(self._shards, question, *args, **kwargs).values())
-
-    def _answers(
-        self,
-        paths: Iterable[str],
-        question: Callable[Concatenate[ImpactReader, Asked], Answer],
-        *args: Asked.args,
-        **kwargs: Asked.kwargs,
-    ) -> dict[str, Answer]:
-        """The answers of some shards. All shards are asked before the first answer is awaited."""
-        shards = {path: self._shards[path] for path in paths if path in self._shards}
-        waiting = {path: shard.ask(question, *args, **kwargs) for path, shard in shards.items()}
-        answers = {}
-        for path, answer in waiting.items():
-            try:
-                answers[path] = answer()
-            except IndexReadError as error:
-                self._leave_out(path, error)
-            except IndexFormatError as error:
-                error.where = str(self.folder)  # the request is wrong for all shards
-                raise
-        return answers
-
-    def _leave_out(self, path: str, error: IndexReadError) -> None:
-        with self._lock:
-            if path in self._shards:  # another thread may have dropped it
-                self._lose(path, error, self._count)
-                self._shards = {other: shard for other, shard in self._shards.items() if other != path}
-                self._count_documents()
-
-    @property
-    def document_count(self) -> int:
-        return self.manifest.documents if self.manifest else 0
-
-    @property
-    def field_document_count(self) -> int:
-        return sum(count for path, count in self._field_counts.items() if path in self._shards)
-
-    @property
-    def content_id(self) -> str:
-        listed = "".join(checksum for path, checksum in self._checksums.items() if path in self._shards)
-        return hashlib.sha256(listed.encode()).hexdigest()
+    def _ask(self, question: Question[Asked, Answer], *args: Asked.args, **kwargs: Asked.kwargs) -> list[Answer]:
+        self._check_open()
+        return list(self._opened.answers(self._opened.shards, question, *args, **kwargs).values())
 
     def stored(self) -> tuple[bool, bool]:
         raw, vectors = map(any, zip(*self._ask(ImpactReader.stored), strict=True))
@@ -208,11 +183,11 @@ class ShardedReader(ImpactReader):
     def find(self, request: ComposedSearch) -> list[Ranking]:
         hits, least = min(request.hits, self.document_count), request.thresholds
         best: list[list[tuple[float, str]]] = [[] for _ in request.queries]
-        paths = list(self._shards)
+        paths = list(self._opened.shards)
         at_once = self._at_once or len(paths)
         for start in range(0, len(paths), at_once):
             some = paths[start : start + at_once]
-            answers = self._answers(some, ImpactReader.find, replace(request, hits=hits, thresholds=least))
+            answers = self._opened.answers(some, ImpactReader.find, replace(request, hits=hits, thresholds=least))
             for rankings in answers.values():
                 for merged, ranking in zip(best, rankings, strict=True):
                     merged += ((-score, docid) for docid, score in zip(ranking.docids, ranking.scores, strict=True))
@@ -238,9 +213,7 @@ class ShardedReader(ImpactReader):
             for parts in counted
         ]
 
-    def score(
-        self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1
-    ) -> list[list[float | None]]:
+    def score(self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1) -> Scores:
         answers = self._ask(ImpactReader.score, queries, docids, threads)
         return [
             [next((score for score in scores if score != math.inf), math.inf) for scores in zip(*lists, strict=True)]
@@ -256,18 +229,12 @@ class ShardedReader(ImpactReader):
     def has(self, docid: str) -> bool:
         return any(self._ask(ImpactReader.has, docid))
 
-    def raw(self, docid: str) -> str | None:
-        return self.raws([docid])[0]
-
     def raws(self, docids: Sequence[str]) -> list[str | None]:
         answers = zip(*self._ask(ImpactReader.raws, docids), strict=True)
         return [next((source for source in sources if source is not None), None) for sources in answers]
 
     def vector(self, docid: str) -> dict[str, int] | None:
         return next((vector for vector in self._ask(ImpactReader.vector, docid) if vector is not None), None)
-
-    def work_done(self) -> WorkDone:
-        return WorkDone(*map(sum, zip(*self._ask(ImpactReader.work_done), strict=True)))
 
 
 def open_reader(index: str | Path, allow_partial: bool = False) -> Reader:
@@ -287,12 +254,8 @@ def open_reader(index: str | Path, allow_partial: bool = False) -> Reader:
     return by_document(ImpactReader(folder))
 
 
-def _field_document_count(reader: ImpactReader) -> int:
-    return reader.field_document_count
-
-
-def _update(reader: ImpactReader) -> Mapping[str, Any]:
-    return reader.update
+def _facts(reader: ImpactReader) -> tuple[int, Mapping[str, Any]]:
+    return reader.field_document_count, reader.update
 
 
 def _most_frequent(counts: Iterable[Mapping[str, int]], most: int) -> dict[str, int]:

@@ -8,7 +8,6 @@ A path is relative to the folder, or absolute. Each shard is an index of this pa
 
 from __future__ import annotations
 
-import hashlib
 import os
 import reprlib
 from collections import Counter
@@ -16,17 +15,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from pyserini_compneg.lucene.gate import java_class, java_errors
 from pyserini_compneg.lucene.manifest import FORMAT_VERSION, MANIFEST_NAME, SHARDS_NAME, Manifest, commits, write_json
 from pyserini_compneg.lucene.reader import ImpactReader
 from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
-from pyserini_compneg.support.files import reason_of
+from pyserini_compneg.support.files import content_digest, reason_of
 from pyserini_compneg.support.schema import decoded, entry, read_schema
 
 Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")
+Question: TypeAlias = Callable[Concatenate[ImpactReader, Asked], Answer]
+"""What a shard is asked: a function of a module, or a method, whose first argument is the reader of the shard."""
 
 _REMEDY = "build the index again"
 
@@ -57,19 +58,14 @@ class Shard:
         try:
             self.reader = ImpactReader(folder, shard_commit(folder, entry).name)
         except IndexFormatError as error:
-            raise IndexReadError(error.what, where=error.where, remedy=error.remedy) from None
+            raise error.recast(IndexReadError) from None
         if self.reader.manifest is None or self.reader.document_count != entry.documents:
             self.reader.close()
             said = f"the shard has not the {entry.documents} documents of {SHARDS_NAME}"
             raise IndexReadError(said, where=folder, remedy=_REMEDY)
 
-    def ask(
-        self, question: Callable[Concatenate[ImpactReader, Asked], Answer], *args: Asked.args, **kwargs: Asked.kwargs
-    ) -> Callable[[], Answer]:
-        """Starts a request: a function of a module, or a method, whose first argument is an ImpactReader.
-
-        Returns a function that waits for the answer. Both may raise IndexReadError if the shard is gone.
-        """
+    def ask(self, question: Question[Asked, Answer], *args: Asked.args, **kwargs: Asked.kwargs) -> Callable[[], Answer]:
+        """Starts a request. Returns a function that waits for the answer. Both may raise IndexReadError."""
         return partial(question, self.reader, *args, **kwargs)
 
     def close(self) -> None:
@@ -93,11 +89,9 @@ def shard_checksum(folder: Path, commit: Path | None = None) -> str:
     --verify`` reads. So this checksum is quick to compute and unique to the index.
     """
     try:
-        files = [folder / MANIFEST_NAME, *([commit] if commit else commits(folder)[:1])]
-        digest = hashlib.sha256(b"".join(file.read_bytes() for file in files))
+        return content_digest(folder / MANIFEST_NAME, *([commit] if commit else commits(folder)[:1]))
     except OSError as cause:
         raise IndexReadError(f"the shard cannot be read: {reason_of(cause)}", where=folder) from None
-    return digest.hexdigest()
 
 
 def write_shards(index: Path, entries: Sequence[ShardEntry]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import zipfile
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from pyserini_compneg.lucene.anserini import anserini_jar
 from pyserini_compneg.lucene.gate import companion_jar, java_class
 from pyserini_compneg.lucene.manifest import FORMAT_VERSION
 from pyserini_compneg.support.errors import IndexFormatError, IndexReadError, JvmError
+from pyserini_compneg.support.files import content_digest
 
 _HEAD = re.compile(
     rb"\x3f\xd7\x6c\x17\x08segments.{20}(?:\x01.|\x02..|\x03...|\x04....)([\x07-\x7f][\0-\x7f]{2})", re.DOTALL
@@ -33,8 +33,7 @@ _LUCENE = "org/apache/lucene/util/Version.class"
 def build() -> str:
     """Identifies the installed code: a hash of the Python sources and of the companion jar."""
     sources = sorted(Path(__file__).parents[1].rglob("*.py"))
-    content = b"".join(path.read_bytes() for path in [*sources, companion_jar()])
-    return hashlib.sha256(content).hexdigest()[:12]
+    return content_digest(*sources, companion_jar(), digits=12)
 
 
 def installed(package: str) -> str:

@@ -14,11 +14,12 @@ from typing import Any
 
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
-from pyserini_compneg.lucene.index_settings import IndexSettings
+from pyserini_compneg.lucene.index_settings import RECORDED, STORED, IndexSettings
 from pyserini_compneg.lucene.reader import CONTENTS
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import OutputError
 from pyserini_compneg.support.progress import progress
+from pyserini_compneg.support.surrogates import utf8
 
 LONGEST_TERM_BYTES = 32766
 """Lucene's limit for a term, and therefore for an id, in bytes of UTF-8."""
@@ -27,6 +28,11 @@ _MEMORY_BUFFER_MB = 64.0
 _MISSING = 1 << 14
 _MILLISECONDS = 100
 """So often Python can hear Ctrl-C while it waits for Java."""
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 class _Exchange:
@@ -60,7 +66,7 @@ class Found(IntEnum):
     NEW = 1
     CHANGED = 2
     UNCHANGED = 3
-    GIVEN = 4  # before in this update
+    REPEATED = 4  # given before in this update
 
 
 class ImpactWriter:
@@ -97,16 +103,11 @@ class ImpactWriter:
     ) -> None:
         settings = replace(settings or IndexSettings(), **changes)
         self._name = name or str(folder)
-        sent = {
+        sent = {_camel(name): getattr(settings, name) for name in {*RECORDED, *STORED} - {"passages"}}
+        sent |= {
             "field": CONTENTS,
             "impactScale": settings.impact_scale or 1.0,
-            "signed": settings.signed,
-            "pairTerms": settings.pair_terms,
-            "pairs": settings.pairs,
-            "storeRaw": settings.store_raw,
-            "storeDocvectors": settings.store_docvectors,
             "filterFields": settings.indexed_fields,
-            "shard": settings.shard,
             "threads": settings.threads or 1,
             "memoryBufferMb": _MEMORY_BUFFER_MB / writers,
             "mode": "APPEND" if update else "CREATE_OR_APPEND" if settings.may_resume else "CREATE",
@@ -152,7 +153,7 @@ class ImpactWriter:
             first_line: The number of the first line in the file.
             sources: The sources to store, one line for each of ``lines``; the default is the lines themselves.
         """
-        name = file.encode(errors="replace")
+        name = utf8(file)
         self._exchange.write(name, lines, sources or b"")
         sizes = len(name), len(lines), -1 if sources is None else len(sources)
         self._call(lambda java: java.add(*sizes, first_line))
@@ -176,7 +177,7 @@ class ImpactWriter:
         Args:
             lines: JSON lines, as for :meth:`add_lines`. The vectors are not compared and may be empty.
             sources: The sources to compare with the sources of the indexed documents; empty for the lines themselves.
-            remembers: Remember new ids, so that an id that comes again is found to be ``GIVEN``.
+            remembers: Remember new ids, so that an id that comes again is found to be ``REPEATED``.
         """
         check_heap(2 * len(lines) + len(sources))
         return bytes(self._call(lambda java: java.compare(lines, sources, remembers)).tostring())

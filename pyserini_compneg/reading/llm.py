@@ -5,7 +5,6 @@ If the language model answers with words that are not in the text, the answer is
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
@@ -22,7 +21,7 @@ from pyserini_compneg.reading.model_reader import ModelReader, decompose, packag
 from pyserini_compneg.reading.words import words_of
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, CompNegError, QueryError, install_hint
-from pyserini_compneg.support.files import cache_home
+from pyserini_compneg.support.files import cache_home, content_digest
 from pyserini_compneg.support.json_objects import parse_json_object
 from pyserini_compneg.support.progress import warn_of
 from pyserini_compneg.support.staging import atomic_writer
@@ -169,7 +168,7 @@ class LlmReader:
         if not text.strip():
             return decompose(text)
         key = json.dumps([self._url, self._model, _INSTRUCTIONS, text])
-        path = self._cache / f"{hashlib.sha256(key.encode()).hexdigest()}.json"
+        path = self._cache / f"{content_digest(key)}.json"
         with suppress(OSError, ValueError):  # the answer is missing or damaged
             return _reading(text, path.read_text(encoding="utf-8"))
         try:

@@ -1,11 +1,10 @@
 """A small network that scores the tags of words: an ONNX file and its tokenizer, in a folder.
 
-The package contains such a folder (``resources/reader``). ``python -m pyserini_compneg.train reader`` makes others.
+The package contains such a folder (``resources/reader``). ``compneg train reader`` makes others.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,9 +19,11 @@ from pyserini_compneg.reading.decoding import Chain
 from pyserini_compneg.reading.decomposition import Span
 from pyserini_compneg.reading.words import TAGS
 from pyserini_compneg.support.errors import QueryError, in_one_line
-from pyserini_compneg.support.files import reason_of
-from pyserini_compneg.support.onnx_sessions import open_session, processors
+from pyserini_compneg.support.files import content_digest, reason_of
+from pyserini_compneg.support.onnx_sessions import open_session
+from pyserini_compneg.support.processors import model_threads
 from pyserini_compneg.support.schema import entry, read_schema
+from pyserini_compneg.support.surrogates import without_halves
 
 SETTINGS_FILE, MODEL_FILE, TOKENIZER_FILE = "reader.json", "model.onnx", "tokenizer.json"
 FORMAT_VERSION = 1
@@ -53,12 +54,12 @@ class Tagger:
 
     def emissions(self, texts: Sequence[str], words: Sequence[Sequence[Span]]) -> list[NDArray[np.float64] | None]:
         """A (words, tags) array for each text; None for a text that exceeds the tokens that the network reads."""
-        with ThreadPoolExecutor(processors()) as pool:
+        with ThreadPoolExecutor(model_threads()) as pool:
             return list(pool.map(self._scores, texts, words))
 
     def _scores(self, text: str, words: Sequence[Span]) -> NDArray[np.float64] | None:
         """The scores of one text: in a batch, the rounding of each text would depend on the others."""
-        entry = self._tokenizer.encode(_without_halves(text))
+        entry = self._tokenizer.encode(without_halves(text, "\N{REPLACEMENT CHARACTER}"))
         if len(entry.ids) > self.max_tokens:
             return None
         inputs = (entry.ids, is_capital(text, words, entry.offsets), [1] * len(entry.ids))
@@ -130,7 +131,7 @@ def _read_settings(folder: Path) -> _Settings:
         raise QueryError(f"not the folder of a reader: it has no {SETTINGS_FILE}", where=folder) from None
     for name in (MODEL_FILE, TOKENIZER_FILE):
         try:
-            found = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+            found = content_digest(folder / name)
         except OSError as error:
             raise QueryError(f"cannot be read: {reason_of(error)}", where=folder / name) from None
         if found != settings.sha256.get(name):
@@ -145,9 +146,7 @@ def write_settings(folder: Path, entries: Mapping[str, Any]) -> None:
         folder: The folder with the network and the tokenizer.
         entries: ``transitions``, ``calibration``, ``threshold``, ``separators``, ``unasked`` and ``max_tokens``.
     """
-    checksums = {
-        name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in (MODEL_FILE, TOKENIZER_FILE)
-    }
+    checksums = {name: content_digest(folder / name) for name in (MODEL_FILE, TOKENIZER_FILE)}
     settings = {"format_version": FORMAT_VERSION, "tags": TAGS, **entries, "sha256": checksums}
     (folder / SETTINGS_FILE).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
@@ -161,8 +160,3 @@ def _loaded(folder: Path) -> tuple[Any, Any]:
         tokenizer.no_truncation()
         session = open_session(folder / MODEL_FILE, threads=1)  # texts are short
     return tokenizer, session
-
-
-def _without_halves(text: str) -> str:
-    """The text with U+FFFD for each half of a surrogate pair, which tokenizers refuse."""
-    return "".join("\ufffd" if "\ud800" <= sign <= "\udfff" else sign for sign in text)

@@ -41,7 +41,7 @@ class Answer:
 
 def found_answers(request: SearchRequest, found: Mapping[str, Sequence[Hit]]) -> list[Answer]:
     """The answers of a method that has found hits for each query."""
-    kept = [request.kept(qid, found[qid]) for qid in request.qids]
+    kept = [request.without_query(qid, found[qid])[request.skipped :] for qid in request.qids]
     asked = zip(request.qids, request.queries, kept, strict=True)
     return [Answer(qid, query, hits, None, [()] * len(hits)) for qid, query, hits in asked]
 
@@ -65,7 +65,8 @@ def composed_answers(
             rankings = ranked_hits(reader, nodes, qids, request.depth, threads, filters, request.after)
         if not any(request.after):
             warn_of_no_result(reader, qids, rankings, request.queries, nodes, filters)
-        kept = [request.kept(qid, hits) for qid, hits in zip(qids, rankings, strict=True)]
+        first = list(map(request.without_query, qids, rankings))
+        kept = [hits[request.skipped :] for hits in first]
         docids = [[hit.docid for hit in hits] for hits in kept]
         lacks: list[list[tuple[str, ...]]] = [[()] * len(hits) for hits in kept]
         if encoder is not None:
@@ -75,17 +76,18 @@ def composed_answers(
         return answers
     with stage("count"):
         return [
-            replace(one, matches=_counted(reader, request, one, filter, counting))
-            for one, filter in zip(answers, filters, strict=True)
+            replace(one, matches=_counted(reader, request, one, len(hits), filter, counting))
+            for one, hits, filter in zip(answers, first, filters, strict=True)
         ]
 
 
 def _counted(
-    reader: Reader, request: SearchRequest, answer: Answer, filter: Filter | None, counting: Counting
+    reader: Reader, request: SearchRequest, answer: Answer, found: int, filter: Filter | None, counting: Counting
 ) -> Matches:
     node = answer.node
     assert node is not None
     if request.remove_query:
         node = Excluding(node, (Filter({ID: answer.qid}),), (0.0,))
-    found, asked = request.offset + len(answer.hits), request.offset + request.k
+    before = request.offset - request.skipped  # the hits of earlier pages
+    found, asked = before + found, request.offset + request.k
     return count_matches(reader, node, filter, counting, request.threads, found, asked)

@@ -66,11 +66,11 @@ class SearchRequest(NamedTuple):
         """How many of the hits that are searched for come before the k hits."""
         return 0 if any(self.after) else self.offset
 
-    def kept(self, qid: str, hits: Sequence[Hit]) -> Sequence[Hit]:
-        """The k hits among those of a query."""
+    def without_query(self, qid: str, hits: Sequence[Hit]) -> Sequence[Hit]:
+        """The hits of a query without the document that is left out; one more than asked for is cut."""
         if self.remove_query:
             hits = [hit for hit in hits if hit.docid != str(qid)]
-        return hits[self.skipped : self.skipped + self.k]
+        return hits[: self.skipped + self.k]
 
 
 def checked_request(
@@ -197,8 +197,7 @@ def check_pairs(reader: Reader, cpt: str) -> None:
     manifest = reader.manifest
     if cpt == MATERIALISED and not (manifest and (manifest.pair_terms or manifest.pairs)):
         remedy = (
-            "build it with python -m pyserini_compneg.index --pairs-from TOPICS or --pair-terms N, or use "
-            "--cpt factored, which needs none"
+            "build it with compneg index --pairs-from TOPICS or --pair-terms N, or use --cpt factored, which needs none"
         )
         raise IndexFormatError(f"{reader.folder} holds no pairs of terms", remedy=remedy)
 

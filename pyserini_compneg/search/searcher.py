@@ -12,7 +12,7 @@ from pyserini_compneg.compose.queries import checked_queries
 from pyserini_compneg.compose.words import EncodedOnce
 from pyserini_compneg.documents.passages import Passage, stored_passage
 from pyserini_compneg.encode.hybrid import split_name
-from pyserini_compneg.encode.registry import index_language
+from pyserini_compneg.encode.query_encoders import index_language
 from pyserini_compneg.expression.filters import as_filter
 from pyserini_compneg.lucene import Reader, open_reader
 from pyserini_compneg.lucene.passage_reader import by_document

@@ -15,7 +15,7 @@ from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, chosen_operato
 from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.encode.hybrid import MODEL_WEIGHT
 from pyserini_compneg.encode.models import ABLATIONS, ModelOptions
-from pyserini_compneg.encode.registry import RareTerms
+from pyserini_compneg.encode.query_encoders import RareTermEncoder
 from pyserini_compneg.lucene import LANGUAGES, Reader
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.options import FINITE, NOT_NEGATIVE, POSITIVE, check_options, option
@@ -90,7 +90,7 @@ class SearchSettings:
         if given is None or isinstance(given, (str, Path)):
             name = None if given is None else str(given)
             given = query_encoder(name, reader, self.model_options, self.ablation, self.model_weight, self.language)
-        return given if self.min_idf is None else RareTerms(given, reader, self.min_idf)
+        return given if self.min_idf is None else RareTermEncoder(given, reader, self.min_idf)
 
     def opener(self, kind: Callable[..., Any], index: object, reader: Reader, given: object) -> partial[Any]:
         """Opens the index of a searcher again, in the process to which a pickle takes it."""

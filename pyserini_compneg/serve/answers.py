@@ -9,7 +9,7 @@ from fastapi import HTTPException
 
 from pyserini_compneg.compose import Operators, Query, ScoringNode, query_text
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
-from pyserini_compneg.explaining.highlights import (
+from pyserini_compneg.display.highlights import (
     SpanFinder,
     excluded_terms,
     excluded_words,
@@ -20,7 +20,7 @@ from pyserini_compneg.explaining.highlights import (
     texts_of,
     words_of_terms,
 )
-from pyserini_compneg.explaining.query_explanation import explain_query, to_object
+from pyserini_compneg.display.query_explanation import explain_query, to_object
 from pyserini_compneg.expression import Atom, Filter, format_expression, parse, to_json
 from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.reading import warn_of_doubts

@@ -8,7 +8,6 @@ and the id of the last hit. The checksum finds damage. It is no secret: whoever 
 from __future__ import annotations
 
 import base64
-import hashlib
 import math
 import struct
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pyserini_compneg.expression import Filter
 from pyserini_compneg.reading import Decomposition
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.files import content_digest
 
 _PLACE = struct.Struct("<8s8sIf")
 _CHECKSUM_BYTES = 4
@@ -77,4 +77,4 @@ def _refusal(what: str, remedy: str) -> ArgumentError:
 
 
 def _digest(content: bytes, length: int) -> bytes:
-    return hashlib.sha256(content).digest()[:length]
+    return bytes.fromhex(content_digest(content, digits=2 * length))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import logging
 import re
@@ -16,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pyserini_compneg.serve.backend import Backend
 from pyserini_compneg.serve.search_pool import queue_full
+from pyserini_compneg.support.files import content_digest
 from pyserini_compneg.support.progress import stages
 
 _LONGEST_QUERY_LOGGED = 500
@@ -61,7 +61,7 @@ class Gate:
         hosts: Container[str] | None,
     ) -> None:
         self._app, self._backend, self._guarded, self._hosts = app, backend, guarded, hosts
-        self._keys, self._digests = api_keys, [_digest(key.encode()) for key in api_keys]
+        self._keys, self._digests = api_keys, [content_digest(key) for key in api_keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -123,7 +123,7 @@ class Gate:
         return HTTPException(413, f"The body has more than {self._backend.limits.body_bytes:,} bytes")
 
 
-def _has_key(headers: Sequence[tuple[bytes, bytes]], digests: Sequence[bytes]) -> bool:
+def _has_key(headers: Sequence[tuple[bytes, bytes]], digests: Sequence[str]) -> bool:
     """Whether ``X-API-Key`` or ``Authorization: Bearer`` has one of the keys. The duration reveals nothing.
 
     Digests of the keys are compared, always all of them.
@@ -133,11 +133,7 @@ def _has_key(headers: Sequence[tuple[bytes, bytes]], digests: Sequence[bytes]) -
         scheme, _, key = value.partition(b" ")
         if name == b"authorization" and scheme.lower() == b"bearer":
             given.append(key.strip())
-    return any([hmac.compare_digest(_digest(key), known) for key in given for known in digests])
-
-
-def _digest(key: bytes) -> bytes:
-    return hashlib.sha256(key).digest()
+    return any([hmac.compare_digest(content_digest(key), known) for key in given for known in digests])
 
 
 def _is_utf8(*encoded: bytes) -> bool:

@@ -9,7 +9,6 @@ import asyncio
 import json
 import logging
 import os
-import re
 import signal
 import threading
 from collections import Counter
@@ -60,6 +59,7 @@ from pyserini_compneg.serve.parameters import (
 from pyserini_compneg.serve.served_index import ServedIndex
 from pyserini_compneg.serve.settings import Limits
 from pyserini_compneg.support.errors import CompNegError
+from pyserini_compneg.support.surrogates import has_half, without_halves
 from pyserini_compneg.support.terminal import shown, suggestion
 
 _INSTRUCTIONS = (
@@ -70,7 +70,6 @@ _INSTRUCTIONS = (
     "negative."
 )
 
-_HALF = re.compile("[\ud800-\udfff]")
 
 _logger = logging.getLogger(__name__)
 
@@ -178,8 +177,8 @@ def _number(text: str) -> int | float:
 
 def _text_only(answer: Mapping[str, Any]) -> dict[str, Any]:
     """The answer without halves of surrogate pairs. Stored texts may contain them, but messages cannot."""
-    text = json.dumps(answer, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    whole: dict[str, Any] = json.loads(text)
+    text = json.dumps(answer, ensure_ascii=False)
+    whole: dict[str, Any] = json.loads(without_halves(text, "\N{REPLACEMENT CHARACTER}"))
     return whole
 
 
@@ -299,13 +298,13 @@ def _not_understood(error: Exception) -> JSONRPCError:
     with suppress(ValueError, RecursionError):
         given = error.errors()[0]["input"] if isinstance(error, ValidationError) else ""
         content = json.loads(given) if isinstance(given, (str, bytes)) else given
-        if _HALF.search(json.dumps(content, ensure_ascii=False)):
+        if has_half(json.dumps(content, ensure_ascii=False)):
             said = "the message holds half of a surrogate pair, which is not text"
         else:
             code, said = INVALID_REQUEST, "the message is not a request of JSON-RPC 2.0"
         found = content.get("id") if isinstance(content, dict) else None
     known = found if isinstance(found, (int, str)) and not isinstance(found, bool) else None
-    known = None if isinstance(known, str) and _HALF.search(known) else known
+    known = None if isinstance(known, str) and has_half(known) else known
     return JSONRPCError(jsonrpc="2.0", id=known, error=ErrorData(code=code, message=said))
 
 

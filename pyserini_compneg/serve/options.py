@@ -5,15 +5,15 @@ This module does not load pydantic, so the help of the command does not load it,
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 from pyserini_compneg.support.arguments import whole_number
 from pyserini_compneg.support.options import COUNT, POSITIVE, Number, option
+from pyserini_compneg.support.processors import processors
 
 PORT = Number("a whole number from 0 to 65535", whole_number, lambda port: 0 <= port <= 65535)
 
-_THREADS = os.cpu_count() or 1
+_THREADS = processors()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pyserini_compneg.compose import Operators, Query, ScoringNode, quantised
 from pyserini_compneg.compose.json_form import from_json as composed_from_json
-from pyserini_compneg.compose.rewrite import hardened
+from pyserini_compneg.compose.rewrite import strict
 from pyserini_compneg.compose.scoring import Excluding
 from pyserini_compneg.compose.trees import leaf_vectors, nodes
 from pyserini_compneg.expression import Atom, Expression, Filter, from_json, parse
@@ -49,8 +49,8 @@ def read_query(
 
 def _strict(query: str | Expression | Decomposition) -> Query:
     if isinstance(query, Decomposition):
-        return replace(query, expression=hardened(query.expression))
-    return hardened(parse(query) if isinstance(query, str) else query)
+        return replace(query, expression=strict(query.expression))
+    return strict(parse(query) if isinstance(query, str) else query)
 
 
 def read_words(text: str, tags: str | None) -> Decomposition:

@@ -177,7 +177,7 @@ class ServedIndex:
             try:
                 fresh = self._open(path)
             except CompNegError as error:  # a damaged folder is a fault of this request, not of the server
-                raise IndexFormatError(error.message, where=f"version {folder}") from None
+                raise error.recast(IndexFormatError).at(f"version {folder}") from None
             self._replace(fresh)
             self._path = path
 

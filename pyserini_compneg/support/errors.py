@@ -10,13 +10,15 @@ import re
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Self
+from typing import Self, TypeVar
 
 TORCH = "torch==2.13.0"
 """The version of torch in constraints.txt, for which indexes of packages offer a small build without CUDA."""
 
 _LONGEST = 200
 """The most characters of a library's message in a message of this package."""
+
+Recast = TypeVar("Recast", bound="CompNegError")
 
 _WITH_TORCH = ("torch", "sentence-transformers", "mteb", "pyserini")
 
@@ -59,14 +61,20 @@ class CompNegError(Exception):
         self._places = [str(place)] if str(place) else []
 
     def at(self, place: object) -> Self:
-        """Returns the error with ``place`` before its other places."""
-        self._places = [str(place), *self._places]
+        """Returns the error with ``place``, unless it is empty, before its other places."""
+        self._places = [one for one in (str(place), *self._places) if one]
         return self
 
     def without(self, *places: object) -> Self:
         """Returns the error without some places, for a caller that names them in another way."""
         self._places = [place for place in self._places if place not in map(str, places)]
         return self
+
+    def recast(self, kind: type[Recast], remedy: str | None = None) -> Recast:
+        """Returns an error of another class with the same fields, but for another remedy if one is given."""
+        error = kind(self.what, remedy=self.remedy if remedy is None else remedy, below=self.below)
+        error._places = [*self._places]
+        return error
 
 
 class ArgumentError(CompNegError, TypeError, ValueError):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import hashlib
 import io
 import lzma
 import os
@@ -175,6 +176,22 @@ def _refuse_binary(start: bytes, name: str, error: type[CompNegError]) -> None:
     if match := _BINARY.match(start):
         kind = str(match.lastgroup)
         raise error(f"{kind} data, no text", where=name, remedy=_REMEDIES[kind])
+
+
+def content_digest(*content: bytes | str | Path, digits: int = 64) -> str:
+    """The SHA-256 of contents, one after another, cut to hexadecimal digits. A path stands for the content of its file.
+
+    >>> content_digest("ab", b"c", digits=12)
+    'ba7816bf8f01'
+    """
+    total = hashlib.sha256()
+    for part in content:
+        if isinstance(part, Path):
+            with part.open("rb") as data:
+                hashlib.file_digest(data, lambda: total)
+        else:
+            total.update(part.encode() if isinstance(part, str) else part)
+    return total.hexdigest()[:digits]
 
 
 def slug(text: str) -> str:

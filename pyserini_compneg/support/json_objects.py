@@ -17,6 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from pyserini_compneg.support.errors import ArgumentError, CompNegError, InputError
+from pyserini_compneg.support.surrogates import has_half
 from pyserini_compneg.support.terminal import shown
 
 ID_FIELDS = ("id", "qid", "_id", "query_id", "question_id")
@@ -36,10 +37,6 @@ _KINDS = {
 _VECTORS = ("vector", "vectors")
 _LARGEST_WHOLE = 1 << 63
 _MISSING = object()
-
-
-class _RepeatedKey(ValueError):
-    """An object has a key twice."""
 
 
 def parse_json_object(
@@ -88,32 +85,33 @@ def _parse(
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=None if repeated_keys else _unique)
     except json.JSONDecodeError as cause:
         place = f"{source}:{cause.lineno}" if many_lines else source
-        what = f"not valid JSON: {cause.msg.removesuffix(' at')} at column {cause.colno}"
-        raise error(what, where=place) from None
+        raise error(f"{syntax_fault(cause)} at column {cause.colno}", where=place) from None
     except RecursionError:
         raise error("not valid JSON: too many brackets within brackets", where=source) from None
-    except _RepeatedKey as cause:
-        raise error(f"the key {cause} is given twice", where=source) from None
+    except InputError as cause:
+        raise cause.recast(error).at(source) from None
     except ValueError as cause:
-        message = "a number of thousands of digits" if "set_int_max_str_digits" in str(cause) else cause
-        raise error(f"not valid JSON: {message}", where=source) from None
-    if "\\ud" in text or "\\uD" in text:
-        try:
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
-        except UnicodeEncodeError:
-            raise error("not valid JSON text: half of a surrogate pair", where=source) from None
+        raise error(syntax_fault(cause), where=source) from None
+    if ("\\ud" in text or "\\uD" in text) and has_half(json.dumps(value, ensure_ascii=False)):
+        raise error("not valid JSON text: half of a surrogate pair", where=source)
     return value
 
 
+def syntax_fault(cause: ValueError) -> str:
+    """The message for an error of ``json``: of syntax, or a number that Python refuses to read."""
+    what = cause.msg if isinstance(cause, json.JSONDecodeError) else "a number of thousands of digits"
+    return f"not valid JSON: {what.removesuffix(' at')}"
+
+
 def _refuse_constant(constant: str) -> None:
-    raise ValueError(f"{constant} is not a JSON number")
+    raise InputError(f"not valid JSON: {constant} is not a JSON number")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
         [(key, _)] = Counter(key for key, _ in pairs).most_common(1)
-        raise _RepeatedKey(repr(key))
+        raise InputError(f"the key {key!r} is given twice")
     return value
 
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.support.arguments import whole_number
-
 _EXACT_INT8 = "session.x64quantprecision", "1"
 """The option that prevents overflows in sums of int8 products on processors with AVX2 but without VNNI."""
 
@@ -29,13 +27,3 @@ def import_onnxruntime() -> Any:
     import onnxruntime
 
     return onnxruntime
-
-
-def processors() -> int:
-    """The processors of this process, or ``OMP_NUM_THREADS``. onnxruntime itself would count the machine's processors.
-
-    Ray sets this variable for each of its tasks.
-    """
-    if (told := whole_number(os.environ.get("OMP_NUM_THREADS", ""))) and told > 0:
-        return told
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -64,16 +64,16 @@ def check_options(settings: Any, error: type[CompNegError] = ArgumentError) -> N
     """Refuses, in ``__post_init__``, a value that is neither a choice nor of the option's kind of number."""
     for one in fields(settings):
         value = getattr(settings, one.name)
-        if (value is None and one.default is None) or "help" not in one.metadata:
+        if (value is None and one.default is None) or "choices" not in one.metadata:
             continue
-        number, choices = one.metadata["number"], one.metadata["choices"]
+        number, choices = one.metadata.get("number"), one.metadata["choices"]
         if (number or choices) and not (value in choices or (number and number.has(value))):
             raise error(f"{one.name} {_fault(one.metadata, value, shown(value))}")
 
 
 def _fault(option: Mapping[str, Any], value: object, named: str) -> str:
     """What is wrong with a value, which the message shows as ``named``."""
-    number, choices = option["number"], option["choices"]
+    number, choices = option.get("number"), option["choices"]
     expected = [f"one of {', '.join(map(str, choices))}"] if choices else []
     said = f"must be {', or '.join([*expected, number.what] if number else expected)}, got {named}"
     new = (option.get("replaced") or {}).get(value) if isinstance(value, str) else None

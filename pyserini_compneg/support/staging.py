@@ -18,8 +18,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import field
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, Literal, TextIO, cast, get_args
 
 from pyserini_compneg.support.errors import ArgumentError, CompNegError, OutputError
 from pyserini_compneg.support.files import reason_of
@@ -37,9 +38,33 @@ lock_seconds: ContextVar[float] = ContextVar("lock_seconds", default=0.0)
 """How long a process waits for another writer of the same result. On a cluster, the other writer may be the first
 process of the same part, which was considered lost and is about to end."""
 
+Existing = Literal["refuse", "resume", "overwrite", "resume or overwrite"]
+"""How existing results and unfinished work are treated."""
+
 _REMEDY = "choose another place with --output"
 _TEMPORARY = re.compile(r"[0-9a-f]{8}\.tmp")
 _logger = logging.getLogger(__name__)
+
+
+def existing_option(further: str) -> Any:
+    """Makes the field of :class:`ExistingWork`. ``further`` is one more way to replace a result and resume work."""
+    return field(default="refuse", metadata={"choices": (*get_args(Existing), further)})
+
+
+class ExistingWork:
+    """Settings with a field ``existing``."""
+
+    __slots__ = ()
+    existing: str
+
+    @property
+    def may_overwrite(self) -> bool:
+        """Whether an existing result may be replaced, and unfinished work discarded."""
+        return self.existing not in ("refuse", "resume")
+
+    @property
+    def may_resume(self) -> bool:
+        return self.existing not in ("refuse", "overwrite")
 
 
 @contextmanager

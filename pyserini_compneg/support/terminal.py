@@ -13,11 +13,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from difflib import get_close_matches
 from typing import TextIO
 
+from pyserini_compneg.support.surrogates import HALVES
+
 _MOST = 60
 _LINE = 500
 _OUTPUTS = (1, 2)
 _REPORT = 'set -f; read lives || { echo "error: $0:" $(grep -v "^.at " "$1") >&2; rm -f "$1"; }'
-_STEERING = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_STEERING = re.compile(f"[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069{HALVES}]")
 
 
 def printable(text: str) -> str:

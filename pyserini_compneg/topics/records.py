@@ -70,7 +70,7 @@ def record_topic(record: Mapping[str, Any], line: int, read: str | None, field: 
         try:
             details["filter"] = Filter(record["filter"])
         except ArgumentError as error:
-            raise InputError(error.what, remedy=error.remedy) from None
+            raise error.recast(InputError) from None
     qid = _record_id(record, line)
     if field is not None:
         return read_text(qid, _named_text(record, field), read or "plain", **details)

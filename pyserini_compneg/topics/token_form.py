@@ -13,7 +13,7 @@ MOST_TERMS = 1024
 
 _LONGEST_TOKEN = 255
 _REMEDIES = {Product: "use --cpt materialised", Max: "use --union maxpool or addition"}
-_OURS = "--output-format jsonl, for python -m pyserini_compneg.search"
+_OURS = "--output-format jsonl, for compneg search"
 
 
 def token_line(qid: str, node: ScoringNode) -> str:

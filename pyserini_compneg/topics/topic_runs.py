@@ -57,7 +57,7 @@ def search_topics(
         return {answer.qid: answer for answer in answers}
 
     def write(handle: TextIO, batch: Sequence[Topic], found: Mapping[str, Answer]) -> None:
-        name, more = (f"{tag}-partial", {"partial": True}) if searcher.reader.is_partial else (tag, {})
+        name, more = (f"{tag}-partial", {"partial": True}) if searcher.reader.lost else (tag, {})
         for qid, answer in found.items():
             counted = (answer.matches or _by_hits(answer, hits)).to_object() if is_marked else {}
             write_run(handle, qid, answer.hits, output_format, name, notes.get(qid, {}) | more | counted, answer.lacks)

@@ -26,7 +26,6 @@ _logger = logging.getLogger(__name__)
 _NAMED = re.compile(r"(?!.*\.(?:tsv|txt|jsonl?|csv|xml|gz)$)[A-Za-z][\w.-]*", re.IGNORECASE)
 """What may be the name of Pyserini's topics rather than of a file."""
 
-_LATER = "--on-error skip leaves out the later one"
 
 _Sources: TypeAlias = Iterator[tuple[str, str, Callable[[], Topic]]]
 """The place of each topic in its file, its source for messages, and what makes the topic."""
@@ -72,7 +71,7 @@ def read_topics(
     for place, topic in _iter_topics(path, read, skip, field):
         if topic.qid in first_place:
             what = f"query id {shown(topic.qid)} was given {first_place[topic.qid]} already"
-            remedy = f"rename it; {_LATER}"
+            remedy = "rename it" if skip else "rename it; --on-error skip leaves out the later one"
             _refuse_or_warn(InputError(what, where=topic.source or "", remedy=remedy), skip)
             continue
         first_place[topic.qid] = place
@@ -105,7 +104,6 @@ def _iter_topics(path: str | Path, read: str | None, skip: bool, field: str | No
 def _refuse_or_warn(error: InputError | QueryError, skip: bool) -> None:
     if not skip:
         raise error from None
-    error.remedy = error.remedy.removesuffix(f"; {_LATER}")
     _logger.warning("%s; left out", error.message)
 
 

@@ -21,9 +21,9 @@ def test_the_list_of_commands(capsys):
         assert main(arguments) == 0
         out = capsys.readouterr().out
         assert all(f"\n  {name} " in out for name in COMMANDS)
-        assert out.startswith("usage: python -m pyserini_compneg COMMAND [options] | --version\n")
+        assert out.startswith("usage: compneg COMMAND [options] | --version\n")
     assert main(["serach"]) == 2
-    said = "error: there is no command 'serach'; did you mean search?\nsee python -m pyserini_compneg -h\n"
+    said = "error: there is no command 'serach'; did you mean search?\nsee compneg -h\n"
     assert capsys.readouterr() == ("", said)
 
 
@@ -34,7 +34,7 @@ def test_a_typing_mistake_is_one_line_and_a_pointer(name, capsys):
     assert main([name, *given.get(name, []), flag, "x" * 10_000 + "\x1b[31m"]) == 2
     out, err = capsys.readouterr()
     first, second = err.splitlines()
-    assert (out, second) == ("", f"see python -m pyserini_compneg.{name} -h")
+    assert (out, second) == ("", f"see compneg {name} -h")
     assert first.startswith("error: ") and first.isprintable() and len(first) < 600
 
 
@@ -55,34 +55,32 @@ def test_an_error_is_one_line_of_json_where_the_log_is_json(arguments, capsys):
     assert json.loads(err)["level"] == "error"
 
 
-@pytest.mark.parametrize(
-    ("started", "program"),
-    [
-        ("/usr/bin/compneg", "compneg search"),
-        ("C:/Scripts/compneg.exe", "compneg search"),
-        ("/x/pyserini_compneg/__main__.py", "python -m pyserini_compneg search"),
-        ("/x/pyserini_compneg/search/__main__.py", "python -m pyserini_compneg.search"),
-    ],
-)
-def test_help_and_errors_name_the_program_as_it_was_called(monkeypatch, capsys, started, program):
-    monkeypatch.setattr("sys.argv", [started])
-    assert main(["search", "-h"]) == 0
-    text = capsys.readouterr().out
-    assert text.startswith(f"usage: {program} --index DIR ")
-    assert ("python -m" in text) == ("python -m" in program)
-    assert main(["search", "--indx", "x"]) == 2
-    assert capsys.readouterr().err.endswith(f"see {program} -h\n")
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_ends_with_examples_that_parse(name, capsys):
     assert main([name, "-h"]) == 0
     text = capsys.readouterr().out
     examples = re.search(r"\nexamples?:\n((?:  .+\n)+)\Z", text)[1].replace("\\\n", "")
-    commands = re.findall(r"python -m pyserini_compneg[. ](\w+) ([^)\n]+)", examples)
+    commands = re.findall(r"compneg (\w+) ([^)\n]+)", examples)
     assert name in [verb for verb, _ in commands]
     for verb, arguments in commands:
         import_module(f"pyserini_compneg.commands.{verb}")._parser().parse_args(shlex.split(arguments))
+
+
+def test_a_former_name_of_a_command(capsys):
+    assert main(["lucene", "plugin"]) == 0
+    jar, said = capsys.readouterr()
+    assert said == "warning: compneg lucene is now compneg paths\n"
+    assert main(["paths", "plugin"]) == 0
+    assert capsys.readouterr() == (jar, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["update", "serve"])
+def test_modules_are_run_as_in_pyserini_or_not_at_all(name):
+    with start("-h", module=f"pyserini_compneg.{name}") as process:
+        said = f"write compneg {name}, or python -m pyserini_compneg {name}\n"
+        assert process.communicate(timeout=120) == ("", f"error: there is no python -m pyserini_compneg.{name}; {said}")
+    assert process.returncode == 2
 
 
 @pytest.mark.slow
@@ -101,7 +99,7 @@ def test_versions_need_no_java_machine(arguments):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize(
     ("arguments", "is_closed"),
-    [(["-h"], True), (["--version"], False), (["search", "-h"], False), (["lucene", "plugin"], True)],
+    [(["-h"], True), (["--version"], False), (["search", "-h"], False), (["paths", "plugin"], True)],
 )
 def test_what_cannot_be_printed_is_an_error(arguments, is_closed):
     with open("/dev/full", "w") as file:
@@ -162,7 +160,7 @@ def test_the_demo(tmp_path, capfd, monkeypatch):
         "bm25.txt": "compneg-bm25",
         "vanilla.txt": "compneg-vanilla",
     }
-    for arguments in re.findall(r"^  \S+ -m pyserini_compneg\.?(.*)$", page, re.MULTILINE):
+    for arguments in re.findall(r"^  \S*compneg\b(.*)$", page, re.MULTILINE):
         assert main(shlex.split(arguments)) == 0
     assert demo(["--output", "runs/bm25.txt"]) == 2
     other = write_jsonl(tmp_path / "other.jsonl", {"id": "d", "contents": "a spy"})

@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.encode``, and ``--encoder MODEL`` of the commands after it, with a tiny model."""
+"""``compneg encode``, and ``--encoder MODEL`` of the commands after it, with a tiny model."""
 
 import gzip
 import json

@@ -244,7 +244,7 @@ ARGUMENTS = {
     "reproduce": "../protocol.yaml --dataset missing --report new",
     "train": "../recipe.yaml --output new",
     "export": "--encoder ../broken",
-    "lucene": "java",
+    "paths": "java",
     "serve": "--index ../films --port 0",
 }
 VALUES = [

@@ -81,7 +81,7 @@ index --collection documents.jsonl --index new --encoder m --k1 1.2  # m: k1, b 
 index --collection documents.jsonl --index new --precision int8  # bm25: no model is run, so options of one…have no use
 search --index films  # one of the arguments --topics --query is required
 search --index films --query spy --topics topics.tsv  # argument --topics: not allowed with argument --query
-search --index no/index --query spy  # no/index: no such index folder; build one with python -m pyserini_compneg.index
+search --index no/index --query spy  # no/index: no such index folder; build one with compneg index
 search --index nothing --query spy  # nothing: not a Lucene index (it has no segments file)
 ! search --index no-manifest --query spy
 search --index stock/index --encoder bm25 --query spy  # stock/index: has frequencies of terms, as texts have…BM25, too

@@ -11,8 +11,8 @@ from pyserini_compneg.commands import reproduce
 from pyserini_compneg.commands.eval import main as evaluate
 from pyserini_compneg.commands.index import main as index
 from pyserini_compneg.commands.reproduce import main
-from pyserini_compneg.lab.experiments import plots, provided
-from pyserini_compneg.lab.experiments.provided import protocol_names, quick_dataset
+from pyserini_compneg.lab.experiments import inputs, plots
+from pyserini_compneg.lab.experiments.inputs import protocol_names, quick_dataset
 
 pytestmark = pytest.mark.slow
 
@@ -48,10 +48,10 @@ def test_the_commands_in_the_report_give_its_figures_and_letters(films, tmp_path
     assert capsys.readouterr().out == ""
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     sections = results["sections"]
-    assert results["command"] == f"python -m pyserini_compneg.reproduce {' '.join(command)}"
+    assert results["command"] == f"compneg reproduce {' '.join(command)}"
     text = (tmp_path / "out" / "report.md").read_text().replace("\\\n", "")
     assert results["command"] in text and "0.258" in text
-    commands = re.findall(r"python -m pyserini_compneg\.eval ([^\n]+)", text)
+    commands = re.findall(r"compneg eval ([^\n]+)", text)
     monkeypatch.chdir(tmp_path / "out")
     rows = {row["run"]: row for section in sections for row in section["rows"]}
     better = {}
@@ -138,7 +138,7 @@ def test_all_protocols_are_reproduced_quickly(tmp_path, capsys, monkeypatch, cap
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(plots, "_png", lambda figure: b"")  # drawn, but not rendered, which takes longest
     for name, value in (("_DOCUMENTS", 100), ("_RELEVANT", 2), ("_PAIRS", 8), ("_LIKED", 200), ("_LIKINGS", 2)):
-        monkeypatch.setattr(provided, name, value)
+        monkeypatch.setattr(inputs, name, value)
     command = ["--quick", "--report", "out", "--wordnet", str(write_wordnet(tmp_path / "wn"))]
     command += ["--dense-encoder", str(write_dense(tmp_path / "dense", "cls"))]
     command += ["--rerank", str(write_cross_encoder(tmp_path / "reranker"))]

@@ -84,7 +84,8 @@ SPECIFIC = (BEST, 900.0, 800.0, 799.5, *(799.0,) * 6)
 def test_a_specific_exclusion_leaves_the_best_documents_about_the_score_of_the_fourth(scores, floor):
     questions = []
     assert composed("birds NOT parrots", questions, scores=scores).floor == floor
-    assert questions == [[Linear(whole(parrot=2)), Linear(whole(bird=3, fly=1))]]  # in one batch
+    asked = [[Linear(whole(parrot=2))], [Linear(whole(bird=3, fly=1))]]
+    assert questions == (asked if scores[-1] < 800 or len(scores) < 10 else asked[:1])
 
 
 @pytest.mark.parametrize(("scores", "share"), [(SPECIFIC, 0.25), ((BEST,) * 10, 0.1)])
@@ -114,7 +115,7 @@ def test_all_queries_ask_the_index_at_once():
     counts = []
     ask = lambda nodes, _: counts.append(len(nodes)) or [SPECIFIC] * len(nodes)  # noqa: E731
     compose_queries(["birds NOT parrots", "bats NOT parrots", "bats NOT birds"], ENCODER, top_scores=ask)
-    assert counts == [6]  # what is excluded and what is wanted
+    assert counts == [3, 3]  # what is excluded, then what is wanted
 
 
 def test_all_alternatives_ask_the_index_at_once():

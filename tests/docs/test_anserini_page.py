@@ -22,7 +22,7 @@ def blocks(language):
 
 
 @pytest.fixture(scope="module")
-def environment(anserini, metadata, tmp_path_factory):
+def environment(anserini, metadata, path, tmp_path_factory):
     """That of a user whose Pyserini has downloaded an index before."""
     cache = tmp_path_factory.mktemp("cache")
     if metadata:
@@ -31,7 +31,6 @@ def environment(anserini, metadata, tmp_path_factory):
         metadata.files |= {"/beir-impact.json": [entry], "/msmarco-v1-passage-impact.json": aliased}
     else:
         entry = registry()[PREBUILT]
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     modules = os.pathsep.join([str(PAGE.parents[1]), *filter(None, sys.path)])
     folder = cache / "indexes" / f"{entry['filename'].removesuffix('.tar.gz')}.{entry['md5']}"
     brief = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # a dozen Javas, none of them for long

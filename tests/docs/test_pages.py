@@ -39,7 +39,7 @@ PAGES = (
 UPDATE = bool(os.environ.get("COMPNEG_UPDATE_PAGES"))
 OWN_MODULE = {"docs/how-to/anserini.md": "its shell scripts run in test_anserini_page.py, since each starts a Java"}
 
-OURS = re.compile(r"(?:python -m pyserini_compneg[. ]|compneg )(\w+)(.*)", re.DOTALL)
+OURS = re.compile(r"compneg (\w+)(.*)", re.DOTALL)
 PROGRAMS = re.compile(r"(?:\$ )?(?:(?:python|compneg|make|cp|git|pip|curl|ray|for|time) |[A-Z_]+=)")
 MARK = re.compile(r"<!-- (run|not run|format)(?:: (.+))? -->")
 
@@ -132,8 +132,9 @@ ON_BOTH_LINES = {"README.md", "docs/how-to/integrations.md"}
     "page",
     [pytest.param(page, marks=() if page in ON_BOTH_LINES else pytest.mark.once) for page in filter(is_run, PAGES)],
 )
-def test_the_page_shows_what_is_printed(page, sample, tmp_path, monkeypatch, capfd):
+def test_the_page_shows_what_is_printed(page, sample, path, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", path)
     for name in ("pyserini_compneg", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "indexes").mkdir()
@@ -181,7 +182,7 @@ def test_the_example_of_a_report_is_what_its_command_makes(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     (tmp_path / "pyserini_compneg").symlink_to(ROOT / "pyserini_compneg")
-    (command,) = re.findall(r"^python -m pyserini_compneg\.(reproduce .*)$", shown, re.M)
+    (command,) = re.findall(r"^compneg (reproduce .*)$", shown, re.M)
     assert main(shlex.split(command)) == 0
     made = (tmp_path / "reports/example/report.md").read_text("utf-8")
     if UPDATE:

@@ -315,6 +315,6 @@ def test_lines_of_the_common_form_are_read_as_others_are(tmp_path, signed):
         with ImpactWriter(folder, impact_scale=2.0, signed=signed) as writer:
             problems = writer.add_lines("\n".join(lines).encode(), "f") + writer.drain()
             writer.commit()
-        outcomes.append((problems, [postings(folder, term) for term in TERMS]))
+        outcomes.append((problems, [postings(folder, term) for term in TERMS if term.split() == [term]]))
     assert outcomes[0] == outcomes[1]
     assert len(outcomes[0][0]) == 40 - 2 * signed

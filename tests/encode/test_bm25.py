@@ -73,7 +73,7 @@ def test_an_index_of_term_frequencies_is_refused(tmp_path):
         message = refusal(query_encoder, "bm25", reader, error=IndexFormatError)
     assert message == (
         f"{tmp_path / 'index'}: has term frequencies, not impacts of bm25, so its scores would not be those of bm25; "
-        "build an index of the texts with python -m pyserini_compneg.index"
+        "build an index of the texts with compneg index"
     )
 
 

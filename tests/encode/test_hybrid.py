@@ -14,11 +14,11 @@ from pyserini_compneg import Operators, SignedImpactSearcher, build_index
 from pyserini_compneg.commands.compose import main as compose
 from pyserini_compneg.commands.reproduce import main as reproduce
 from pyserini_compneg.commands.search import main as search
+from pyserini_compneg.display import explain_query
+from pyserini_compneg.display.query_explanation import to_object
 from pyserini_compneg.encode import Bm25DocumentEncoder, query_encoder
 from pyserini_compneg.encode.corpus import encode_collection
 from pyserini_compneg.encode.hybrid import PREFIX, HybridDocumentEncoder, HybridQueryEncoder, joined, side
-from pyserini_compneg.explaining import explain_query
-from pyserini_compneg.explaining.query_explanation import to_object
 from pyserini_compneg.index import build, verify_index
 from pyserini_compneg.lucene import ImpactReader, Manifest, analyze
 from pyserini_compneg.support.errors import CompNegError, EncodingError

@@ -60,14 +60,6 @@ def test_letters_of_runs_side_by_side():
     ]
 
 
-def test_letters_in_markdown_are_superscripts():
-    assert render(compared(), None, "markdown").splitlines()[2:5] == [
-        "| base<sup>a</sup> | 20 | 0.2000 | 0.5000 |",
-        "| good<sup>b</sup> | 20 | 0.3095<sup>ac</sup> | 0.5000 |",
-        "| same<sup>c</sup> | 20 | 0.2000 | 0.5000 |",
-    ]
-
-
 def test_names_with_a_caret_are_no_letters():
     results = {"a^b": CPT, "c^d": CPT}
     lines = render(make_rows(results, MEASURES, qrels={}), None).splitlines()
@@ -97,14 +89,6 @@ def test_a_pair_is_one_observation():
     one, _, _, _, every, _ = make_rows(results, measures, groups, qrels)
     assert [name for name, figure in one.figures.items() if figure.interval] == ["right_rank"]
     assert [name for name, figure in every.figures.items() if figure.interval] == ["paired_accuracy", "right_rank"]
-
-
-def test_markdown():
-    assert table({"a|b": CPT, "c": VANILLA}, GROUPS, "template", "markdown").splitlines()[:3] == [
-        "| template | queries | ndcg_cut.10 a\\|b | ndcg_cut.10 c | map a\\|b | map c |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
-        "| _ | 1 | 1.0000 | 0.5000 | 0.5000 | 0.5000 |",
-    ]
 
 
 def test_json_is_unrounded():

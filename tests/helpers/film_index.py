@@ -30,7 +30,7 @@ def environment(**more):
 
 
 def start(*arguments, code=None, module="pyserini_compneg.search", **options):
-    """``python -m pyserini_compneg.search``, or another program with its arguments; ``env`` adds variables."""
+    """``compneg search``, or another program with its arguments; ``env`` adds variables."""
     program = ["-c", code] if code else ["-m", module]
     variables = environment(**options.pop("env", {}))
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

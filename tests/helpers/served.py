@@ -45,8 +45,8 @@ class Server:
     """
 
     def __init__(self, *arguments, **options):
-        options.setdefault("module", "pyserini_compneg.serve")
-        self.process = film_index.start("--port", 0, "--timeout", 120, *arguments, **options)
+        options.setdefault("module", "pyserini_compneg")
+        self.process = film_index.start("serve", "--port", 0, "--timeout", 120, *arguments, **options)
         self.log, self.url = [], None
         for line in self.process.stderr:
             self.log.append(line.rstrip("\n"))
@@ -77,7 +77,7 @@ class Server:
 
 @contextmanager
 def serving(*arguments, **options):
-    """Runs ``python -m pyserini_compneg.serve`` for as long as the context lasts."""
+    """Runs ``compneg serve`` for as long as the context lasts."""
     server = Server(*arguments, **options)
     try:
         yield server

@@ -20,8 +20,8 @@ def test_a_full_disk(tmp_path):
     build_sharded_index(write_jsonl(tmp_path / "old.jsonl", *old), index, 2, "m")
     new = write_jsonl(tmp_path / "new.jsonl", *({"id": f"n{i}", "vector": {f"t{i}": 7, "t": 1}} for i in range(500)))
     no_file_may_grow_further = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))  # noqa: E731
-    told = ["--index", index, "--collection", new]
-    with start(*told, module="pyserini_compneg.update", preexec_fn=no_file_may_grow_further) as process:
+    told = ["update", "--index", index, "--collection", new]
+    with start(*told, module="pyserini_compneg", preexec_fn=no_file_may_grow_further) as process:
         said = process.communicate()[1]
     assert process.returncode == 1
     assert said.startswith(f"error: {index}: the index cannot be written: ")

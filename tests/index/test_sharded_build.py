@@ -170,8 +170,8 @@ def test_a_folder_that_is_not_shared(tmp_path, collection):
     lost = building / "shard-00001-of-00002"
     with pytest.raises(IndexReadError) as refused:
         build_sharded_index(collection, index, 2, run=elsewhere("after", lambda: shutil.rmtree(lost)))
-    node = f"(built on the node {socket.gethostname()}; all nodes must reach the same paths)"
-    assert str(refused.value) == f"{lost}: the shard cannot be read: no such file or directory {node}"
+    node = f"the node {socket.gethostname()} built it, and all nodes must reach the same paths"
+    assert str(refused.value) == f"{lost}: the shard cannot be read: no such file or directory; {node}"
     assert not index.exists()
     assert build_sharded_index(collection, index, 2, existing="resume").documents == 8
 

@@ -77,14 +77,9 @@ def archived(index, tmp_path_factory):
     return cache, first
 
 
-@pytest.fixture
-def cache(archived, tmp_path):
-    return shutil.copytree(archived[0], tmp_path / "cache")
-
-
 @pytest.mark.slow
-def test_a_search_makes_the_archive_and_the_next_process_uses_it(index, cache, archived):
-    code, out, err = archived[1]
+def test_a_search_makes_the_archive_and_the_next_process_uses_it(index, archived):
+    cache, (code, out, err) = archived
     assert (code, err) == (0, "")
     assert out.startswith(f"{QUERY}\n   1 ") or out.startswith(f"{QUERY}\n  1 ")
     assert outcome(start(cache, *search_command(index))) == (code, out, err)
@@ -95,12 +90,10 @@ def test_a_search_makes_the_archive_and_the_next_process_uses_it(index, cache, a
 
 
 def truncate(archive):
-    archive.chmod(0o600)
     os.truncate(archive, archive.stat().st_size // 2)
 
 
 def corrupt(archive):
-    archive.chmod(0o600)
     with archive.open("r+b") as data:
         for place in range(4096, archive.stat().st_size, 4096):
             data.seek(place)
@@ -111,33 +104,51 @@ def lose_the_state(archive):
     archive.with_suffix(".state").unlink()
 
 
-@pytest.mark.slow
-@pytest.mark.once
-@pytest.mark.parametrize("damage", [truncate, corrupt, lose_the_state])
-def test_a_damaged_archive_is_not_used_and_made_again(index, cache, archived, damage):
-    (archive,) = (cache / "java").glob("*.jsa")
-    damage(archive)
-    assert outcome(start(cache, *search_command(index))) == archived[1]
-    wait_for(cache, [".jsa", ".state"])
-    assert archive.with_suffix(".state").read_text() == f"{archive.stat().st_size} {archive.stat().st_mtime_ns}"
-
-
-@pytest.mark.slow
-@pytest.mark.once
-def test_java_says_nothing_of_an_archive_that_it_refuses(index, cache, archived):
-    (archive,) = (cache / "java").glob("*.jsa")
-    archive.unlink()
+def exchange(archive):
     archive.write_bytes(b"of another Java" * 1000)
-    archive.with_suffix(".state").write_text(f"{archive.stat().st_size} {archive.stat().st_mtime_ns}")
-    assert outcome(start(cache, *search_command(index))) == archived[1]
+    archive.with_suffix(".state").write_text(state_of(archive))
+
+
+def state_of(archive):
+    return f"{archive.stat().st_size} {archive.stat().st_mtime_ns}"
+
+
+WHOLE, NONE = [".jsa", ".state"], []
 
 
 @pytest.mark.slow
 @pytest.mark.once
-def test_several_first_searches_make_one_archive(index, tmp_path, archived):
-    processes = [start(tmp_path, *search_command(index)) for _ in range(3)]
-    assert {outcome(process) for process in processes} == {archived[1]}
-    wait_for(tmp_path, [".jsa", ".state"])
+@pytest.mark.parametrize(
+    ("damage", "others", "searches", "left"),
+    [
+        pytest.param(truncate, {}, 1, WHOLE, id="a part of it is missing: it is made again"),
+        pytest.param(corrupt, {}, 1, WHOLE, id="a part of it is wrong: it is made again"),
+        pytest.param(lose_the_state, {}, 1, WHOLE, id="nothing says that it is whole: it is made again"),
+        pytest.param(exchange, {}, 1, WHOLE, id="Java refuses it and says nothing"),
+        pytest.param(None, {}, 3, WHOLE, id="several first searches make one"),
+        pytest.param(None, {"COMPNEG_CLASS_ARCHIVE": "off"}, 1, NONE, id="it is not wanted"),
+        pytest.param(None, {"JAVA_TOOL_OPTIONS": "-Xshare:off"}, 1, NONE, id="Java is told to use none"),
+        pytest.param(None, {"COMPNEG_CACHE": "/dev/null/none"}, 1, NONE, id="the cache cannot be written"),
+        pytest.param(
+            *(None, {"COMPNEG_CACHE": "", "XDG_CACHE_HOME": "/dev/null", "HOME": "/dev/null"}, 1, NONE),
+            id="there is no cache",
+        ),
+    ],
+)
+def test_a_search_prints_the_same_in_any_state_of_the_archive(
+    index, tmp_path, archived, damage, others, searches, left
+):
+    cache = tmp_path / "cache"
+    if damage:
+        (archive,) = (shutil.copytree(archived[0], cache) / "java").glob("*.jsa")
+        archive.chmod(0o600)
+        damage(archive)
+    processes = [start(cache, *search_command(index), **others) for _ in range(searches)]
+    assert [outcome(process) for process in processes] == [archived[1]] * searches
+    wait_for(cache, left)
+    assert cache.exists() == bool(left)
+    for archive in (cache / "java").glob("*.jsa"):
+        assert archive.with_suffix(".state").read_text() == state_of(archive)
 
 
 @pytest.mark.slow
@@ -145,22 +156,6 @@ def test_several_first_searches_make_one_archive(index, tmp_path, archived):
 def test_a_search_without_hits_makes_none(index, tmp_path):
     assert outcome(start(tmp_path, *search_command(index, "xyzzy")))[0] == 0
     wait_for(tmp_path, [])
-
-
-@pytest.mark.slow
-@pytest.mark.once
-@pytest.mark.parametrize(
-    "others",
-    [
-        {"COMPNEG_CLASS_ARCHIVE": "off"},
-        {"JAVA_TOOL_OPTIONS": "-Xshare:off"},
-        {"COMPNEG_CACHE": "/dev/null/none"},
-        {"COMPNEG_CACHE": "", "XDG_CACHE_HOME": "/dev/null", "HOME": "/dev/null"},
-    ],
-)
-def test_without_an_archive_a_search_goes_on(index, tmp_path, archived, others):
-    assert outcome(start(tmp_path, *search_command(index), **others)) == archived[1]
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture
@@ -178,6 +173,12 @@ def java(tmp_path, monkeypatch):
     program.write_text('#!/bin/sh\nfor one; do case $one in *ArchiveFile=*) printf made > "${one#*=}";; esac; done\n')
     program.chmod(0o700)
     return JavaRuntime(home, 21, home / "lib")
+
+
+@pytest.fixture
+def jar(tmp_path):
+    (tmp_path / "a.jar").touch()
+    return tmp_path / "a.jar"
 
 
 def noted(java, jar, makes=()):
@@ -218,9 +219,7 @@ def test_each_java_and_classpath_has_an_archive_and_the_newest_are_kept(java, tm
     assert class_archive.archive_options(java, [str(jars[0])], None) == [f"-XX:SharedArchiveFile={archives[-1]}"]
 
 
-def test_one_process_makes_the_archive_and_a_failure_is_not_repeated_for_a_day(java, tmp_path, monkeypatch):
-    jar = tmp_path / "a.jar"
-    jar.touch()
+def test_one_process_makes_the_archive_and_a_failure_is_not_repeated_for_a_day(java, jar, tmp_path, monkeypatch):
     assert noted(java, jar, None) is None
     classes = noted(java, jar)
     assert noted(java, jar) is None
@@ -234,9 +233,7 @@ def test_one_process_makes_the_archive_and_a_failure_is_not_repeated_for_a_day(j
     assert noted(java, jar) is not None
 
 
-def test_an_interrupted_search_leaves_the_archive_to_the_next(java, tmp_path, monkeypatch):
-    jar = tmp_path / "a.jar"
-    jar.touch()
+def test_an_interrupted_search_leaves_the_archive_to_the_next(java, jar, tmp_path, monkeypatch):
     for leave in (Path.unlink, lambda classes: classes.write_text("java/lang/Object id: 0\n")):
         classes = noted(java, jar)
         leave(classes)
@@ -245,18 +242,14 @@ def test_an_interrupted_search_leaves_the_archive_to_the_next(java, tmp_path, mo
 
 
 @pytest.mark.parametrize("name", [f"a{os.pathsep}b", "a%p"])
-def test_a_folder_that_java_would_read_otherwise_has_no_archive(java, tmp_path, monkeypatch, name):
-    jar = tmp_path / "a.jar"
-    jar.touch()
+def test_a_folder_that_java_would_read_otherwise_has_no_archive(java, jar, tmp_path, monkeypatch, name):
     monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / name))
     assert class_archive.archive_options(java, [str(jar)], ()) == []
     assert not (tmp_path / name).exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owners")
-def test_an_archive_of_another_user_is_not_used(java, tmp_path, monkeypatch):
-    jar = tmp_path / "a.jar"
-    jar.touch()
+def test_an_archive_of_another_user_is_not_used(java, jar, monkeypatch):
     make(java, noted(java, jar), monkeypatch)
     assert class_archive.archive_options(java, [str(jar)], None) != []
     monkeypatch.setattr("os.getuid", lambda: 12345)

@@ -5,6 +5,7 @@ from dataclasses import asdict
 import pytest
 from refusals import refusal
 
+from pyserini_compneg.index import ImpactIndexer
 from pyserini_compneg.lucene import MANIFEST_NAME, Manifest
 from pyserini_compneg.support.errors import IndexFormatError
 
@@ -26,6 +27,41 @@ def test_round_trip(tmp_path):
         manifest.write(tmp_path)
         assert Manifest.read(tmp_path) == manifest
     assert json.loads((tmp_path / MANIFEST_NAME).read_text())["format_version"] == 1
+
+
+EVERY_KEY = """{
+  "encoder": "splade",
+  "settings": {
+    "k1": 0.9
+  },
+  "impact_scale": 2.5,
+  "signed": true,
+  "pair_terms": 0,
+  "documents": 1,
+  "empty_documents": 0,
+  "filter_fields": [
+    "year"
+  ],
+  "pairs": [
+    "bird∩fly"
+  ],
+  "language": "de",
+  "format_version": 1
+}
+"""
+OPTIONAL = {"filter_fields", "pairs", "language"}
+
+
+def test_the_file_has_the_settings_of_the_index(tmp_path):
+    changes = {"impact_scale": 2.5, "signed": True, "pairs": ["bird∩fly"], "filter_fields": ["year"], "optimize": True}
+    with ImpactIndexer(tmp_path / "a", "splade", settings={"k1": 0.9, "language": "de"}, **changes) as indexer:
+        indexer.add("d1", {"bird": 2, "fly": 4}, {"id": "d1", "year": 1999})
+    assert (tmp_path / "a" / MANIFEST_NAME).read_text(encoding="utf-8") == EVERY_KEY
+    with ImpactIndexer(tmp_path / "b", "splade") as indexer:
+        indexer.add("d1", {"bird": 2})
+    assert list(Manifest.read(tmp_path / "b").to_json()) == [
+        key for key in json.loads(EVERY_KEY) if key not in OPTIONAL
+    ]
 
 
 def changed(**changes):

@@ -209,7 +209,7 @@ print(resolve_index({NAME!r}))
 def test_an_unknown_name_says_what_is_near(known):
     assert refusal(resolve_index, "scifact.splade-v3", error=IndexFormatError) == (
         "scifact.splade-v3: no such index folder, and no prebuilt impact index of that name (nearest: "
-        "beir-v1.0.0-scifact.splade-v3, msmarco-v1-passage.splade-v3); build one with python -m pyserini_compneg.index"
+        "beir-v1.0.0-scifact.splade-v3, msmarco-v1-passage.splade-v3); build one with compneg index"
     )
 
 

@@ -102,7 +102,7 @@ def test_statistics_and_documents(readers):
         assert reader.filtered(some)[:3] == one.filtered(some)[:3]
         assert reader.filtered(none).values == one.filtered(none).values == {"genre": ["spy", "war"]}
         assert reader.manifest == one.manifest
-        assert not reader.is_partial and not reader.is_replaced()
+        assert not reader.lost and not reader.is_replaced()
         assert reader.score([A], [["none"]]) == [[math.inf]]
 
 
@@ -162,7 +162,7 @@ def test_each_query_has_a_filter_and_a_threshold_or_none_has(readers, name, give
 def test_later_shards_are_told_what_score_counts(readers, monkeypatch):
     """So they have less to do; what they leave out could not be found."""
     asked = []
-    reader = next(reader for reader in readers if len(getattr(reader, "_shards", ())) == 3)
+    reader = readers[1 + SHARDS.index(3)]
     answers = Shard.ask
 
     def ask(self, question, *args, **kwargs):
@@ -294,7 +294,7 @@ def test_a_shard_that_is_gone_is_an_error_or_said(index, caplog, capsys):
         open_reader(index)
     assert str(refused.value) == f"{index}/shard-00001-of-00003: the shard cannot be read: no such file or directory"
     with open_reader(index, allow_partial=True) as reader:
-        assert (reader.is_partial, reader.lost, reader.document_count) == (True, ["shard-00001-of-00003"], 4)
+        assert (reader.lost, reader.document_count) == (["shard-00001-of-00003"], 4)
         assert sorted(reader.search([WAR], 10)[0].docids) == ["d0", "d2", "d3"]
     said = f"{refused.value}; results are partial: 2 of 3 shards are searched"
     assert caplog.messages == [said]
@@ -325,7 +325,7 @@ def test_a_shard_that_ends_while_it_is_searched(index, caplog):
     with ShardedReader(index, Mortal, allow_partial=True) as reader:
         assert (reader.document_count, reader.field_document_count) == (6, 6)
         assert sorted(reader.search([WAR], 10)[0].docids) == ["d0", "d2", "d3"]
-        assert reader.is_partial
+        assert reader.lost
         assert (reader.document_count, reader.field_document_count) == (4, 4)
         assert sorted(reader.search([WAR], 10)[0].docids) == ["d0", "d2", "d3"]
     assert len(caplog.messages) == 1
@@ -333,6 +333,14 @@ def test_a_shard_that_ends_while_it_is_searched(index, caplog):
         (shard / "compneg.json").unlink()
     with pytest.raises(IndexReadError):
         open_reader(index, allow_partial=True)
+
+
+def test_a_closed_reader_says_so_of_the_whole_index(index):
+    reader = open_reader(index)
+    reader.close()
+    reader.close()
+    for ask in (lambda: reader.search([A], 1), lambda: reader.has("d1"), lambda: reader.document_count):
+        assert refusal(ask, error=ArgumentError) == f"{index}: the searcher is closed; open another one"
 
 
 def test_a_searcher_turns_to_the_index_that_took_its_place(index, tmp_path):

@@ -172,7 +172,9 @@ def test_searches_that_are_left_after_every_window_find_the_same(tmp_path, threa
         whole = reader.search(SHAPES, 10)
         filter_of, thresholds = [-1] * len(SHAPES), [-math.inf] * len(SHAPES)
         nowhere = [math.nan] * len(SHAPES), packed_ids([[""] * len(SHAPES)])
-        batch = reader._searcher.search(packed_queries(SHAPES), [], filter_of, thresholds, *nowhere, 10, threads, 100)
+        batch = reader._opened.java.search(
+            packed_queries(SHAPES), [], filter_of, thresholds, *nowhere, 10, threads, 100
+        )
         slices = 1
         while (answer := batch.proceed(0)) is None:
             slices += 1

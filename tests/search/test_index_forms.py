@@ -16,10 +16,7 @@ from pyserini_compneg.support.vectors import is_pair
 
 TERMS = "pqrstuvw"
 QUERIES = ["a AND b", "b AND c NOT d", "a AND b OR c", "a OR b AND d", "(a OR b) AND d NOT c", "(a AND b NOT c) OR d"]
-NO_PAIRS = (
-    "build it with python -m pyserini_compneg.index --pairs-from TOPICS or --pair-terms N, or use --cpt factored, "
-    "which needs none"
-)
+NO_PAIRS = "build it with compneg index --pairs-from TOPICS or --pair-terms N, or use --cpt factored, which needs none"
 
 
 def squares(choice, most):

@@ -17,16 +17,17 @@ from lookup_encoder import LookupEncoder
 from refusals import refusal
 
 from pyserini_compneg.compose import Damped, Linear, Max, Operators, Product, Sum
+from pyserini_compneg.display import explain_query
+from pyserini_compneg.display.hit_list import heading
 from pyserini_compneg.encode import query_encoder
-from pyserini_compneg.explaining import explain_query
-from pyserini_compneg.explaining.display import heading
 from pyserini_compneg.expression import Atom, parse
 from pyserini_compneg.index import build_index, build_sharded_index
 from pyserini_compneg.lucene import MANIFEST_NAME, open_reader
 from pyserini_compneg.reading import decompose
 from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.reading.model_reader import PACKAGED
-from pyserini_compneg.search import Hit, SignedImpactSearcher
+from pyserini_compneg.search import Hit, SignedImpactSearcher, Total
+from pyserini_compneg.search.matches import Counting
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, IndexFormatError, QueryError
 
 
@@ -339,3 +340,15 @@ def test_a_query_does_not_find_the_document_with_its_id(form, k):
         rest = searcher.batch_search(list(queries.values()), list(queries), k, remove_query=True)
     assert rest == {qid: [hit for hit in hits if hit.docid != qid][:k] for qid, hits in found.items()}
     assert "d1" in docids(found["d1"]) and len(rest["d1"]) == min(k, 2)
+
+
+@pytest.mark.parametrize("total", ["bound", "exact"])
+@pytest.mark.parametrize("remove_query", [False, True])
+def test_the_total_is_that_of_all_pages(searcher, total, remove_query):
+    matching = [hit.docid for hit in searcher.search("spy OR war", 99)]
+    expected = Total(len(matching) - remove_query, "eq")
+    how = {"counting": Counting(total), "remove_query": remove_query}
+    for offset in range(len(matching) + 3):
+        (answer,) = searcher.answers(["spy OR war"], matching[:1], 2, offset=offset, **how)
+        assert answer.matches.total == expected
+        assert [hit.docid for hit in answer.hits] == matching[remove_query:][offset : offset + 2]

@@ -234,7 +234,7 @@ def begin(*arguments):
     asyncio.Handle._run = interrupted
     return search(*arguments)
 SearchPool.run = begin
-sys.exit(serve.main(sys.argv[1:]))
+sys.exit(serve.main(sys.argv[2:]))
 """
 """The signal of a search arrives when the event loop has taken what it runs next from its queue."""
 
@@ -243,8 +243,8 @@ sys.exit(serve.main(sys.argv[1:]))
 @pytest.mark.parametrize(("number", "code", "while_busy"), [(signal.SIGTERM, 143, True), (signal.SIGINT, 130, False)])
 def test_a_signal_ends_it_while_the_input_is_open(films, number, code, while_busy):
     program = {"code": SIGNAL_WITHIN_THE_EVENT_LOOP.format(number=int(number))} if while_busy else {}
-    arguments = ("--index", f"films={films}", "--mcp", "stdio")
-    process = film_index.start(*arguments, **{"module": "pyserini_compneg.serve", **program})
+    arguments = ("serve", "--index", f"films={films}", "--mcp", "stdio")
+    process = film_index.start(*arguments, **{"module": "pyserini_compneg", **program})
     try:
         ask(process, "initialize", ABOUT, id=1)
         assert "result" in process.stdout.readline()
@@ -279,7 +279,7 @@ NO_MESSAGES = [
 @pytest.mark.once
 @pytest.mark.slow
 def test_every_line_of_standard_input_is_answered(films):
-    process = film_index.start("--index", f"films={films}", "--mcp", "stdio", module="pyserini_compneg.serve")
+    process = film_index.start("serve", "--index", f"films={films}", "--mcp", "stdio", module="pyserini_compneg")
     try:
         for line, number, said in NO_MESSAGES:
             process.stdin.write(f"{line}\n")
@@ -302,7 +302,7 @@ def slow(*arguments):
     time.sleep(0.2)
     return search(*arguments)
 answers.search_answer = slow
-sys.exit(serve.main(sys.argv[1:]))
+sys.exit(serve.main(sys.argv[2:]))
 """
 
 
@@ -310,7 +310,8 @@ sys.exit(serve.main(sys.argv[1:]))
 @pytest.mark.slow
 @pytest.mark.parametrize("reads", [True, False], ids=["waits", "is gone"])
 def test_searches_that_run_when_the_input_ends_are_answered(films, reads):
-    process = film_index.start("--index", f"films={films}", "--mcp", "stdio", "--threads", "2", code=SLOW)
+    arguments = ("--index", f"films={films}", "--mcp", "stdio", "--threads", "2")
+    process = film_index.start("serve", *arguments, code=SLOW)
     try:
         ask(process, "initialize", ABOUT, id="0")
         assert json.loads(process.stdout.readline())["id"] == "0"
@@ -338,7 +339,7 @@ def test_searches_that_run_when_the_input_ends_are_answered(films, reads):
 def test_the_client_of_the_protocol_on_standard_input(films):
     program = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "pyserini_compneg.serve", "--index", f"films={films}", "--mcp", "stdio"],
+        args=["-m", "pyserini_compneg", "serve", "--index", f"films={films}", "--mcp", "stdio"],
         env=film_index.environment(),
     )
     given = [("search", ASKED["search"] | {"hits": "1", "filter": None}), ("list_indexes", None), ("search", {})]

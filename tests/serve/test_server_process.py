@@ -92,7 +92,7 @@ def test_no_request_ends_the_process_and_the_log_is_json(folder):
 @pytest.mark.slow
 def test_the_log_has_what_failed_inside(folder):
     code = "import sys; from pyserini_compneg.serve import answers; answers.document_answer = lambda *_: 1 / 0; "
-    code += "from pyserini_compneg.commands.serve import main; sys.exit(main(sys.argv[1:]))"
+    code += "from pyserini_compneg.commands.main import main; sys.exit(main(sys.argv[1:]))"
     with served.serving("--index", folder, code=code) as server:
         assert server.get("/v1/index/doc/d1") == (500, {"error": "Internal server error"})
         assert server.stop(signal.SIGTERM) == 143

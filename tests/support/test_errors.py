@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pyserini_compneg.support.errors import EncodingError, first_line, in_one_line
+from pyserini_compneg.support.errors import EncodingError, QueryError, first_line, in_one_line
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,9 @@ def test_messages_of_libraries_are_one_line(cause, kept):
 def test_places_are_left_out_by_text_or_path():
     error = EncodingError("failed", where=Path("/m/model.onnx")).at("m")
     assert str(error.without(Path("/m/model.onnx"))) == "m: failed"
+
+
+def test_an_error_of_another_class_has_the_same_fields():
+    error = EncodingError("failed", where="line 1", remedy="stop", below="^").at("m")
+    assert str(error.recast(QueryError)) == str(error) == "m: line 1: failed; stop\n^"
+    assert error.recast(QueryError, "go on").message == "m: line 1: failed; go on"

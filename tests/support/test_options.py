@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from pyserini_compneg.encode.corpus import EncodeSettings
+from pyserini_compneg.lucene import IndexSettings
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.options import COUNT, POSITIVE, add_flags, check_options, given_options, option
 
@@ -47,3 +49,14 @@ def test_flags_give_settings():
     assert given_options(Settings, args) == {"top_terms": 5, "scale": 1.0, "signed": True, "kind": "b"}
     assert [parser.parse_args(["--share", text]).share for text in ("any", "2")] == ["any", 2.0]
     assert "--internal" not in parser.format_help()
+
+
+@pytest.mark.parametrize(("settings", "further"), [(IndexSettings, "replace"), (EncodeSettings, "update")])
+def test_ways_to_treat_an_existing_result(settings, further):
+    allowed = {"refuse": (False, False), "resume": (False, True), "overwrite": (True, False), further: (True, True)}
+    allowed["resume or overwrite"] = (True, True)
+    for existing, expected in allowed.items():
+        made = settings(existing=existing)
+        assert (made.may_overwrite, made.may_resume) == expected
+    with pytest.raises(ArgumentError, match=f"^existing must be one of .*, {further}, got 'replace it'$"):
+        settings(existing="replace it")

@@ -6,7 +6,7 @@ from pyserini_compneg.topics.token_form import MOST_TOKENS, token_line
 
 A, B = Linear({"a": 1.0}), Linear({"b": 2.0})
 AB = Product(({"a": 1.0}, {"b": 1.0}))
-OURS = "--output-format jsonl, for python -m pyserini_compneg.search"
+OURS = "--output-format jsonl, for compneg search"
 
 
 def test_weights_are_repetitions():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -13,7 +12,7 @@ from pathlib import Path
 from pyserini_compneg.encode.models.checkpoint import REPORT_FILE, NeuralSide, StaticSide, text_files
 from pyserini_compneg.encode.models.configuration import optional_json
 from pyserini_compneg.support.errors import EncodingError
-from pyserini_compneg.support.files import cache_home
+from pyserini_compneg.support.files import cache_home, content_digest
 from pyserini_compneg.support.staging import atomic_writer
 
 _FORMAT = 4
@@ -34,20 +33,19 @@ def content_hash(files: Iterable[Path], settings: Mapping[str, object]) -> str:
     memory = cache_home() / "hashes.json"
     known = _remembered(memory)
     count = len(known)
-    total = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    content = [json.dumps(settings, sort_keys=True)]
     for file in files:
         status = file.stat()
         key = f"{file.resolve()}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
         if key not in known:
-            with file.open("rb") as data:
-                known[key] = hashlib.file_digest(data, "sha256").hexdigest()
-        total.update(f"{file.name}:{known[key]}".encode())
+            known[key] = content_digest(file)
+        content.append(f"{file.name}:{known[key]}")
     if len(known) > count:
         with suppress(OSError):  # without a writable cache folder, hashing only takes longer
             memory.parent.mkdir(parents=True, exist_ok=True)
             with atomic_writer(memory) as handle:
                 json.dump(known, handle)
-    return total.hexdigest()[:16]
+    return content_digest(*content, digits=16)
 
 
 def copied_files(folder: Path) -> dict[str, object]:
@@ -96,8 +94,14 @@ def tokenizer_hash(side: StaticSide) -> str:
     return content_hash(text_files(side.folder), settings)
 
 
+def transformers_major() -> str | None:
+    """The major release of transformers, which decides how tokenizers are built; None if it is not installed."""
+    version = transformers_version()
+    return version and version.split(".")[0]
+
+
 def transformers_version() -> str | None:
-    """The version of transformers, which decides how tokenizers are built; None if it is not installed."""
+    """The version of transformers; None if it is not installed."""
     if find_spec("transformers") is None:
         return None
     from importlib import metadata  # takes long to import

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -238,8 +239,7 @@ def is_native(folder: Path, name: str = "") -> bool:
         from transformers import CONFIG_MAPPING
     except ImportError:
         what = f"only transformers tells whether {shown(kind)} needs custom code, which config.json names (`auto_map`)"
-        remedy = f"{install_hint('torch')}, or name a folder that export --output made"
-        raise EncodingError(what, where=name, remedy=remedy) from None
+        raise EncodingError(what, where=name, remedy=install_or_export()) from None
     return kind in CONFIG_MAPPING
 
 
@@ -286,7 +286,7 @@ def optional_json(file: Path, name: str = "") -> Mapping[str, Any]:
 def required_json(file: Path, kind: type, name: str = "") -> Any:
     """The value of a JSON file, which must be of a kind, ``dict`` or ``list``."""
     try:
-        value = json.loads(file.read_text(encoding="utf-8"), parse_constant=_constant)
+        value = json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=_without_nan)
     except FileNotFoundError:
         raise missing_file(file, f"{file.name} is missing", name) from None
     except (OSError, ValueError, RecursionError) as cause:
@@ -296,11 +296,17 @@ def required_json(file: Path, kind: type, name: str = "") -> Any:
     return value
 
 
-def _constant(name: str) -> float:
-    """An infinity, as Python writes it; NaN is refused."""
-    if name == "NaN":
-        raise ValueError("NaN is not a number")
-    return float(name)
+def _without_nan(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON. Infinities, as Python writes them, are numbers; NaN is refused."""
+    for key, value in pairs:
+        if any(isinstance(one, float) and isnan(one) for one in (value if isinstance(value, list) else [value])):
+            raise ValueError(f"`{key}` is NaN, which is not a number")
+    return dict(pairs)
+
+
+def install_or_export(extra: str = "torch") -> str:
+    """The remedy where the packages of an extra are missing that an exported folder does without."""
+    return f"{install_hint(extra)}, or name a folder that export --output made"
 
 
 def missing_file(file: Path, what: str, name: str = "") -> EncodingError:

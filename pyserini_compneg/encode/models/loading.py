@@ -8,33 +8,55 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 
 from pyserini_compneg.encode.models.checkpoint import StaticSide
+from pyserini_compneg.encode.models.configuration import install_or_export
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer
-from pyserini_compneg.support.errors import EncodingError, in_one_line, install_hint
+from pyserini_compneg.support.errors import EncodingError, in_one_line
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import index_term, is_number
+
+_QUIETING = Lock()
+_BEFORE: list[tuple[int, bool]] = []
+"""The verbosity of transformers, and whether it has progress bars, before each use of ``quiet_transformers``."""
 
 
 def check_packages(extra: str) -> None:
     """Refuses weights that only torch and transformers can load, where these are missing; ``extra`` brings them."""
-    if missing := [name for name in ("torch", "transformers") if find_spec(name) is None]:
-        remedy = f"{install_hint(extra)}, or name a folder that export --output made"
-        raise EncodingError(f"a checkpoint that is not exported needs {' and '.join(missing)}", remedy=remedy)
+    if missing := missing_packages(extra):
+        what = f"a checkpoint that is not exported needs {' and '.join(missing)}"
+        raise EncodingError(what, remedy=install_or_export(extra))
+
+
+def missing_packages(extra: str) -> list[str]:
+    """The packages of the extra ``torch`` or ``export`` that are not installed."""
+    needed = ("torch", "transformers", *(("onnx", "onnxscript") if extra == "export" else ()))
+    return [name for name in needed if find_spec(name) is None]
 
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Silences the reports of transformers; faults are reported by this package."""
+    """Silences transformers in all threads: its log below errors, and its progress bars and those of huggingface_hub.
+
+    Faults are reported by this package. Where uses overlap, the last to end restores both as they were before the
+    first.
+    """
     from transformers.utils import logging as reports
 
-    reports.disable_progress_bar()
-    before = reports.get_verbosity()
-    reports.set_verbosity_error()
+    with _QUIETING:
+        _BEFORE.append((reports.get_verbosity(), reports.is_progress_bar_enabled()))
+        reports.set_verbosity_error()
+        reports.disable_progress_bar()
     try:
         yield
     finally:
-        reports.set_verbosity(before)
+        with _QUIETING:
+            (verbosity, has_bars), _ = _BEFORE[0], _BEFORE.pop()
+            if not _BEFORE:
+                reports.set_verbosity(verbosity)
+                if has_bars:
+                    reports.enable_progress_bar()
 
 
 def static_weights(side: StaticSide, tokenizer: TextTokenizer | None = None) -> dict[str, float]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_compneg.encode.models.checkpoint import MODEL_FILE
 from pyserini_compneg.support.errors import EncodingError, in_one_line
-from pyserini_compneg.support.onnx_sessions import import_onnxruntime, open_session, processors
+from pyserini_compneg.support.onnx_sessions import import_onnxruntime, open_session
+from pyserini_compneg.support.processors import model_threads
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +40,7 @@ class OnnxModel:
         path, self.unpadded = folder / MODEL_FILE, unpadded
         providers, self.device = _providers(import_onnxruntime(), device)
         with in_one_line(EncodingError, "cannot be run", where=path, remedy=remedy):
-            self._session = open_session(path, processors(), providers)
+            self._session = open_session(path, model_threads(), providers)
         if self.device == "cuda" and "CUDAExecutionProvider" not in self._session.get_providers():
             _logger.warning("onnxruntime could not start CUDA; models run on the processor")
             self.device = "cpu"

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from pyserini_compneg.encode.models.configuration import optional_json
-from pyserini_compneg.support.errors import CompNegError, EncodingError, in_one_line, install_hint
+from pyserini_compneg.encode.models.configuration import install_or_export, optional_json
+from pyserini_compneg.support.errors import CompNegError, EncodingError, in_one_line
+from pyserini_compneg.support.surrogates import without_halves
 from pyserini_compneg.support.vectors import TermSpan, index_term
 
 if TYPE_CHECKING:
@@ -39,8 +40,19 @@ _DEFAULTS: Mapping[str, Mapping[str, object]] = {
 }
 """For kinds of normalisers and splitters, the settings of transformers where tokenizer_config.json has none."""
 
-_AS_SAVED = ("PreTrainedTokenizerFast", "TokenizersBackend")
-"""The classes of transformers that read tokenizer.json as it is. Others replace its normaliser and its splitter."""
+_PARTS_OF_BERT: Mapping[str, Mapping[str, object]] = {
+    "normalizer": {"type": "BertNormalizer", "clean_text": True},
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+    "model": {"continuing_subword_prefix": "##", "max_input_chars_per_word": 100},
+}
+"""What the classes with WordPiece put in place of the parts of tokenizer.json."""
+
+_BYTE_LEVEL = ("bart", "data2vec", "deberta", "gpt2", "ibert", "led", "longformer", "luke", "mra", "mvp", "roberta")
+"""How the names of classes, and of types of networks, begin that replace the settings of ByteLevel."""
+
+_AS_SAVED = ("PreTrainedTokenizerFast", "TokenizersBackend", "modernbert", "nystromformer", "xlm-roberta-xl")
+"""The classes of transformers that read tokenizer.json as it is, and the types of networks that always have them. Other
+classes replace its normaliser and its splitter."""
 
 
 class TokenIds(NamedTuple):
@@ -88,7 +100,7 @@ class TextTokenizer:
 
     def __call__(self, texts: Sequence[str], prompted: bool = True) -> TokenIds:
         prompt = self._prompt if prompted else ""
-        prepared = [prompt + text.encode(errors="replace").decode() for text in texts]
+        prepared = [prompt + without_halves(text) for text in texts]
         encodings = self._tokenizer.encode_batch_fast(prepared, add_special_tokens=self._special_tokens)
         return TokenIds(
             [encoding.ids for encoding in encodings], [bool(encoding.overflowing) for encoding in encodings]
@@ -96,7 +108,7 @@ class TextTokenizer:
 
     def spans(self, texts: Sequence[str]) -> list[list[TermSpan]]:
         """The term of each token of texts, special tokens left out, and its place. Texts of any length are not cut."""
-        whole = [text.encode(errors="replace").decode() for text in texts]
+        whole = [without_halves(text) for text in texts]
         encodings = self._tokenizer.encode_batch(whole)
         return [
             sorted(  # parts that were cut off on the left follow the rest
@@ -146,8 +158,7 @@ def load_tokenizer(
         from transformers import AutoTokenizer
     except ImportError:
         said = "without tokenizer.json, its tokenizer needs transformers"
-        remedy = f"{install_hint('torch')}, or name a folder that export --output made"
-        raise EncodingError(said, where=folder, remedy=remedy) from None
+        raise EncodingError(said, where=folder, remedy=install_or_export()) from None
     with in_one_line(error, failed):
         return AutoTokenizer.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False, **(arguments or {})
@@ -161,18 +172,32 @@ def check_direct(folder: Path, arguments: str) -> None:
     """
     config = optional_json(folder / "tokenizer_config.json")
     network, file = optional_json(folder / "config.json"), optional_json(folder / TOKENIZER_FILE)
-    named = config.get("tokenizer_class") or network.get("tokenizer_class")
+    for name, has, meant in _replaced(config, network, file, arguments):
+        if str(has).lower() != str(meant).lower():
+            what = f"`{name}` is {json.dumps(has)} in tokenizer.json, and transformers makes it {json.dumps(meant)}"
+            raise EncodingError(what, where=folder, remedy=install_or_export())
+
+
+def _replaced(
+    config: Mapping[str, Any], network: Mapping[str, Any], file: Mapping[str, Any], arguments: str
+) -> Iterator[tuple[str, object, object]]:
+    """Settings that transformers replaces: the name, the value in tokenizer.json, and that of transformers."""
+    named, network_type = config.get("tokenizer_class") or network.get("tokenizer_class"), network.get("model_type")
     parts = [file.get("truncation") or {"direction": "right"}]
-    if named not in _AS_SAVED and (named or network.get("model_type")):
+    if (named or network_type) and named not in _AS_SAVED and network_type not in _AS_SAVED:
         parts += [file.get("normalizer"), file.get("pre_tokenizer")]
-    config = {**config, **json.loads(arguments or "{}")}
-    for part in _parts(parts):
-        meant = {**_DEFAULTS.get(str(part.get("type")), {}), **config}
+        has = {name: part for name, part in file.items() if isinstance(part, dict)}
+        if "max_input_chars_per_word" in has.get("model", {}):  # WordPiece, which old files do not name
+            for part, settings in _PARTS_OF_BERT.items():
+                yield from ((f"{part}.{key}", has.get(part, {}).get(key), meant) for key, meant in settings.items())
+    given = {**config, **json.loads(arguments or "{}")}
+    has_default = str(named or network_type).lower().startswith(_BYTE_LEVEL)
+    for one in _parts(parts):
+        kind = str(one.get("type"))
+        meant_by = {**(_DEFAULTS.get(kind, {}) if kind != "ByteLevel" or has_default else {}), **given}
         for key, name in _SAME_SETTINGS.items():
-            if key in part and name in meant and str(part[key]).lower() != str(meant[name]).lower():
-                what = f"`{name}` is {json.dumps(part[key])} in tokenizer.json, and transformers makes it "
-                remedy = f"{install_hint('torch')}, or name a folder that export --output made"
-                raise EncodingError(what + json.dumps(meant[name]), where=folder, remedy=remedy)
+            if key in one and name in meant_by:
+                yield name, one[key], meant_by[name]
 
 
 def _parts(part: object) -> Iterator[Mapping[str, Any]]:

@@ -1,7 +1,7 @@
 """Networks in torch, and their export as ONNX graphs. Importing this package loads torch."""
 
 from pyserini_compneg.encode.networks.graph import dense_graph, write_graph
-from pyserini_compneg.encode.networks.pooling import own_logits, pooled_extremes
+from pyserini_compneg.encode.networks.pooling import own_logits, pooled_extremes, without_padding
 from pyserini_compneg.encode.networks.torch_model import TorchModel, load_for_training, read_own_logits
 
 __all__ = [
@@ -11,5 +11,6 @@ __all__ = [
     "own_logits",
     "pooled_extremes",
     "read_own_logits",
+    "without_padding",
     "write_graph",
 ]

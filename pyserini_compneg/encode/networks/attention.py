@@ -24,7 +24,7 @@ DOMAIN = "compneg"
 NEAR_QUERIES = 128
 _NAME = "compneg_blocks"
 _TOLERANCE = 1e-3
-_FAULTS = (AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+_FAULTS = (AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 """What networks raise that cannot use this attention: they lack an attribute, or get another mask than they expect."""
 
 _logger = logging.getLogger(__name__)

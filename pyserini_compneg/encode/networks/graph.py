@@ -173,8 +173,9 @@ class _OtherThreads:
 def _quietly() -> Iterator[None]:
     """Keeps torch's exporter from the terminal: it prints the whole graph of a model that it cannot export.
 
-    Other threads keep their output, but for Python's warnings, whose filters belong to the process. One thread exports
-    at a time.
+    This thread's standard error is dropped, and its log up to warnings that reaches the root logger. In all threads,
+    Python's warnings are ignored, torch logs errors only, and so does transformers, see :func:`quiet_transformers`.
+    One thread exports at a time.
     """
     thread, reports = get_ident(), logging.getLogger("torch")
 

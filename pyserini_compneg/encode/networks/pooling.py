@@ -40,9 +40,7 @@ def pooled(
         counted = mask[:, :, None].to(hidden.dtype)
         parts = [(activated(functional.linear(hidden, weight, bias), head) * counted).sum(1) for weight, bias in slices]
         return torch.cat(parts, -1)
-    # A copy of the first token in place of padding changes no maximum and no minimum. Masking the hidden states is
-    # cheaper than masking logits, and multiplying by 0 would make padding win over negative logits.
-    real = torch.where(mask[:, :, None] > 0, hidden, hidden[:, :1])
+    real = without_padding(hidden, mask)
     blocks = _in_blocks(real, block) if block else real
     own_parts = [None] * len(slices) if own is None else own.split([len(bias) for _, bias in slices], -1)
     parts = [
@@ -57,6 +55,15 @@ def pooled(
         for products in [functional.linear(blocks, weight)]
     ]
     return torch.cat(parts, -1)
+
+
+def without_padding(hidden: Tensor, mask: Tensor) -> Tensor:
+    """The hidden states with a copy of the first token in place of padding, which changes no maximum and no minimum.
+
+    The copy gets no gradient: among equal logits the first counts. Masking the hidden states is cheaper than masking
+    logits, and multiplying by 0 would make padding win over negative logits.
+    """
+    return torch.where(mask[:, :, None] > 0, hidden, hidden[:, :1])
 
 
 def _in_blocks(real: Tensor, block: int) -> Tensor:

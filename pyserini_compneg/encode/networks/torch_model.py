@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from copy import deepcopy
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +22,7 @@ from pyserini_compneg.encode.networks.attention import use_blocks
 from pyserini_compneg.encode.networks.decoders import Decoder, load_bias, take_decoder
 from pyserini_compneg.encode.networks.pooling import SLICE, own_logits, pooled
 from pyserini_compneg.support.errors import CompNegError, EncodingError, InputError, in_one_line
+from pyserini_compneg.support.terminal import shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +36,14 @@ _SHORT = 4
 _OF_ONE = "take config.json and the weights of one model"
 
 _logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def _running(folder: Path) -> Iterator[None]:
+    """Turns a fault of a network's forward pass into one line. Torch also raises RuntimeError if memory is lacking."""
+    failed, ours = partial(in_one_line, EncodingError, "the network cannot be run", where=folder), (NameError,)
+    with failed(passing=ours), failed(remedy="name another model", passing=(*ours, MemoryError, RuntimeError)):
+        yield
 
 
 class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy has no types of torch
@@ -56,15 +68,17 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy has no types
         self.register_buffer("rows", None if own is None or tied else weight.clone())
         self._block = LONG if side.longest > LONG else None
         if self._block:
-            use_blocks(model, self._sample, side.folder)
+            with _running(side.folder):
+                use_blocks(model, self._sample, side.folder)
 
     def _take_decoder(self, folder: Path) -> Decoder:
         """Removes the decoder, and checks that it was the last layer of the model."""
         ids = torch.ones(1, 3, dtype=torch.int64)
-        expected = self.model(input_ids=ids).logits
+        with _running(folder):
+            expected = self.model(input_ids=ids).logits
         decoder, same = take_decoder(self.model), False
         if decoder is not None:
-            with suppress(AttributeError, RuntimeError, TypeError):
+            with _running(folder), suppress(AttributeError, RuntimeError, TypeError):
                 logits = nn.functional.linear(self.model(input_ids=ids).logits, *decoder)
                 same = torch.allclose(logits, expected, atol=1e-3, rtol=1e-3, equal_nan=True)
         if decoder is None or not same:
@@ -122,9 +136,12 @@ class TorchModel:
             _logger.warning("this torch has no CUDA; models run on the processor")
             device = "cpu"
         self.device = device
-        with in_one_line(EncodingError, "the network cannot be run", where=side.folder, remedy="name another model"):
-            module = SparseEncoderModule(side).eval().to(device)
+        module = SparseEncoderModule(side).eval()
+        what, remedy = f"the network cannot be put on {device}", "choose --device cpu"
+        with in_one_line(EncodingError, what, where=side.folder, remedy=remedy):
+            module = module.to(device)
             self.module = module.half() if half and device != "cpu" else module
+        with _running(side.folder):
             self.unpadded = self._depends_on_padding(module.width)
 
     def _depends_on_padding(self, width: int) -> bool:
@@ -215,30 +232,37 @@ def _loaded(
     Its decoder's bias is read here, because transformers may leave it out.
     First the network is built without weights, so that a fault of ``config.json`` is told from one of the weights.
     """
-    from transformers import AutoConfig, AutoModelForMaskedLM, __version__
+    from transformers import CONFIG_MAPPING, AutoConfig, AutoModelForMaskedLM, PretrainedConfig, __version__
 
-    own: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    own: dict[str, Any] = {"local_files_only": True}
     remedy = f"compare it with the model's source; this is transformers {__version__}"
     with (
         quiet_transformers(),
         in_one_line(error, "config.json describes no masked language model", where=name, remedy=remedy),
     ):
-        config = AutoConfig.from_pretrained(folder, **own)
+        kind = PretrainedConfig.get_config_dict(folder, **own)[0].get("model_type")
+        if isinstance(kind, str) and kind not in CONFIG_MAPPING:
+            what = f"transformers {__version__} does not know the type {shown(kind)}, which config.json names"
+            raise error(what, where=name, remedy="install a newer transformers")
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, **own)
         if config.model_type == "big_bird":  # otherwise a short text would change the attention of later long ones
             config.attention_type = "original_full"
         for key, value in config.to_dict().items():
             if dropout is not None and "dropout" in key and type(value) in (int, float):
                 setattr(config, key, dropout)
         with torch.device("meta"):
-            asked = sum(weights.numel() for weights in AutoModelForMaskedLM.from_config(config).parameters())
+            trial = AutoModelForMaskedLM.from_config(deepcopy(config), attn_implementation="eager")
+        asked = sum(weights.numel() for weights in trial.parameters())
     if asked > (held := sum(file.stat().st_size for file in weight_files(folder))):
         raise error(
             f"config.json describes {asked:,} weights, its files have {held:,} bytes", where=name, remedy=_OF_ONE
         )
     own |= {"config": config, "dtype": "float32", "output_loading_info": True, "ignore_mismatched_sizes": True}
     with quiet_transformers(), in_one_line(error, "its weights cannot be loaded", where=name, remedy=_OF_ONE):
-        model, report = AutoModelForMaskedLM.from_pretrained(folder, **own, **options)
-    for weights, has, described in sorted(report["mismatched_keys"]):
-        what = f"{weights} has the shape {tuple(has)}, config.json describes {tuple(described)}"
+        model, report = AutoModelForMaskedLM.from_pretrained(folder, trust_remote_code=False, **own, **options)
+    for fault in sorted(report["mismatched_keys"]):
+        what = f"{fault} has another shape than config.json describes"  # transformers 4 names the weights alone
+        if not isinstance(fault, str):
+            what = f"{fault[0]} has the shape {tuple(fault[1])}, config.json describes {tuple(fault[2])}"
         raise error(what, where=name, remedy=_OF_ONE)
     return model, [key for key in sorted(report["missing_keys"]) if not load_bias(model, folder, key)]

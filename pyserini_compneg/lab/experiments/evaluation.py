@@ -9,11 +9,11 @@ import numpy as np
 from pyserini_compneg.compose import ScoringNode, query_terms
 from pyserini_compneg.eval import Measure, confidence_interval, evaluate, make_rows, parse_measures
 from pyserini_compneg.expression import Difference, format_expression, verbalise
+from pyserini_compneg.lab.experiments.inputs import TERM_MEASURES
 from pyserini_compneg.lab.experiments.protocol import Interference
-from pyserini_compneg.lab.experiments.provided import TERM_MEASURES
 from pyserini_compneg.lab.experiments.results import Curve, Example, Point, RowRun, Section, Terms
+from pyserini_compneg.lab.experiments.run_folder import RunFolder
 from pyserini_compneg.lab.experiments.term_measures import TermMeasures
-from pyserini_compneg.lab.experiments.workplace import Workplace
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.topics import Topic
 
@@ -24,27 +24,27 @@ Similarities = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
 """Gives the similarity of the two texts of each pair."""
 
 
-def score(section: Section, names: Sequence[str], workplace: Workplace, terms: TermMeasures | None) -> None:
+def score(section: Section, names: Sequence[str], run_folder: RunFolder, terms: TermMeasures | None) -> None:
     """Adds the figures to the rows of a section. ``terms`` computes ``TERM_MEASURES``, if there are any."""
     counted = [name for name in names if name in TERM_MEASURES]
     judged = parse_measures(name for name in names if name not in TERM_MEASURES)
     by_name = {measure.name: measure for measure in judged}
     measures = [by_name.get(name) or Measure(name, None) for name in names]
     qids = [topic.qid for topic in section.topics if terms is None or terms.measured(topic.qid)]
-    qrels = {qid: workplace.qrels[qid] for qid in qids if qid in workplace.qrels}
+    qrels = {qid: run_folder.qrels[qid] for qid in qids if qid in run_folder.qrels}
     if not qrels:
         rare = " and has words of few documents" if terms else ""
-        said = f"no query of {section.plan.title!r} is judged{rare} in split {workplace.split}"
-        raise InputError(said, where=workplace.dataset.folder)
+        said = f"no query of {section.plan.title!r} is judged{rare} in split {run_folder.split}"
+        raise InputError(said, where=run_folder.dataset.folder)
     results = {}
     for row in section.ran:
-        values = evaluate(qrels, row.run, judged)
+        values = evaluate(qrels, row.run, judged) if judged else {}
         shares = terms.values(row.run, list(qrels), counted) if terms else {}
-        results[row.name] = {qid: values[qid] | shares.get(qid, {}) for qid in qrels}
+        results[row.name] = {qid: values.get(qid, {}) | shares.get(qid, {}) for qid in qrels}
     for row, evaluated in zip(section.ran, make_rows(results, measures, qrels=qrels), strict=True):
         row.figures, row.per_query = evaluated.figures, evaluated.per_query
     section.queries = len(qrels)
-    section.qrels = workplace.qrels_file(section.plan.title, qrels)
+    section.qrels = run_folder.qrels_file(section.plan.title, qrels)
 
 
 def interference_curve(section: Section, bins: int, measure: str, similarities: Similarities) -> Curve:

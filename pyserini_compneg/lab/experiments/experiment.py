@@ -28,9 +28,7 @@ from pyserini_compneg.lab.experiments.evaluation import (
     score,
     sweep_curve,
 )
-from pyserini_compneg.lab.experiments.jobs import Jobs
-from pyserini_compneg.lab.experiments.protocol import ProtocolPlan, Reading, RowPlan
-from pyserini_compneg.lab.experiments.provided import (
+from pyserini_compneg.lab.experiments.inputs import (
     ALL_MINILM,
     DENSE,
     LOWER_IS_BETTER,
@@ -39,11 +37,13 @@ from pyserini_compneg.lab.experiments.provided import (
     TERM_MEASURES,
     WORD_SPACE,
 )
+from pyserini_compneg.lab.experiments.jobs import Jobs
+from pyserini_compneg.lab.experiments.protocol import ProtocolPlan, Reading, RowPlan
 from pyserini_compneg.lab.experiments.results import Curve, Results, Section
+from pyserini_compneg.lab.experiments.run_folder import Engine, RunFolder
 from pyserini_compneg.lab.experiments.splits import reported_split, tuning_split
 from pyserini_compneg.lab.experiments.term_measures import WORDNET, TermMeasures, check_wordnet
 from pyserini_compneg.lab.experiments.text_statistics import text_statistics
-from pyserini_compneg.lab.experiments.workplace import Engine, Workplace
 from pyserini_compneg.lucene import java_class
 from pyserini_compneg.support.errors import DownloadError, EncodingError, InputError
 
@@ -85,7 +85,7 @@ def reproduce(
     protocol, left_out = _possible(protocol, dense_encoder, reranker, wordnet)
     _check_weights(protocol, engines)
     open_split = partial(
-        Workplace,
+        RunFolder,
         folder,
         dataset,
         dense=dense_encoder or ALL_MINILM,
@@ -95,27 +95,27 @@ def reproduce(
         model_weight=model_weight,
     )
     with ExitStack() as opened:
-        workplace = opened.enter_context(open_split(split=chosen))
+        run_folder = opened.enter_context(open_split(split=chosen))
         is_of_words = protocol.queries == "words"
         if is_of_words:
-            workplace.ask_words()
+            run_folder.ask_words()
         jobs = Jobs(protocol, engines, models)
         if tuned_on is not None:
             jobs.tuning = opened.enter_context(open_split(split=tuned_on))
-        sections = _sections(protocol, workplace)
+        sections = _sections(protocol, run_folder)
         terms = None
         if {*protocol.measures} & {*TERM_MEASURES}:
-            texts = {document.docid: document.text or "" for document in workplace.documents()}
+            texts = {document.docid: document.text or "" for document in run_folder.documents()}
             files = (wordnet or WORDNET) if SYNONYMS in protocol.measures else None
-            terms = TermMeasures(texts, workplace.topics, workplace.words if is_of_words else None, files)
-        jobs.run(sections, workplace)
+            terms = TermMeasures(texts, run_folder.topics, run_folder.words if is_of_words else None, files)
+        jobs.run(sections, run_folder)
         judged = sections if protocol.measures else []
         for section in judged:
-            score(section, protocol.measures, workplace, terms)
+            score(section, protocol.measures, run_folder, terms)
         count = protocol.examples
-        statistics, distributions = _statistics(protocol, workplace)
+        statistics, distributions = _statistics(protocol, run_folder)
         found = [
-            examples(section, protocol.measures[0], count, workplace.qrels, workplace.title)
+            examples(section, protocol.measures[0], count, run_folder.qrels, run_folder.title)
             for section in judged
             if count
         ]
@@ -128,16 +128,16 @@ def reproduce(
                 "kind": dataset.kind,
                 "split": chosen,
                 "provenance": dataset.provenance,
-                "documents": workplace.document_count(),
-                "queries": len(workplace.topics),
+                "documents": run_folder.document_count(),
+                "queries": len(run_folder.topics),
                 **_training(protocol, dataset, training_split),
             },
-            settings=_settings(protocol, workplace, jobs, left_out, read),
+            settings=_settings(protocol, run_folder, jobs, left_out, read),
             command=command,
             measures=protocol.measures,
             is_papers=chosen in protocol.papers.get(dataset.kind, ()),
             sections=sections,
-            curves=[*_curves(protocol, judged, workplace), *distributions],
+            curves=[*_curves(protocol, judged, run_folder), *distributions],
             examples=list(chain.from_iterable(found)),
             heads=_heads(protocol, engines, models, model_options),
             seconds=jobs.seconds,
@@ -241,20 +241,20 @@ def _training(protocol: ProtocolPlan, dataset: Dataset, split: str | None) -> di
     return {"training split": split, "queries for training": len(topics), "of them with NOT": negated}
 
 
-def _sections(protocol: ProtocolPlan, workplace: Workplace) -> list[Section]:
+def _sections(protocol: ProtocolPlan, run_folder: RunFolder) -> list[Section]:
     """The sections with queries in the split, and these queries."""
-    known = {*TEMPLATES, *(topic.group for topic in workplace.topics)}
-    if workplace.dataset.kind == "nevir":
+    known = {*TEMPLATES, *(topic.group for topic in run_folder.topics)}
+    if run_folder.dataset.kind == "nevir":
         known |= {*EDITS}
-    folder, split = workplace.dataset.folder, f"split {workplace.split}"
+    folder, split = run_folder.dataset.folder, f"split {run_folder.split}"
     sections = []
     for plan in protocol.sections:
         if unknown := [template for template in plan.templates if template not in known]:
             reason = f"no query has the template {unknown[0]!r}, which is not one of QUEST's"
             raise InputError(f"protocol {protocol.name}, section {plan.title!r}: {folder}: {split}: {reason}")
-        topics = plan.of(workplace.topics)
+        topics = plan.of(run_folder.topics)
         if protocol.interference and protocol.interference.section == plan.title and topics:
-            check_interference(protocol.interference, topics, workplace.qrels.keys())
+            check_interference(protocol.interference, topics, run_folder.qrels.keys())
         if topics:
             sections.append(Section(plan, topics))
     if not sections:
@@ -264,21 +264,21 @@ def _sections(protocol: ProtocolPlan, workplace: Workplace) -> list[Section]:
 
 
 def _statistics(
-    protocol: ProtocolPlan, workplace: Workplace
+    protocol: ProtocolPlan, run_folder: RunFolder
 ) -> tuple[dict[str, tuple[float, float | None]], list[Curve]]:
     """The statistics that the protocol names, each with the published figure, and their distribution."""
     if not protocol.statistics:
         return {}, []
-    values, curve = text_statistics(workplace.dataset.kind, workplace.topics, workplace.documents())
+    values, curve = text_statistics(run_folder.dataset.kind, run_folder.topics, run_folder.documents())
     return {name: (values[name], published) for name, published in protocol.statistics.items()}, [curve]
 
 
-def _curves(protocol: ProtocolPlan, sections: Sequence[Section], workplace: Workplace) -> Iterator[Curve]:
+def _curves(protocol: ProtocolPlan, sections: Sequence[Section], run_folder: RunFolder) -> Iterator[Curve]:
     plan = protocol.interference
     for section in sections:
         measure = protocol.measures[0]
         if plan is not None and section.plan.title == plan.section:
-            compare = partial(similarities, DenseEncoder(workplace.dense_name))
+            compare = partial(similarities, DenseEncoder(run_folder.dense_name))
             yield interference_curve(section, plan.bins, measure, compare)
         if section.plan.sweep_symbol:
             yield sweep_curve(section, measure)
@@ -298,7 +298,7 @@ def _heads(
 
 
 def _settings(
-    protocol: ProtocolPlan, workplace: Workplace, jobs: Jobs, left_out: str, read: Reading
+    protocol: ProtocolPlan, run_folder: RunFolder, jobs: Jobs, left_out: str, read: Reading
 ) -> dict[str, str | int | float]:
     """The inputs of the figures, other than the rows."""
     settings: dict[str, str | int | float] = {"hits": protocol.hits}
@@ -308,11 +308,11 @@ def _settings(
     own = {DENSE, WORD_SPACE}
     if protocol.methods - own:
         if any(row.method and row.method not in own and not row.model for row in protocol.rows):
-            settings |= _encoders(jobs.engines, workplace)
-        if workplace.model_options is not None:
-            settings["model options"] = repr(workplace.model_options)
-        if workplace.model_weight is not None:
-            settings["model weight, where a row does not say"] = workplace.model_weight
+            settings |= _encoders(jobs.engines, run_folder)
+        if run_folder.model_options is not None:
+            settings["model options"] = repr(run_folder.model_options)
+        if run_folder.model_weight is not None:
+            settings["model weight, where a row does not say"] = run_folder.model_weight
         settings["query weights"] = f"round(weight * {WEIGHT_SCALE:g})"
         settings["operators, where a row does not say"] = ", ".join(
             f"{field.name} {value}"
@@ -322,9 +322,9 @@ def _settings(
     if left_out:
         settings["left out"] = left_out
     if protocol.interference or any(row.method == DENSE and not row.encoder for row in protocol.rows):
-        settings["dense encoder"] = workplace.dense_name
+        settings["dense encoder"] = run_folder.dense_name
     if any(row.rerank for row in protocol.rows):
-        settings["reranker"] = workplace.reranker_name
+        settings["reranker"] = run_folder.reranker_name
     settings |= {
         "Python": platform.python_version(),
         "Java": str(java_class("java.lang.System").getProperty("java.version")),
@@ -338,10 +338,10 @@ def _settings(
     return settings
 
 
-def _encoders(engines: Sequence[Engine], workplace: Workplace) -> Iterator[tuple[str, str]]:
+def _encoders(engines: Sequence[Engine], run_folder: RunFolder) -> Iterator[tuple[str, str]]:
     """The encoders and the settings of their indexes. Missing indexes are built."""
     for engine in engines:
-        manifest = workplace.searcher(engine).reader.manifest
+        manifest = run_folder.searcher(engine).reader.manifest
         about = {} if manifest is None else {**manifest.settings, "impact scale": manifest.impact_scale}
         values = {name: f"{value:g}" if isinstance(value, float) else value for name, value in about.items()}
         listed = ", ".join(f"{name} {value}" for name, value in values.items())

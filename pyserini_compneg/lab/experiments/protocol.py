@@ -9,14 +9,14 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from pyserini_compneg.baselines import METHODS, RERANKED, Makers, Similarity, make_method
+from pyserini_compneg.baselines import METHODS, Makers, Similarity, make_method
 from pyserini_compneg.encode import checked_weight
 from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.eval import parse_measures
 from pyserini_compneg.expression import Expression, parse
 from pyserini_compneg.lab.experiments.datasets import KINDS
 from pyserini_compneg.lab.experiments.dense import DENSE_OPERATORS, DenseMethod
-from pyserini_compneg.lab.experiments.provided import (
+from pyserini_compneg.lab.experiments.inputs import (
     DENSE,
     FOLDER,
     STATISTICS,
@@ -66,7 +66,6 @@ class RowPlan(Settings):
     published_terms: Line = ""  # the paper's terms, in sections with a query
     note: Line = ""
     rerank: Literal["text", "atoms", "both"] | None = None  # the part of a query that the reranking model reads
-    rerank_hits: int = Field(RERANKED, ge=1)  # how many documents are ranked again; the others are left out
     rerank_judged: bool = False  # whether the judged documents of each query are ranked again, instead of the first
     sweep: Sweep | None = None  # after reading it has one value, which is also in the settings
     tuned: bool = False  # whether only the best value of its sweep is run, chosen on another split
@@ -361,7 +360,7 @@ def _parsed(query: str) -> Expression:
     try:
         return parse(query)
     except QueryError as error:
-        raise ValueError(str(error).splitlines()[0]) from None
+        raise ValueError(error.message) from None
 
 
 def _check_distinct(kind: str, names: Sequence[str]) -> None:

@@ -11,12 +11,13 @@ from pathlib import Path
 from pyserini_compneg.encode.models import Head
 from pyserini_compneg.eval import LEVEL, row_letters, superscript
 from pyserini_compneg.lab.experiments.datasets.opening import TITLES
+from pyserini_compneg.lab.experiments.inputs import LOWER_IS_BETTER, REMEDY, TERM_MEASURES, WORD_SPACE
 from pyserini_compneg.lab.experiments.plots import draw_activations, draw_bars, draw_curve, draw_framework, draw_shares
-from pyserini_compneg.lab.experiments.provided import LOWER_IS_BETTER, REMEDY, TERM_MEASURES, WORD_SPACE
 from pyserini_compneg.lab.experiments.results import Curve, Example, Results, RowRun, Section, shown, unit
 from pyserini_compneg.support.errors import InputError, OutputError, install_hint
 from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.staging import atomic_writer
+from pyserini_compneg.support.surrogates import HALVES
 
 FIGURES = "figures"
 _OWN_PLOTS = ("section-*.png", "curve-*.png", "framework-*.png", "activations.png")
@@ -24,7 +25,7 @@ _OWN_PLOTS = ("section-*.png", "curve-*.png", "framework-*.png", "activations.pn
 _EQUAL = 1e-9
 """Values this close are equal: they are sums of the same terms in different orders."""
 
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_UNPRINTABLE = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{HALVES}]")
 """Control characters, and halves of surrogate pairs, which cannot be written."""
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~#$])")
@@ -260,7 +261,7 @@ def _recomputing(section: Section, measures: Sequence[str]) -> Iterator[str]:
     if left_out := [measure for measure in measures if measure in TERM_MEASURES]:
         yield f"{escape(', '.join(left_out))} need the texts of documents: only the command above computes them.\n"
     if runs and options:
-        command = shlex.join(["python", "-m", "pyserini_compneg.eval", "--qrels", section.qrels, *options, "--run"])
+        command = shlex.join(["compneg", "eval", "--qrels", section.qrels, *options, "--run"])
         listed = " \\\n    ".join([command, *map(shlex.quote, runs)])
         yield f"This command computes the table again, in the folder of the report:\n\n{_code(listed)}"
 

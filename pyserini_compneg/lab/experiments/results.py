@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyserini_compneg.lab.experiments.provided import LOWER_IS_BETTER, REMEDY, TERM_MEASURES
+from pyserini_compneg.lab.experiments.inputs import LOWER_IS_BETTER, REMEDY, TERM_MEASURES
 from pyserini_compneg.support.staging import atomic_writer
 
 if TYPE_CHECKING:

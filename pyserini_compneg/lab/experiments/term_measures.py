@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pyserini_compneg.eval import Run, term_frequencies, words_of
 from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Filter
-from pyserini_compneg.lab.experiments.provided import SYNONYMS
+from pyserini_compneg.lab.experiments.inputs import SYNONYMS
 from pyserini_compneg.lab.experiments.word_space import WordNeighbours, WordSpace
 from pyserini_compneg.support.errors import InputError, in_one_line
 from pyserini_compneg.topics import Topic

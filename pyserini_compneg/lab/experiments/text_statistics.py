@@ -12,7 +12,7 @@ from statistics import fmean
 
 from pyserini_compneg.documents import SourceDocument
 from pyserini_compneg.eval import words_of
-from pyserini_compneg.lab.experiments.provided import STATISTICS
+from pyserini_compneg.lab.experiments.inputs import STATISTICS
 from pyserini_compneg.lab.experiments.results import Curve, Point
 from pyserini_compneg.topics import Topic
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from pyserini_compneg.encode.models import Head
-from pyserini_compneg.encode.networks import pooled_extremes
+from pyserini_compneg.encode.networks import pooled_extremes, without_padding
 
 SLICE = 4096
 """The number of terms whose logits are computed together."""
@@ -28,7 +28,7 @@ def sliced_pooled(hidden: Tensor, mask: Tensor, weight: Tensor, bias: Tensor, he
 
     Source: Krasakis et al., Eq. 2 (``max``), Eq. 11 with 12 (``absmax``) and 13 (``sum``).
     """
-    extremes = _Extremes.apply(_without_padding(hidden, mask), weight, head.signed)
+    extremes = _Extremes.apply(without_padding(hidden, mask), weight, head.signed)
     return pooled_extremes(extremes[0], extremes[1] if head.signed else None, bias, head, own)
 
 
@@ -36,16 +36,8 @@ def sliced_extremes(
     hidden: Tensor, mask: Tensor, weight: Tensor, bias: Tensor, own: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """The largest and the smallest logits of terms, both (batch, terms). The arguments are those of sliced_pooled."""
-    highest, lowest = _Extremes.apply(_without_padding(hidden, mask), weight, True) + bias
+    highest, lowest = _Extremes.apply(without_padding(hidden, mask), weight, True) + bias
     return highest if own is None else torch.maximum(highest, own), lowest
-
-
-def _without_padding(hidden: Tensor, mask: Tensor) -> Tensor:
-    """The inputs with a copy of the first token in place of padding.
-
-    This changes no maximum and no minimum, and the copy gets no gradient: among equal logits the first counts.
-    """
-    return torch.where(mask[:, :, None] > 0, hidden, hidden[:, :1])
 
 
 class _Extremes(torch.autograd.Function):  # type: ignore[misc]  # mypy has no types of torch

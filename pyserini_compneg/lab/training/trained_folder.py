@@ -83,7 +83,7 @@ tags: [{others}]
 
 {about}
 
-    python -m pyserini_compneg.{use}
+    compneg {use}
 
 ## Made of
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -18,6 +17,7 @@ from pyserini_compneg.lab.training.examples import read_examples
 from pyserini_compneg.lab.training.judged_requests import read_judged, refuse_common
 from pyserini_compneg.lab.training.tagged_requests import read_requests
 from pyserini_compneg.support.errors import CompNegError, InputError, OutputError, install_hint
+from pyserini_compneg.support.files import content_digest
 from pyserini_compneg.support.staging import (
     changed_settings,
     locked,
@@ -128,7 +128,7 @@ def _prepare_unfinished(
 ) -> None:
     """Makes the folder of the unfinished training, or checks that an existing one belongs to this training."""
     settings = config.model_dump(mode="json")
-    settings["texts of data"] = hashlib.sha256(repr(examples).encode()).hexdigest()
+    settings["texts of data"] = content_digest(repr(examples))
     file = folder / _SETTINGS_FILE
     if resume and file.is_file():
         former = _former_settings(file)

@@ -1,5 +1,6 @@
 import json
 import logging
+import os
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +23,7 @@ from pyserini_compneg.encode import export, networks  # noqa: E402
 from pyserini_compneg.encode.export import export_model, exported_folder, read_report  # noqa: E402
 from pyserini_compneg.encode.models import Head, ModelOptions, load_checkpoint, model_hash, read_checkpoint  # noqa: E402
 from pyserini_compneg.encode.models.batching import encode_tokens  # noqa: E402
+from pyserini_compneg.encode.models.cache import transformers_major  # noqa: E402
 from pyserini_compneg.encode.models.checkpoint import MODEL_FILE  # noqa: E402
 from pyserini_compneg.encode.models.onnx_model import OnnxModel  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
@@ -134,7 +136,8 @@ def test_an_export_is_made_once(checkpoints, cache, quick, caplog):
         list(pool.map(export_model, [side(checkpoints.bert)] * 3))
     folder = export_model(side(checkpoints.bert))
     assert calls == ["fp32"]
-    assert folder == exported_folder(side(checkpoints.bert)) == cache / f"{model_hash(side(checkpoints.bert))}-fp32"
+    assert folder == exported_folder(side(checkpoints.bert))
+    assert folder == cache / f"{model_hash(side(checkpoints.bert))}-fp32-transformers{transformers_major()}"
     assert [record.getMessage() for record in caplog.records if record.levelno == logging.INFO] == [
         f"exporting {checkpoints.bert} to ONNX (fp32), once; it is kept in {cache}"
     ]
@@ -154,20 +157,41 @@ def test_a_model_is_known_by_its_content(checkpoints, tmp_path):
     assert len(others | {model_hash(side(copy))}) == 8
 
 
-@pytest.mark.parametrize(("version", "again"), [(None, 1), ("4.57.1", 1), ("5.0.0", 0)])
-def test_an_export_by_another_major_release_of_transformers_is_made_again(
-    checkpoints, cache, quick, monkeypatch, version, again
-):
-    """So is one of a release that did not say by which it was made."""
-    monkeypatch.setattr(export, "transformers_version", lambda: "5.23.0")
-    calls = quick()
-    edit_json(export_model(side(checkpoints.bert)) / "export.json", transformers=version)
-    export_model(side(checkpoints.bert))
-    assert len(calls) == 1 + again
-    edit_json(export_model(side(checkpoints.bert)) / "export.json", transformers="4.57.1")
-    monkeypatch.setattr(export, "transformers_version", lambda: None)
-    export_model(side(checkpoints.bert))
-    assert len(calls) == 1 + again
+def test_each_major_release_of_transformers_has_its_own_export(checkpoints, cache, quick, monkeypatch, caplog):
+    """Without transformers, or the packages that would make another one, the newest is used."""
+    caplog.set_level(logging.WARNING)
+    calls, made = quick(), []
+    for major, count in (("5", 1), ("6", 2), ("5", 2)):
+        monkeypatch.setattr(export, "transformers_major", lambda major=major: major)
+        made.append(export_model(side(checkpoints.bert)))
+        assert len(calls) == count
+    assert made[0] == made[2] != made[1]
+    os.utime(made[0] / "tokenizer.json", (0, 0))
+    monkeypatch.setattr(export, "transformers_major", lambda: None)
+    assert export_model(side(checkpoints.bert)) == made[1]
+    assert caplog.messages == []
+    monkeypatch.setattr(export, "transformers_major", lambda: "7")
+    monkeypatch.setitem(sys.modules, "onnxscript", None)
+    assert export_model(side(checkpoints.bert)) == made[1]
+    said = "made by another release of transformers, and used as it is: onnxscript is missing to make it again"
+    assert caplog.messages == [f"{made[1]}: {said}"]
+    made[1].rename(cache / made[1].name.removesuffix("-transformers6"))  # as version 1 named it
+    shutil.rmtree(made[0])
+    assert export_model(side(checkpoints.bert)).name == f"{model_hash(side(checkpoints.bert))}-fp32"
+    assert refusal(export_model, side(checkpoints.bert), fresh=True, error=EncodingError)
+    assert calls == ["fp32", "fp32"]
+
+
+def test_queries_are_kept_by_the_tokenizer_of_the_export(checkpoints, cache, quick):
+    calls, checkpoint = quick(), read_checkpoint(checkpoints.bert)
+    expected = ModelQueryEncoder(checkpoint).encode_batch(["a"])
+    (first,) = (cache.parent / "queries").iterdir()
+    file = export_model(checkpoint.query) / "tokenizer.json"
+    edit_json(file.with_name("export.json"), tokenizer_hash=None)
+    file.write_text(file.read_text() + " ")
+    assert ModelQueryEncoder(checkpoint).encode_batch(["a"]) == expected
+    assert len({first, *(cache.parent / "queries").iterdir()}) == 2
+    assert calls == ["fp32"]
 
 
 def test_damaged_files_of_an_export_in_the_cache(checkpoints, cache, quick):
@@ -221,7 +245,8 @@ def test_what_cannot_be_exported(checkpoints, cache, monkeypatch):
     for package in ("onnx", "onnxscript"):
         with monkeypatch.context() as without:
             without.setitem(sys.modules, package, None)
-            assert refused() == f"export needs the package {package}; {install_hint('export')}"
+            said = f"a checkpoint that is not exported needs {package}; {install_hint('export')}"
+            assert refused() == f"{said}, or name a folder that export --output made"
     monkeypatch.setattr(networks.graph.torch.onnx, "export", fails)
     assert refused() == "the model cannot be exported: no such operator; choose --backend torch"
 
@@ -237,10 +262,12 @@ def test_other_threads_keep_their_output_during_an_export(checkpoints, cache, mo
         raise RuntimeError
 
     monkeypatch.setattr(networks.graph.torch.onnx, "export", prints)
+    caplog.set_level(logging.WARNING)
     capsys.readouterr()
     refusal(export_model, side(checkpoints.bert), error=EncodingError)
-    assert capsys.readouterr().err == "a request\n"
-    assert caplog.messages == ["a slow request"]
+    error = capsys.readouterr().err
+    assert "a request" in error and "a graph" not in error and "of torch" not in error
+    assert {"a slow request", "of onnxruntime", "of torch"}.intersection(caplog.messages) == {"a slow request"}
 
 
 def test_damaged_models(exported, tmp_path):

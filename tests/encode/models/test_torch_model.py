@@ -16,6 +16,7 @@ from varied_texts import varied_texts  # noqa: E402
 from pyserini_compneg.commands.export import main  # noqa: E402
 from pyserini_compneg.encode.models import Head, ModelOptions, NeuralSide, read_checkpoint  # noqa: E402
 from pyserini_compneg.encode.models.batching import encode_tokens  # noqa: E402
+from pyserini_compneg.encode.models.loading import quiet_transformers  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
 from pyserini_compneg.encode.networks.torch_model import TorchModel, load_for_training  # noqa: E402
 from pyserini_compneg.encode.neural import ModelDocumentEncoder  # noqa: E402
@@ -25,6 +26,7 @@ from pyserini_compneg.support.errors import EncodingError  # noqa: E402
 TEXTS = varied_texts(60)
 OF_ONE = "; take config.json and the weights of one model"
 ALL = "; name a trained model, with all its weights"
+NEWER = " 'unheard-of', which config.json names; install a newer transformers"
 SOURCE = f"; compare it with the model's source; this is transformers {transformers.__version__}"
 
 
@@ -107,7 +109,7 @@ def test_weights_that_cannot_be_loaded(checkpoints, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "start", "end"),
     [
-        ({"layer_norm_eps": float("nan")}, "config.json cannot be read: NaN is not a number", ""),
+        ({"layer_norm_eps": float("nan")}, "config.json cannot be read: `layer_norm_eps` is NaN", "not a number"),
         (
             {"num_hidden_layers": 9**6},
             "config.json: `num_hidden_layers` must be a whole number from 1 to 1,000, got",
@@ -119,7 +121,7 @@ def test_weights_that_cannot_be_loaded(checkpoints, tmp_path):
         ({"hidden_act": "gelux"}, "config.json describes no masked language model: no 'gelux'", SOURCE),
         ({"layer_norm_eps": "x"}, "config.json describes no masked language model: ", SOURCE),
         ({"num_attention_heads": 7}, "config.json describes no masked language model: ", SOURCE),
-        ({"model_type": "unheard-of"}, "config.json describes no masked language model: ", SOURCE),
+        ({"model_type": "unheard-of"}, f"transformers {transformers.__version__} does not know the type", NEWER),
         ({"chunk_size_feed_forward": 7}, "the network cannot be run: ", "; name another model"),
     ],
     ids=str,
@@ -148,6 +150,50 @@ def test_a_head_that_was_never_trained(checkpoints, tmp_path):
     assert refused(folder) == (f"{folder}: its weights lack cls.predictions.transform.LayerNorm.bias and 3 more{ALL}")
 
 
+@pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
+def test_an_attention_that_is_not_installed_is_not_asked_for(checkpoints, tmp_path, key):
+    folder = shutil.copytree(checkpoints.bert, tmp_path / "m")
+    edit_json(folder / "config.json", **{key: "flash_attention_2"})
+    assert encode(folder, TEXTS[:2]) == encode(checkpoints.bert, TEXTS[:2])
+
+
+def test_weights_of_another_shape_as_transformers_4_reports_them(checkpoints, monkeypatch):
+    from transformers import AutoModelForMaskedLM
+
+    report = {"mismatched_keys": ["bert.x"], "missing_keys": []}
+    monkeypatch.setattr(AutoModelForMaskedLM, "from_pretrained", lambda *_, **__: (None, report))
+    said = "bert.x has another shape than config.json describes"
+    assert refused(checkpoints.bert) == f"{checkpoints.bert}: {said}{OF_ONE}"
+
+
+def test_a_lack_of_memory_and_faults_of_this_package(checkpoints, monkeypatch):
+    def fails(error):
+        def forward(*_, **__):
+            raise error
+
+        monkeypatch.setattr("transformers.BertForMaskedLM.forward", forward)
+
+    fails(torch.OutOfMemoryError("out of memory"))
+    assert refused(checkpoints.bert) == f"{checkpoints.bert}: the network cannot be run: out of memory"
+    fails(NameError("typo"))
+    with pytest.raises(NameError):
+        TorchModel(read_checkpoint(checkpoints.bert).document)
+
+
+def test_transformers_is_as_loud_as_before_when_the_last_of_two_is_done():
+    from transformers.utils import logging as reports
+
+    reports.set_verbosity_info()
+    first, second = quiet_transformers(), quiet_transformers()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert (reports.get_verbosity(), reports.is_progress_bar_enabled()) == (reports.ERROR, False)
+    second.__exit__(None, None, None)
+    assert reports.get_verbosity() == reports.INFO
+    reports.set_verbosity_warning()
+
+
 @pytest.mark.slow
 def test_bigbird_attends_to_all_tokens(tmp_path):
     """transformers gives long texts another attention, until it reads a short one."""
@@ -159,7 +205,7 @@ def test_bigbird_attends_to_all_tokens(tmp_path):
     build(folder, "big_bird", "tokenizer.json", "masked LM", {"network.block_size": 4, "network.num_random_blocks": 1})
     ids = torch.tensor(TextTokenizer(folder, MAX_LENGTH)([text]).ids)
     edit_json(folder / "config.json", attention_type="original_full")
-    expected, full = encode(folder, [text]), AutoModelForMaskedLM.from_pretrained(folder).eval()
+    full = AutoModelForMaskedLM.from_pretrained(folder).eval()
     edit_json(folder / "config.json", attention_type="block_sparse")
     sparse = AutoModelForMaskedLM.from_pretrained(folder).eval()
     trained = load_for_training(folder, "m")[0].eval()
@@ -167,7 +213,6 @@ def test_bigbird_attends_to_all_tokens(tmp_path):
         found, as_trained, logits = (model(input_ids=ids).logits for model in (sparse, trained, full))
     assert not torch.allclose(found, logits, atol=1e-3)
     assert torch.allclose(as_trained, logits, atol=1e-5)
-    assert encode(folder, [text]) == expected
 
 
 def test_a_user_may_ask_for_another_number_of_terms_than_the_model(checkpoints, tmp_path):

@@ -6,7 +6,7 @@ from film_set import write_film_set
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.experiments.experiment import reproduce
 from pyserini_compneg.lab.experiments.protocol import read_protocol
-from pyserini_compneg.lab.experiments.workplace import Engine
+from pyserini_compneg.lab.experiments.run_folder import Engine
 
 PROTOCOL = """
 title: Two sections

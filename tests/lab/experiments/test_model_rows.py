@@ -10,9 +10,9 @@ from refusals import refusal
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.expression import Atom, Filter, atoms
 from pyserini_compneg.lab.experiments.datasets import open_dataset
+from pyserini_compneg.lab.experiments.inputs import ALL_MINILM, MS_MARCO_MINILM
 from pyserini_compneg.lab.experiments.jobs import _among
-from pyserini_compneg.lab.experiments.provided import ALL_MINILM, MS_MARCO_MINILM
-from pyserini_compneg.lab.experiments.workplace import Engine
+from pyserini_compneg.lab.experiments.run_folder import Engine
 from pyserini_compneg.support.errors import DownloadError, EncodingError
 from pyserini_compneg.topics.topics import Topic
 
@@ -30,7 +30,7 @@ sections:
       - {name: sparse, method: operators}
 """
 DENSE = SPARSE + "      - {name: dense, method: dense, settings: {difference: orthogonal}}\n"
-RERANKED = SPARSE + "      - {name: again, method: operators, rerank: both, rerank_hits: 3}\n"
+RERANKED = SPARSE + "      - {name: again, method: operators, rerank: both}\n"
 RERANKED += "      - {name: text, method: score-fusion, rerank: text}\n"
 KINDS = {"dot": ", similarity: dot", "cosine": ", similarity: cosine", "unsaid": ""}
 NOTHING_ELSE = ("name: sparse, method: operators", "name: sparse, published: [0.1]")
@@ -55,9 +55,9 @@ def run(reproduced, tmp_path, monkeypatch):
     def run(text, name=None, check=lambda model: None, labels=("",), **options):
         loaded = []
         for place, stand_in in {
-            "workplace.DenseEncoder": lambda model, _: loaded.append(model) or DenseStandIn(),
-            "workplace.pair_scorer": lambda model: loaded.append(model) or Shortest(),
-            "workplace.dense_model_hash": lambda model, _: f"hash of {model}",
+            "run_folder.DenseEncoder": lambda model, _: loaded.append(model) or DenseStandIn(),
+            "run_folder.pair_scorer": lambda model: loaded.append(model) or Shortest(),
+            "run_folder.dense_model_hash": lambda model, _: f"hash of {model}",
             "jobs.dense_model_hash": lambda model: f"hash of {model}",
             **dict.fromkeys(["experiment.check_dense_model", "experiment.check_pair_scorer"], check),
         }.items():
@@ -85,7 +85,8 @@ def test_dense_rows_rank_all_documents_once_whatever_the_sparse_encoders(run, tm
     assert run(DENSE, "another/model")[1] == ["another/model"]
 
 
-def test_reranked_rows(run, tmp_path):
+def test_reranked_rows(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("pyserini_compneg.lab.experiments.jobs.RERANKED", 3)
     results, loaded = run(RERANKED)
     sparse, again, text = rankings(results, tmp_path)
     assert loaded == [MS_MARCO_MINILM] == [results.settings["reranker"]]
@@ -101,7 +102,7 @@ def test_reranked_rows(run, tmp_path):
 def test_judged_documents_alone_are_reranked(run, tmp_path):
     """Other judgements are other documents, and so another run."""
     films = open_dataset(write_film_set(tmp_path / "films"))
-    text = RERANKED.replace("rerank_hits: 3", "rerank_judged: true")
+    text = RERANKED.replace("rerank: both", "rerank: both, rerank_judged: true")
     results, _ = run(text, dataset=films)
     sparse, again, _ = rankings(results, tmp_path)
     judged = films.qrels("dev")

@@ -5,8 +5,8 @@ from refusals import refusal
 
 from pyserini_compneg.expression import TEMPLATES
 from pyserini_compneg.lab.experiments.datasets.nevir import EDITS
+from pyserini_compneg.lab.experiments.inputs import protocol_names
 from pyserini_compneg.lab.experiments.protocol import read_protocol
-from pyserini_compneg.lab.experiments.provided import protocol_names
 from pyserini_compneg.lab.experiments.word_space import ONE_NEGATED, TWO_NEGATED
 from pyserini_compneg.support.errors import InputError
 
@@ -144,7 +144,6 @@ WRONG = {  # in place of what, what is written, and the message
         ("operators}\n      - {name: a, method: operators}", f"{ROWS}: the row 'a' is there twice"),
         ("operators, rerank: all}", f"{ROWS}[0].rerank: expected 'text', 'atoms' or 'both', got 'all'"),
         ("dense, rerank: text}", f"{ROWS}: row 'a': rerank: ranks documents of a method of search again, n"),
-        ("operators, rerank: text, rerank_hits: 0}", f"{ROWS}[0].rerank_hits: expected a number from 1"),
         ("operators, rerank_judged: true}", f"{ROWS}[0]: row 'a' has rerank_judged, but no rerank that says"),
         ("operators, similarity: dot}", f"{ROWS}[0]: row 'a' has a similarity, but no encoder of the method dense"),
         ("operators, rerank_judged: some}", f"{ROWS}[0].rerank_judged: expected true or false, got 'some'"),

@@ -66,7 +66,7 @@ RESULTS = Results(
     about="Of a paper.",
     dataset={"kind": "filmsets", "documents": 33825},
     settings={"encoder": "bm25"},
-    command="python -m pyserini_compneg.reproduce table1",
+    command="compneg reproduce table1",
     measures=("nDCG@10",),
     is_papers=False,
     sections=(SECTION,),
@@ -121,7 +121,7 @@ def test_the_page(page_of):
     assert page.startswith("# Zero-shot operators\n\nOf a paper.\n")
     assert "> **FilmSets is not QUEST, which the paper used.** Compare the order of figures alone.\n" in page
     assert "| documents | 33,825 |\n" in page and "| encoder | bm25 |\n" in page
-    assert "```sh\npython -m pyserini_compneg.reproduce table1\n```\n" in page
+    assert "```sh\ncompneg reproduce table1\n```\n" in page
     counts = "beside vanilla: NRF 1 better, 0 equal, 1 worse; it's 1 better, 1 equal, 0 worse.\n"
     assert f"nDCG@10 of single queries {counts}" in page
     near = section(row("vanilla", 0.3, values=[0.1 + 0.2]), row("NRF", 0.3, values=[0.3]))  # sums in another order

@@ -13,7 +13,7 @@ from pyserini_compneg.lab.experiments.experiment import reproduce
 from pyserini_compneg.lab.experiments.protocol import read_protocol
 from pyserini_compneg.lab.experiments.report import write_report
 from pyserini_compneg.lab.experiments.results import write_results
-from pyserini_compneg.lab.experiments.workplace import Engine
+from pyserini_compneg.lab.experiments.run_folder import Engine
 from pyserini_compneg.support.errors import IndexFormatError, InputError, OutputError
 
 

@@ -5,7 +5,7 @@ from refusals import refusal
 from wordnet_files import write_wordnet
 
 from pyserini_compneg.expression import parse
-from pyserini_compneg.lab.experiments.provided import SYNONYMS, TERM_MEASURES
+from pyserini_compneg.lab.experiments.inputs import SYNONYMS, TERM_MEASURES
 from pyserini_compneg.lab.experiments.term_measures import TermMeasures, check_wordnet, synonyms_of
 from pyserini_compneg.lab.experiments.word_space import WordNeighbours
 from pyserini_compneg.support.errors import InputError

@@ -9,8 +9,8 @@ from refusals import refusal
 from served import make_client
 
 from pyserini_compneg import SignedImpactSearcher
-from pyserini_compneg.explaining import highlights
-from pyserini_compneg.explaining.highlights import shown_fields
+from pyserini_compneg.display import highlights
+from pyserini_compneg.display.highlights import shown_fields
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene import analyze, java_class
 from pyserini_compneg.support.errors import InputError

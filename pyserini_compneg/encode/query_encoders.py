@@ -116,7 +116,7 @@ def index_language(reader: Reader, given: str | None = None) -> str:
     return language
 
 
-class RareTerms:
+class RareTermEncoder:
     """An encoder without the terms whose ln(documents / document frequency) is ``min_idf`` or lower, as in Pyserini."""
 
     def __init__(self, encoder: QueryEncoder, reader: Reader, min_idf: float) -> None:
@@ -211,7 +211,7 @@ def _check_spaces(name: str, reader: Reader, model: QueryEncoder) -> None:
             raise IndexFormatError(f"has {said}", where=reader.folder, remedy=f"build one with index --encoder {name}")
 
 
-def made_by(encoder: str, settings: Mapping[str, object], name: str, model: object = None) -> bool:
+def same_model(encoder: str, settings: Mapping[str, object], name: str, model: object = None) -> bool:
     """Whether ``name`` is the encoder of a manifest: by its name, its path, or the content of its files."""
     (hybrid, made), (is_hybrid, own) = split_name(encoder), split_name(name)
     if hybrid != is_hybrid:
@@ -229,7 +229,7 @@ def made_by(encoder: str, settings: Mapping[str, object], name: str, model: obje
 
 
 def _check(name: str, manifest: Manifest | None, folder: Path, model: object = None) -> None:
-    if manifest is not None and not made_by(manifest.encoder, manifest.settings, name, model):
+    if manifest is not None and not same_model(manifest.encoder, manifest.settings, name, model):
         changed = " as it is now" if name == manifest.encoder else ""
         raise IndexFormatError(
             f"{folder} was encoded with {manifest.encoder!r}, the queries with {name!r}{changed}; use the index's "
@@ -264,6 +264,6 @@ def _check_looks(reader: Reader, language: str) -> None:
         if not len(impacts) or median(impacts) > 1:
             return
         what = "has term frequencies, not impacts of bm25, so its scores would not be those of bm25"
-        remedy = "build an index of the texts with python -m pyserini_compneg.index"
+        remedy = "build an index of the texts with compneg index"
         raise IndexFormatError(what, where=reader.folder, remedy=remedy)
     _logger.warning("%s does not look like an index of bm25: %s", reader.folder, said)

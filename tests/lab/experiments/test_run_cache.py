@@ -7,8 +7,8 @@ from json_lines import write_jsonl
 
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lab.experiments.datasets import open_dataset
-from pyserini_compneg.lab.experiments.kept_runs import kept_run
-from pyserini_compneg.lab.experiments.workplace import Engine
+from pyserini_compneg.lab.experiments.run_cache import cached_run
+from pyserini_compneg.lab.experiments.run_folder import Engine
 from pyserini_compneg.reading import decompose
 from pyserini_compneg.search import Hit
 from pyserini_compneg.topics.topics import Topic
@@ -25,7 +25,7 @@ def test_runs_are_made_once(run, tmp_path, monkeypatch):
     assert len(list(runs.iterdir())) == 5  # what depends on something else has another name
     run(("hits: 20", "hits: 10"))
     assert len(list(runs.iterdir())) == 9
-    monkeypatch.setattr("pyserini_compneg.lab.experiments.kept_runs.RUN_FORMAT", -1)
+    monkeypatch.setattr("pyserini_compneg.lab.experiments.run_cache.RUN_FORMAT", -1)
     assert [run().runs_made, run().runs_made] == [4, 0]
 
 
@@ -66,11 +66,11 @@ def test_a_run_of_other_wordings_is_another_run(tmp_path):
         return {topic.qid: [Hit(topic.text.replace(" ", "-"), 1.0)] for topic in topics}
 
     texts = ["spy films but not comedies", "spy films other than comedies"]
-    made = [kept_run(tmp_path, "operators", {}, asked(text), search, 10) for text in texts]
+    made = [cached_run(tmp_path, "operators", {}, asked(text), search, 10) for text in texts]
     assert asked(texts[0])[0].expression == asked(texts[1])[0].expression
     assert [was_there for _, was_there in made] == [False, False]
     assert [path.read_text().split()[2] for path, _ in made] == [text.replace(" ", "-") for text in texts]
-    assert kept_run(tmp_path, "operators", {}, asked(texts[0]), search, 10) == (made[0][0], True)
+    assert cached_run(tmp_path, "operators", {}, asked(texts[0]), search, 10) == (made[0][0], True)
 
 
 def test_encoded_atoms_that_have_changed_are_searched_anew(run, dataset, tmp_path):

@@ -6,9 +6,9 @@ from lookup_encoder import LookupEncoder
 
 from pyserini_compneg import Operators, SignedImpactSearcher, build_index
 from pyserini_compneg.compose import Linear
-from pyserini_compneg.explaining import explain_query
-from pyserini_compneg.explaining.drawing import draw, query_drawing
-from pyserini_compneg.explaining.query_explanation import to_object
+from pyserini_compneg.display import explain_query
+from pyserini_compneg.display.drawing import draw, query_drawing
+from pyserini_compneg.display.query_explanation import to_object
 from pyserini_compneg.search.settings import SearchSettings
 from pyserini_compneg.support.errors import QueryError
 
@@ -86,3 +86,9 @@ def test_the_complements_of_signed_documents_are_implied_in_text(tmp_path):
     ]
     assert explained.documents[0].contributions == (("x", 800.0), ("¬y", -200.0))
     assert shown(composed) == ["positive  x 3.00  ¬y 2.00"]
+
+
+def test_the_former_name_of_the_package():
+    with pytest.warns(DeprecationWarning, match="is now pyserini_compneg.display"):
+        from pyserini_compneg import explaining
+    assert explaining.explain_query is explain_query

@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from pyserini_compneg.explaining.display import titled
-from pyserini_compneg.explaining.drawing import _contribution_tables, _heading, draw
+from pyserini_compneg.display.drawing import _contribution_tables, _heading, draw
+from pyserini_compneg.display.hit_list import titled
 from pyserini_compneg.search.explanation import Explanation, Lowering
 
 ROWS = [("a term of some length", [1234.5, 0.0, 1234.5]), ("film∩spy", [0.0, 20000.25, -20000.25])]

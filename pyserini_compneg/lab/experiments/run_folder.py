@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from collections.abc import Iterator
@@ -19,13 +18,13 @@ from pyserini_compneg.eval import Qrels
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lab.experiments.datasets import Dataset
 from pyserini_compneg.lab.experiments.dense import DenseIndex
-from pyserini_compneg.lab.experiments.kept_runs import KEY_DIGITS, digest_of
-from pyserini_compneg.lab.experiments.provided import REMEDY
+from pyserini_compneg.lab.experiments.inputs import REMEDY
+from pyserini_compneg.lab.experiments.run_cache import KEY_DIGITS
 from pyserini_compneg.lab.experiments.word_space import WordSpace, word_queries
 from pyserini_compneg.lucene import MANIFEST_NAME, SHARDS_NAME, is_index
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support.errors import InputError, OutputError
-from pyserini_compneg.support.files import slug
+from pyserini_compneg.support.files import content_digest, slug
 from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
 _logger = logging.getLogger(__name__)
@@ -50,7 +49,7 @@ class Engine:
         return self.encoder == BM25 or Path(self.encoder).is_file() or self.is_hybrid
 
 
-class Workplace(ExitStack):
+class RunFolder(ExitStack):
     """Makes or reuses the files of an experiment. Use it as a context manager, which closes the indexes.
 
     The names of indexes and converted collections contain a hash of all their inputs, and the files are written
@@ -107,18 +106,17 @@ class Workplace(ExitStack):
         The state consists of Lucene's commit, whose segments have random names, and of the manifest, or of the list of
         shards with their checksums.
         """
-        index, digest = self.searcher(engine).reader.folder, hashlib.sha256()
-        for path in sorted((*index.glob("segments_*"), index / MANIFEST_NAME, index / SHARDS_NAME)):
-            if path.is_file():
-                digest.update(path.read_bytes())
-        return {"encoder": self._fingerprint(engine.encoder), "index": digest.hexdigest()[:KEY_DIGITS]}
+        index = self.searcher(engine).reader.folder
+        files = sorted((*index.glob("segments_*"), index / MANIFEST_NAME, index / SHARDS_NAME))
+        state = content_digest(*filter(Path.is_file, files), digits=KEY_DIGITS)
+        return {"encoder": self._fingerprint(engine.encoder), "index": state}
 
     def _fingerprint(self, encoder: str) -> list[str]:
         """The inputs of query vectors besides the index: files of the model or of vectors, and options."""
         if encoder == BM25:
             return [BM25]
         if Path(encoder).is_file():
-            return [hashlib.sha256(Path(encoder).read_bytes()).hexdigest()]
+            return [content_digest(Path(encoder))]
         hybrid, name = split_name(encoder)
         checkpoint = load_checkpoint(name, self.model_options)
         sides = (checkpoint.document, checkpoint.query)
@@ -174,7 +172,7 @@ class Workplace(ExitStack):
         return self.dataset.documents(self.split)
 
     def _built(self, encoder: str) -> Path:
-        made_of = digest_of(json.dumps([self.collection_key, self._fingerprint(encoder)]))
+        made_of = content_digest(json.dumps([self.collection_key, self._fingerprint(encoder)]), digits=KEY_DIGITS)
         index = self.folder / "indexes" / f"{slug(Path(encoder).name)}-{made_of}"
         if not index.exists():
             index.parent.mkdir(exist_ok=True)
@@ -207,10 +205,11 @@ class Workplace(ExitStack):
     def collection_key(self) -> str:
         """A hash of the collection's path, size and time, or of the documents if the dataset has no such file."""
         if self.dataset.collection is None:
-            return digest_of(json.dumps([[document.docid, document.text] for document in self.documents()]))
-        path = self.dataset.collection.resolve()
-        stat = path.stat()
-        return digest_of(json.dumps([str(path), stat.st_size, stat.st_mtime_ns]))
+            key: list[object] = [[document.docid, document.text] for document in self.documents()]
+        else:
+            path = self.dataset.collection.resolve()
+            key = [str(path), path.stat().st_size, path.stat().st_mtime_ns]
+        return content_digest(json.dumps(key), digits=KEY_DIGITS)
 
     def _check_documents(self, searcher: SignedImpactSearcher) -> None:
         """Checks that an index belongs to this dataset: that it contains the judged documents."""

@@ -19,8 +19,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, QueryTerm, ScoringNode, Sum, query_terms
-from pyserini_compneg.explaining.display import decimals, titled
-from pyserini_compneg.explaining.query_explanation import RANKED, ExplainedQuery, sides
+from pyserini_compneg.display.hit_list import decimals, titled
+from pyserini_compneg.display.query_explanation import RANKED, ExplainedQuery, sides
 from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Filter, Intersection, Union, verbalise
 from pyserini_compneg.search import Explanation
 from pyserini_compneg.support.terminal import printable

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.lab.experiments.provided import REMEDY
+from pyserini_compneg.lab.experiments.inputs import REMEDY
 from pyserini_compneg.search import Hit, write_run
-from pyserini_compneg.support.files import slug
+from pyserini_compneg.support.files import content_digest, slug
 from pyserini_compneg.support.staging import atomic_writer
 from pyserini_compneg.topics import Topic
 
@@ -24,7 +23,7 @@ KEY_DIGITS = 12
 _logger = logging.getLogger(__name__)
 
 
-def kept_run(
+def cached_run(
     folder: Path,
     name: str,
     depends_on: Mapping[str, Any],
@@ -41,7 +40,8 @@ def kept_run(
         [topic.qid, str(topic.expression), topic.composed, topic.text if topic.decomposition else None]
         for topic in topics
     ]
-    key = digest_of(json.dumps([RUN_FORMAT, depends_on, hits, asked], sort_keys=True, ensure_ascii=False))
+    inputs = json.dumps([RUN_FORMAT, depends_on, hits, asked], sort_keys=True, ensure_ascii=False)
+    key = content_digest(inputs, digits=KEY_DIGITS)
     path = folder / "runs" / f"{slug(name)}-{key}.txt"
     proof = folder / "checksums" / f"{path.stem}.sha256"
     if path.exists() and proof.exists():
@@ -60,10 +60,4 @@ def kept_run(
 
 
 def _checksum(path: Path) -> str:
-    with path.open("rb") as data:
-        return f"{hashlib.file_digest(data, 'sha256').hexdigest()}  {path.name}\n"
-
-
-def digest_of(text: str) -> str:
-    """A hash of a text for the names of files."""
-    return hashlib.sha256(text.encode()).hexdigest()[:KEY_DIGITS]
+    return f"{content_digest(path)}  {path.name}\n"

@@ -18,7 +18,7 @@ from pyserini_compneg.documents.collection import VECTOR, VECTORS
 from pyserini_compneg.documents.passages import stored_passage
 from pyserini_compneg.documents.source_documents import text_fields
 from pyserini_compneg.encode.hybrid import BM25, PREFIX, TokenEncoder
-from pyserini_compneg.encode.registry import RareTerms
+from pyserini_compneg.encode.query_encoders import RareTermEncoder
 from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Filter, atoms
 from pyserini_compneg.lucene import analyze_spans
 from pyserini_compneg.search import Explanation, SignedImpactSearcher
@@ -94,7 +94,7 @@ def span_finder(searcher: SignedImpactSearcher) -> SpanFinder:
     encoder: object = None
     with suppress(CompNegError):  # a composed query needs no encoder
         encoder = searcher.encoder
-    encoder = encoder.encoder if isinstance(encoder, RareTerms) else encoder
+    encoder = encoder.encoder if isinstance(encoder, RareTermEncoder) else encoder
     return encoder.term_spans if isinstance(encoder, TokenEncoder) else partial(_words_and_stems, language=language)
 
 

@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.lucene``: prints the paths of the parts of a Java command line."""
+"""``compneg paths``: prints the paths of the parts of a Java command line."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
 
 _EPILOG = """example:
-  JAVA=$(python -m pyserini_compneg.lucene java)
-  ANSERINI=$(python -m pyserini_compneg.lucene anserini)
-  PLUGIN=$(python -m pyserini_compneg.lucene plugin)
+  JAVA=$(compneg paths java)
+  ANSERINI=$(compneg paths anserini)
+  PLUGIN=$(compneg paths plugin)
   "$JAVA" -cp "$ANSERINI:$PLUGIN" io.anserini.search.SearchCollection -options
 """
 
@@ -25,7 +25,7 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     description = "Prints the path of a Java program that runs Anserini, of Anserini's jar, or of this plugin's jar."
-    parser = flags.command_parser("lucene", "{java,anserini,plugin}", description, _EPILOG)
+    parser = flags.command_parser("paths", "{java,anserini,plugin}", description, _EPILOG)
     parser.add_argument("part", choices=("java", "anserini", "plugin"), help="the part whose path is printed")
     return parser
 

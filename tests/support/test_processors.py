@@ -1,0 +1,37 @@
+"""The processors of the process, not of the machine, decide the default number of threads."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from pyserini_compneg.support import processors
+
+SEVEN = "import os\nos.sched_getaffinity = lambda process: set(range(7))\n"
+
+
+@pytest.fixture
+def three(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 2, 5}, raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+
+
+def test_affinity_is_respected(three, monkeypatch):
+    assert processors.processors() == processors.model_threads() == processors.bounded_threads(None) == 3
+    assert [processors.bounded_threads(asked) for asked in (2, 100)] == [2, 12]
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    assert (processors.processors(), processors.model_threads()) == (3, 5)
+
+
+def test_a_system_without_affinities_counts_the_processors_of_the_machine(three, monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 9)
+    assert processors.processors() == 9
+
+
+@pytest.mark.parametrize("command", ["serve", "reproduce"])
+def test_it_is_the_default_of_the_flag(command):
+    script = f"{SEVEN}from pyserini_compneg.commands.main import main\nmain([{command!r}, '-h'])"
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert "queries searched at once (default 7)" in " ".join(said.split())
