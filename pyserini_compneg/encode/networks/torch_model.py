@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from copy import deepcopy
@@ -34,6 +35,7 @@ _SHORT = 4
 """The tokens of a text that is compared with itself beside a text of twice as many."""
 
 _OF_ONE = "take config.json and the weights of one model"
+_AGAIN = f"copy or download the weights again, or {_OF_ONE}"
 
 _logger = logging.getLogger(__name__)
 
@@ -254,15 +256,22 @@ def _loaded(
             trial = AutoModelForMaskedLM.from_config(deepcopy(config), attn_implementation="eager")
         asked = sum(weights.numel() for weights in trial.parameters())
     if asked > (held := sum(file.stat().st_size for file in weight_files(folder))):
-        raise error(
-            f"config.json describes {asked:,} weights, its files have {held:,} bytes", where=name, remedy=_OF_ONE
-        )
+        what = f"config.json describes {asked:,} weights, its files have {held:,} bytes"
+        raise error(what, where=name, remedy=_AGAIN)
     own |= {"config": config, "dtype": "float32", "output_loading_info": True, "ignore_mismatched_sizes": True}
-    with quiet_transformers(), in_one_line(error, "its weights cannot be loaded", where=name, remedy=_OF_ONE):
+    with quiet_transformers(), in_one_line(error, "its weights cannot be loaded", where=name, remedy=_AGAIN):
         model, report = AutoModelForMaskedLM.from_pretrained(folder, trust_remote_code=False, **own, **options)
     for fault in sorted(report["mismatched_keys"]):
         what = f"{fault} has another shape than config.json describes"  # transformers 4 names the weights alone
         if not isinstance(fault, str):
             what = f"{fault[0]} has the shape {tuple(fault[1])}, config.json describes {tuple(fault[2])}"
         raise error(what, where=name, remedy=_OF_ONE)
+    layers = {_in_any_layer(key) for key in model.state_dict()}
+    if further := [key for key in sorted(report["unexpected_keys"]) if _in_any_layer(key) in layers]:
+        raise error(f"config.json describes fewer layers, none for {further[0]}", where=name, remedy=_OF_ONE)
     return model, [key for key in sorted(report["missing_keys"]) if not load_bias(model, folder, key)]
+
+
+def _in_any_layer(key: str) -> str:
+    """The name of a weight, without the numbers of its layers."""
+    return re.sub(r"\.\d+\.", ".*.", key)

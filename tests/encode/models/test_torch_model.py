@@ -25,6 +25,7 @@ from pyserini_compneg.support.errors import EncodingError  # noqa: E402
 
 TEXTS = varied_texts(60)
 OF_ONE = "; take config.json and the weights of one model"
+AGAIN = "; copy or download the weights again, or take config.json and the weights of one model"
 ALL = "; name a trained model, with all its weights"
 NEWER = " 'unheard-of', which config.json names; install a newer transformers"
 SOURCE = f"; compare it with the model's source; this is transformers {transformers.__version__}"
@@ -103,7 +104,7 @@ def test_weights_that_cannot_be_loaded(checkpoints, tmp_path):
     shutil.copytree(checkpoints.bert, folder)
     (folder / "model.safetensors").write_bytes((checkpoints.bert / "model.safetensors").read_bytes()[:-100])
     said = refused(folder)
-    assert said.startswith(f"{folder}: its weights cannot be loaded: ") and said.endswith(OF_ONE)
+    assert said.startswith(f"{folder}: its weights cannot be loaded: ") and said.endswith(AGAIN)
 
 
 @pytest.mark.parametrize(
@@ -115,8 +116,9 @@ def test_weights_that_cannot_be_loaded(checkpoints, tmp_path):
             "config.json: `num_hidden_layers` must be a whole number from 1 to 1,000, got",
             "",
         ),
-        ({"max_position_embeddings": 10**12}, "config.json describes 32,000,", OF_ONE),
+        ({"max_position_embeddings": 10**12}, "config.json describes 32,000,", AGAIN),
         ({"intermediate_size": 77}, "bert.encoder.layer.0.intermediate.dense.bias has the shape (", f" (77,){OF_ONE}"),
+        ({"num_hidden_layers": 1}, "config.json describes fewer layers, none for bert.encoder.layer.1.", OF_ONE),
         ({"num_hidden_layers": 3}, "its weights lack bert.encoder.layer.2.", ALL),
         ({"hidden_act": "gelux"}, "config.json describes no masked language model: no 'gelux'", SOURCE),
         ({"layer_norm_eps": "x"}, "config.json describes no masked language model: ", SOURCE),
