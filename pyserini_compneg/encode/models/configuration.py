@@ -290,7 +290,8 @@ def required_json(file: Path, kind: type, name: str = "") -> Any:
     except FileNotFoundError:
         raise missing_file(file, f"{file.name} is missing", name) from None
     except (OSError, ValueError, RecursionError) as cause:
-        raise EncodingError(f"{file.name} cannot be read: {cause}", where=name) from None
+        remedy = "copy or download it again"
+        raise EncodingError(f"{file.name} cannot be read: {cause}", where=name, remedy=remedy) from None
     if not isinstance(value, kind):
         raise EncodingError(f"{file.name}: expected {json_kind(kind())}, got {json_kind(value)}", where=name)
     return value

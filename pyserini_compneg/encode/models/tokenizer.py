@@ -221,6 +221,8 @@ def _load(folder: Path, arguments: str) -> Tokenizer:
 def _converted(folder: Path, arguments: str) -> Tokenizer:
     if not any((folder / name).is_file() for name in _TOKENIZER_FILES):
         raise EncodingError("no tokenizer: tokenizer.json is missing", where=folder)
+    for name in (TOKENIZER_FILE, "tokenizer_config.json"):  # whose faults transformers reports without their names
+        optional_json(folder / name, str(folder))
     made = load_tokenizer(folder, f"{folder}: no tokenizer", arguments=json.loads(arguments or "{}"))
     tokenizer: Tokenizer = made.backend_tokenizer
     if tokenizer.get_vocab_size(with_added_tokens=True) == len(tokenizer.get_added_tokens_decoder()):

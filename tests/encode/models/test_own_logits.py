@@ -91,7 +91,7 @@ def test_exports_have_them(folder, checkpoints, monkeypatch, tmp_path):
 
 def test_they_must_be_there(folder):
     message = refusal(read_checkpoint, folder, "m", error=EncodingError)
-    assert message == "m: 1_SpladePooling has no own_logits.safetensors, which its config.json asks for"
+    assert message == "m: 1_SpladePooling: has no own_logits.safetensors, which its config.json asks for"
 
 
 def test_files_of_another_model(folder, checkpoints):

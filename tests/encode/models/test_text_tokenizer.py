@@ -137,7 +137,10 @@ def test_missing_and_damaged_tokenizers(tmp_path):
         assert refused(tmp_path).startswith(f"{file}: no tokenizer: ")
     file.unlink()
     (tmp_path / "tokenizer_config.json").write_text("{")
-    assert refused(tmp_path).startswith(f"{tmp_path}: no tokenizer: ")
+    assert refused(tmp_path).startswith(f"{tmp_path}: tokenizer_config.json cannot be read: ")
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
+    said = "no tokenizer: it has only special tokens, and tokenizer.json is missing"
+    assert refused(tmp_path) == f"{tmp_path}: {said}; copy or download the model again"
 
 
 def test_packages_that_are_missing(folder, tmp_path, monkeypatch):
