@@ -123,9 +123,8 @@ class Theirs:
             self.encoder.max_seq_length = int(length[1])
 
     def encode(self, side: str, texts: Sequence[str]) -> Any:
-        """The vectors, as a matrix. This package strips queries."""
+        """The vectors, as a matrix."""
         encode = getattr(self.encoder, f"encode_{side}")
-        texts = [text.strip() if side == "query" else text for text in texts]
         return encode(texts, batch_size=self.batch_size, convert_to_sparse_tensor=False)
 
     def terms(self, side: str, width: int) -> list[str]:
