@@ -118,6 +118,20 @@ def test_all_queries_ask_the_index_at_once():
     assert counts == [3, 3]  # what is excluded, then what is wanted
 
 
+def test_only_in_what_is_wanted_negative_weights_of_documents_count():
+    questions = []
+    ask = lambda nodes, _: questions.append(nodes) or [SPECIFIC] * len(nodes)  # noqa: E731
+    compose_query("a NOT (b NOT c)", ENCODER, signed=True, top_scores=ask)
+    assert questions[1] == [Linear(whole(b=1))]  # wanted in what is excluded
+    assert questions[3] == [Linear({"a": 100.0, "¬a": -100.0})]
+
+
+def test_an_open_query_has_no_json():
+    node = Damped(BIRD, (PARROT,), (), WEIGHT)
+    message = refusal(to_json, Max((node, BIRD)), error=QueryError)
+    assert message == "lacks the best scores of what it excludes; compose it for an index"
+
+
 def test_all_alternatives_ask_the_index_at_once():
     """So the time of a query grows with its length, no faster."""
     counts = []
