@@ -116,7 +116,7 @@ def test_uv_downloads_where_there_is_no_pip(hidden, tmp_path, monkeypatch):
 
 
 WAITING = """
-from pyserini_compneg.commands.lucene import main
+from pyserini_compneg.commands.paths import main
 from pyserini_compneg.lucene import anserini
 
 anserini.importlib.util.find_spec = lambda name: None
