@@ -53,6 +53,7 @@ class Bm25DocumentEncoder:
     impact_scale = IMPACT_SCALE
     signed = False
     most_lines: int | None = None
+    query_tokenizer = None
 
     def __init__(self, average_length: float, k1: float = K1, b: float = B, language: str = ENGLISH) -> None:
         if not is_number(k1) or not 0 <= k1 < math.inf:

@@ -117,11 +117,12 @@ def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False)
     return folder
 
 
-def static_tokenizer(side: StaticSide, max_length: int | None = None) -> TextTokenizer:
+def static_tokenizer(side: StaticSide, max_length: int | None = None, kept: Path | None = None) -> TextTokenizer:
     """The tokenizer of a side without a network, as transformers builds it, so that both sides follow one rule.
 
-    transformers is needed for the first use only: the tokenizer is kept beside the exports, for each major release of
-    transformers. ``index`` asks for it, too, so that a search need not import transformers.
+    An index keeps it, in the file ``kept``, so that a search needs no transformers and follows the release that split
+    the documents. Without an index, transformers is needed for the first use only: the tokenizer is kept beside the
+    exports, for each major release of transformers.
     """
     folder = _of_release(cache_home() / "tokenizers" / tokenizer_hash(side))
     build = partial(
@@ -132,6 +133,8 @@ def static_tokenizer(side: StaticSide, max_length: int | None = None) -> TextTok
         lowercase=side.lowercase,
         arguments=side.arguments,
     )
+    if kept is not None:
+        return build(kept)
     if (folder / TOKENIZER_FILE).is_file():
         with suppress(EncodingError):  # a damaged one is made again
             return build(folder)

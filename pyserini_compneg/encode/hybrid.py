@@ -13,7 +13,7 @@ import logging
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from urllib.parse import quote
 
 from pyserini_compneg.compose.words import WordEncoder
@@ -30,6 +30,9 @@ from pyserini_compneg.support.vectors import (
     is_pseudo_term,
     scale,
 )
+
+if TYPE_CHECKING:
+    from pyserini_compneg.encode.models.tokenizer import TextTokenizer
 
 BM25 = "bm25"
 HYBRID = f"{BM25}+"
@@ -52,12 +55,16 @@ class DocumentEncoder(Protocol):
         settings: All settings that the vectors depend on, for the index's manifest.
         signed: Whether weights may be negative.
         most_lines: The number of documents to encode together; None for all that are read together.
+        query_tokenizer: The tokenizer of queries that have no network, which an index keeps; None if there is none.
     """
 
     impact_scale: float
     settings: Mapping[str, float | int | str]
     signed: bool
     most_lines: int | None
+
+    @property
+    def query_tokenizer(self) -> TextTokenizer | None: ...
 
     def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
         """The vectors of batches of texts, in the order of the texts."""
@@ -78,6 +85,7 @@ class HybridDocumentEncoder:
         self._bm25, self._model = bm25, model
         self.impact_scale = bm25.impact_scale
         self.signed, self.most_lines = model.signed, model.most_lines
+        self.query_tokenizer = model.query_tokenizer
         self.settings: Mapping[str, float | int | str] = {**bm25.settings, **model.settings}
 
     def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:

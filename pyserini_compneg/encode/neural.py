@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -25,7 +26,7 @@ from pyserini_compneg.encode.models import (
 )
 from pyserini_compneg.encode.models.cache import content_hash, transformers_major
 from pyserini_compneg.encode.models.options import checked_ablation
-from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TokenIds
+from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TextTokenizer, TokenIds
 from pyserini_compneg.encode.sides import SideEncoder, load_side
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import EncodingError
@@ -77,11 +78,16 @@ class ModelQueryEncoder:
     """Encodes queries. Each text is encoded once; its vector is cached in a file that processes share."""
 
     def __init__(
-        self, checkpoint: Checkpoint, options: ModelOptions | None = None, ablation: str | None = None
+        self,
+        checkpoint: Checkpoint,
+        options: ModelOptions | None = None,
+        ablation: str | None = None,
+        kept: Path | None = None,
     ) -> None:
         options, ablation = (options or ModelOptions()).for_side(checkpoint.query), checked_ablation(ablation)
         self.name = checkpoint.name
         self._side = checkpoint.query
+        self._kept = None if ablation == "doc-only" else kept
         if ablation == "doc-only":
             side = checkpoint.query
             lengths = side.max_length, side.longest
@@ -89,7 +95,9 @@ class ModelQueryEncoder:
         self._ablation = ablation
         self._options = options
         loading = replace(options, top_terms=None, threshold=0.0)  # which prune vectors that are made
-        self._key = (model_hash(self._side), self._side, loading) if isinstance(self._side, NeuralSide) else None
+        self._key = (
+            (model_hash(self._side), self._side, loading, self._kept) if isinstance(self._side, NeuralSide) else None
+        )
         self._loaded = _LOADED.get(self._key)
         self._cache: VectorCache | None = None
         if not isinstance(self._side, NeuralSide):
@@ -146,7 +154,7 @@ class ModelQueryEncoder:
 
     def _encoder(self) -> SideEncoder:
         if self._loaded is None:
-            self._loaded = load_side(self._side, self._options)
+            self._loaded = load_side(self._side, self._options, self._kept)
             if self._key:
                 _LOADED[self._key] = self._loaded
         return self._loaded
@@ -187,7 +195,7 @@ class ModelDocumentEncoder:
         self.settings = document_settings(checkpoint, options)
         self._options = options
         self.signed = isinstance(side, NeuralSide) and side.head.signed
-        _check_queries(checkpoint.query)
+        self.query_tokenizer = _query_tokenizer(checkpoint.query)
         self._encoder = load_side(side, options)
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
@@ -224,14 +232,17 @@ class ModelDocumentEncoder:
         return TokenIds(ids, tokens.cut)
 
 
-def _check_queries(side: Side) -> None:
-    """Refuses weights of queries' tokens that no search could use, before documents are encoded.
+def _query_tokenizer(side: Side) -> TextTokenizer | None:
+    """The tokenizer of queries without a network, and of the weights after one; None if there are none.
 
-    The tokenizer is made at the same time, so that searches need not import transformers.
+    Weights of queries' tokens that no search could use are refused here, before documents are encoded.
     """
     static = side if isinstance(side, StaticSide) else side.own_terms
-    if static is not None:
-        static_weights(static, static_tokenizer(static))
+    if static is None:
+        return None
+    tokenizer = static_tokenizer(static)
+    static_weights(static, tokenizer)
+    return tokenizer
 
 
 def _groups(batches: Iterable[Sequence[str]], longest: int) -> Iterator[list[list[str]]]:

@@ -16,7 +16,7 @@ from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
 from pyserini_compneg.encode.hybrid import BM25, PREFIX, HybridQueryEncoder, checked_weight, split_name
 from pyserini_compneg.encode.models import Head, ModelOptions, load_checkpoint, model_folder
-from pyserini_compneg.lucene import ENGLISH, LANGUAGES, Manifest, Reader, analysis_settings
+from pyserini_compneg.lucene import ENGLISH, LANGUAGES, QUERY_TOKENIZER, Manifest, Reader, analysis_settings
 from pyserini_compneg.support.errors import EncodingError, IndexFormatError
 from pyserini_compneg.support.vectors import without_terms
 
@@ -190,7 +190,8 @@ def _model(
             f"{made}, and {name!r} is another model ({here}); use the index's encoder (a Router of "
             "sentence-transformers is one encoder with a model for documents and another for queries)"
         )
-    encoder = ModelQueryEncoder(checkpoint, options, ablation)
+    found = sorted(reader.folder.glob(f"**/{QUERY_TOKENIZER}")) if reader else []  # in an index, or in its shards
+    encoder = ModelQueryEncoder(checkpoint, options, ablation, next(iter(found), None))
     if not hybrid or reader is None:
         return encoder
     language = index_language(reader, language)

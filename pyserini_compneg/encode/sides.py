@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from pyserini_compneg.encode.export import export_model, read_report, static_tokenizer
 from pyserini_compneg.encode.models import ModelOptions, NeuralSide, Side, StaticSide, static_weights
@@ -64,16 +65,19 @@ class SideEncoder:
         return [[terms[number] for number in dict.fromkeys(ids) if number not in special] for ids in tokens]
 
 
-def load_side(side: Side, options: ModelOptions) -> SideEncoder:
-    """Loads one side of a model. The onnx backend exports it first if necessary."""
+def load_side(side: Side, options: ModelOptions, kept: Path | None = None) -> SideEncoder:
+    """Loads one side of a model. The onnx backend exports it first if necessary.
+
+    ``kept`` is the tokenizer of queries that an index keeps; see :func:`static_tokenizer`.
+    """
     if options.max_length is not None and options.max_length > side.longest:
         said = f"can read {side.longest} tokens of a text, not --max-length {options.max_length}"
         raise EncodingError(said, where=side.folder)
     length = options.max_length or side.max_length
     if isinstance(side, StaticSide):
-        tokenizer = static_tokenizer(side, length)
+        tokenizer = static_tokenizer(side, length, kept)
         return SideEncoder(tokenizer, None, static_weights(side, tokenizer))
-    own = static_weights(side.own_terms, static_tokenizer(side.own_terms)) if side.own_terms else None
+    own = static_weights(side.own_terms, static_tokenizer(side.own_terms, kept=kept)) if side.own_terms else None
     # In int8 the texts of a batch would share a scale, and the vector of a text would depend on the others.
     batch_size = 1 if options.precision == "int8" else options.batch_size
     return SideEncoder(*_network(side, options, length), own, batch_size)

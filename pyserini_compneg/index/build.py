@@ -32,7 +32,7 @@ from pyserini_compneg.encode.models import MINI, ModelOptions, StaticSide, load_
 from pyserini_compneg.index.index_folder import check_target, clear_stale, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
-from pyserini_compneg.lucene import ENGLISH, IndexSettings, Manifest, checked_language
+from pyserini_compneg.lucene import ENGLISH, QUERY_TOKENIZER, IndexSettings, Manifest, checked_language
 from pyserini_compneg.lucene.passage_reader import document_of
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 from pyserini_compneg.support.progress import progress, token_rate
@@ -287,6 +287,8 @@ class _CollectionIndexer(ImpactIndexer):
                 saved = time.monotonic()
         self.drain()
         bar.update(self.manifest.documents - bar.n)
+        if tokenizer := self._source.query_tokenizer:
+            tokenizer.save(self._folder / QUERY_TOKENIZER)
         if self.position:
             self.checkpoint((len(self._part.files), 1))  # the search for duplicates can take a long time
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyserini_compneg.documents.collection import VECTOR, VECTORS, Block, vector_field
 from pyserini_compneg.documents.formats import CollectionFile
@@ -23,6 +23,9 @@ from pyserini_compneg.lucene.passage_reader import SOURCE, passage_fields, passa
 from pyserini_compneg.support.errors import EncodingError, InputError
 from pyserini_compneg.support.files import decoded_line
 from pyserini_compneg.support.json_objects import parse_json_object
+
+if TYPE_CHECKING:
+    from pyserini_compneg.encode.models.tokenizer import TextTokenizer
 
 _ENCODER = re.compile(rb'"encoder"\s*:\s*"([^"]*)"')
 
@@ -39,6 +42,8 @@ class Layer(NamedTuple):
 
 class _Source:
     """The documents of blocks, and how their ids and passages are written."""
+
+    query_tokenizer: TextTokenizer | None = None
 
     def __init__(self, index: IndexSettings) -> None:
         self._index = index
@@ -159,6 +164,7 @@ class TextSource(_Source):
         self.settings = encoder.settings
         self.signed = encoder.signed
         self.most_lines = encoder.most_lines
+        self.query_tokenizer = encoder.query_tokenizer
 
     def encoded(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, list[Layer], list[str]]]:
         """Encodes the texts of the blocks. While it works on a block, an encoder may ask for the next block."""

@@ -14,6 +14,7 @@ from pyserini_compneg.lucene.index_settings import LEAST_REORDERED, IndexSetting
 from pyserini_compneg.lucene.manifest import (
     LARGEST_IMPACT,
     MANIFEST_NAME,
+    QUERY_TOKENIZER,
     SHARDS_NAME,
     Manifest,
     is_index,
@@ -32,6 +33,7 @@ __all__ = [
     "LARGEST_IMPACT",
     "LONGEST_TERM_BYTES",
     "MANIFEST_NAME",
+    "QUERY_TOKENIZER",
     "SHARDS_NAME",
     "ImpactReader",
     "ImpactWriter",

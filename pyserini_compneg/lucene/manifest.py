@@ -16,6 +16,8 @@ from pyserini_compneg.support.staging import atomic_writer
 from pyserini_compneg.support.vectors import is_pair
 
 MANIFEST_NAME = "compneg.json"
+QUERY_TOKENIZER = "compneg.tokenizer.json"
+"""The file of an index that has the tokenizer of queries without a network, as documents of the model are split."""
 SHARDS_NAME = "compneg-shards.json"
 """The file of an index that consists of shards; see :mod:`pyserini_compneg.lucene.shards`."""
 

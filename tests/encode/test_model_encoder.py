@@ -2,6 +2,8 @@ import json
 import logging
 import os
 import shutil
+import sys
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -25,7 +27,8 @@ from pyserini_compneg.encode.models import (  # noqa: E402
 from pyserini_compneg.encode.models.checkpoint import MODEL_FILE  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder  # noqa: E402
-from pyserini_compneg.lucene import Manifest  # noqa: E402
+from pyserini_compneg.index import build_index, build_sharded_index  # noqa: E402
+from pyserini_compneg.lucene import QUERY_TOKENIZER, Manifest, open_reader  # noqa: E402
 from pyserini_compneg.support.errors import DownloadError, EncodingError  # noqa: E402
 
 QUERIES = ["spy films", "films starring Brian Cox", "comedies set in Japan", "not a word"]
@@ -302,6 +305,29 @@ def test_damaged_weights_of_tokens(checkpoints, tmp_path, content, said):
     (folder / "idf.json").write_text(content)
     for encoder in (queries, documents):  # which is refused before it runs, since no query could use its vectors
         assert refusal(encoder, folder, error=EncodingError) == f"{folder / 'idf.json'}: {said}"
+
+
+@pytest.mark.parametrize(("kind", "shards"), [("", 1), ("bm25+", 1), ("", 2)])
+def test_an_index_keeps_the_tokenizer_of_queries(checkpoints, tmp_path, monkeypatch, kind, shards):
+    """So a search without transformers splits queries as documents were split, whatever the files of the model say."""
+    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
+    folder, index = shutil.copytree(checkpoints.opensearch, tmp_path / "m"), tmp_path / "index"
+    edit_json(folder / "tokenizer_config.json", tokenizer_class="BertTokenizer", do_lower_case=False)
+    collection = tmp_path / "collection.jsonl"
+    lines = (json.dumps({"id": f"d{n}", "contents": text}) for n, text in enumerate(sample_texts(6)))
+    collection.write_text("\n".join(lines))
+    build = partial(build_sharded_index, shards=shards) if shards > 1 else build_index
+    for more in ({}, {"existing": "overwrite"}):  # the file is a part of the index
+        build(collection, index, encoder=f"{kind}{folder}", model_options=TORCH, **more)
+    texts = ["Spy FILMS", "films"]
+    with open_reader(index) as reader:
+        expected = query_encoder(None, reader).encode_batch(texts)
+    assert len([*index.glob(f"**/{QUERY_TOKENIZER}")]) == shards
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "elsewhere"))
+    assert "`do_lower_case` is true in tokenizer.json" in refusal(query_encoder, str(folder), None, error=EncodingError)
+    with open_reader(index) as reader:
+        assert query_encoder(None, reader).encode_batch(texts) == expected != [{}, {}]
 
 
 def test_too_few_weights_of_tokens(checkpoints, tmp_path):

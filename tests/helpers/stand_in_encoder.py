@@ -13,6 +13,7 @@ class StandInEncoder:
     impact_scale = 51.2
     signed = False
     most_lines = None
+    query_tokenizer = None
 
     def __init__(self, **settings: float | int | str) -> None:
         self.settings = {"model": "0123456789abcdef", "precision": "fp32", **settings}

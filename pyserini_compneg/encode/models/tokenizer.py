@@ -64,8 +64,9 @@ class TextTokenizer:
     """Splits texts into tokens as its model does.
 
     With ``as_transformers``, transformers builds the tokenizer: for BERT and its kin, ``tokenizer_config.json`` then
-    replaces parts of ``tokenizer.json``. Otherwise ``tokenizer.json`` is read directly, if it exists; it should be one
-    that :meth:`save` wrote. ``terms`` has the term of an index for each token id.
+    replaces parts of ``tokenizer.json``. Otherwise ``tokenizer.json``, or the file that ``folder`` names, is read
+    directly, if it exists; it should be one that :meth:`save` wrote. ``terms`` has the term of an index for each token
+    id.
     """
 
     def __init__(
@@ -211,7 +212,7 @@ def _parts(part: object) -> Iterator[Mapping[str, Any]]:
 def _load(folder: Path, arguments: str) -> Tokenizer:
     from tokenizers import Tokenizer
 
-    file = folder / TOKENIZER_FILE
+    file = folder if folder.is_file() else folder / TOKENIZER_FILE
     if not file.is_file():
         return _converted(folder, arguments)
     with in_one_line(EncodingError, f"{file}: no tokenizer", remedy="copy or download it again"):
