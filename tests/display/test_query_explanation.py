@@ -1,4 +1,5 @@
 import io
+import sys
 
 import pytest
 from impact_indexes import write_stock_index
@@ -88,7 +89,9 @@ def test_the_complements_of_signed_documents_are_implied_in_text(tmp_path):
     assert shown(composed) == ["positive  x 3.00  ¬y 2.00"]
 
 
-def test_the_former_name_of_the_package():
+def test_the_former_name_of_the_package(monkeypatch):
+    monkeypatch.delitem(sys.modules, "pyserini_compneg.explaining", raising=False)
+    monkeypatch.delattr("pyserini_compneg.explaining", raising=False)
     with pytest.warns(DeprecationWarning, match="is now pyserini_compneg.display"):
         from pyserini_compneg import explaining
     assert explaining.explain_query is explain_query

@@ -81,7 +81,7 @@ def refused(name, reader):
 
 
 def test_the_manifest_names_the_encoder(reader):
-    reader.manifest = Manifest("bm25")
+    reader._opened.manifest = Manifest("bm25")
     assert isinstance(query_encoder(None, reader), Bm25QueryEncoder)
     assert isinstance(query_encoder("bm25", reader), Bm25QueryEncoder)
 
@@ -100,12 +100,12 @@ def test_an_encoder_that_is_nothing(reader):
         "bm25+MODEL, search also a JSON Lines file of encoded texts)"
     )
     assert refused("BM-25", reader) == f"no model 'BM-25'{expected}"
-    reader.manifest = Manifest("splade")
+    reader._opened.manifest = Manifest("splade")
     assert refused(None, reader) == (
         f"{reader.folder}: its encoder 'splade' cannot be loaded: no model 'splade'; give its place as "
         "--encoder, or a file with the vectors of the queries' atoms: --encoder atoms.jsonl"
     )
-    reader.manifest = Manifest("mini")
+    reader._opened.manifest = Manifest("mini")
     message = refusal(query_encoder, None, reader, ablation="x", error=EncodingError)  # not of a model that is missing
     assert message.startswith("ablation must be one of ")
 
@@ -113,7 +113,7 @@ def test_an_encoder_that_is_nothing(reader):
 def test_queries_of_another_encoder(reader, tmp_path, caplog):
     atoms = write_jsonl(tmp_path / "atoms.jsonl", {"text": "a", "vector": {}, "encoder": "splade"})
     unnamed = write_jsonl(tmp_path / "unnamed.jsonl", {"text": "a", "vector": {}})
-    reader.manifest = Manifest("unicoil")
+    reader._opened.manifest = Manifest("unicoil")
 
     def other(index, queries):
         return f"{reader.folder} was encoded with {index!r}, the queries with {queries!r}; use the index's encoder"
@@ -122,9 +122,9 @@ def test_queries_of_another_encoder(reader, tmp_path, caplog):
     assert refused(str(atoms), reader) == other("unicoil", "splade")
     assert isinstance(query_encoder(str(unnamed), reader), CachedQueryEncoder)
     assert caplog.messages == [f'{unnamed} does not say its "encoder"; taking it for unicoil, as the index is']
-    reader.manifest = Manifest("splade")
+    reader._opened.manifest = Manifest("splade")
     assert query_encoder(str(atoms), reader).name == "splade"
-    reader.manifest = Manifest("bm25")
+    reader._opened.manifest = Manifest("bm25")
     assert refused(str(atoms), reader) == other("bm25", "splade")
     assert refused(str(unnamed), reader) == other("bm25", str(unnamed))
 

@@ -144,7 +144,7 @@ def test_names_without_a_model(tmp_path, collection, encoder, said):
     assert refusal(encode_collection, collection, tmp_path / "v", encoder, error=EncodingError) == said
     build_index(collection, tmp_path / "index")
     with ImpactReader(tmp_path / "index") as reader:
-        reader.manifest = None
+        reader._opened.manifest = None
         assert refusal(query_encoder, encoder, reader, error=EncodingError) == said
 
 
@@ -292,7 +292,7 @@ def test_an_index_of_unknown_origin_has_both_spaces(tmp_path, model):
         assert searcher.reader.manifest == Manifest("bm25+x", documents=100)
     for name, expected in (("bm25", "the model, which begin with '@'"), ("own", "bm25"), ("both", None)):
         with ImpactReader(tmp_path / name) as reader:
-            reader.manifest = None
+            reader._opened.manifest = None
             if expected is None:
                 assert isinstance(query_encoder(f"bm25+{model}", reader), HybridQueryEncoder)
                 continue
