@@ -14,8 +14,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from pyserini_compneg.compose import quantised
-from pyserini_compneg.compose.composer import scoring_trees
+from pyserini_compneg.compose import DEFAULT_OPERATORS, WEIGHT_SCALE, quantised
+from pyserini_compneg.compose.queries import scoring_trees
+from pyserini_compneg.compose.resolve import resolved
 from pyserini_compneg.eval.measures import evaluate, mean, parse_measures
 from pyserini_compneg.eval.qrels import read_qrels
 from pyserini_compneg.search import SignedImpactSearcher
@@ -33,7 +34,8 @@ def main() -> int:
     args = parser.parse_args()
     topics, qrels = read_topics(args.queries), read_qrels(args.queries)
     with SignedImpactSearcher(args.index) as searcher:
-        trees = scoring_trees([topic.expression for topic in topics], searcher.encoder)
+        composed = scoring_trees([topic.expression for topic in topics], searcher.encoder)
+        trees = resolved(composed, DEFAULT_OPERATORS.union, searcher._top_scores, WEIGHT_SCALE)
         qids = [topic.qid for topic in topics]
 
         def searched(nodes):

@@ -52,7 +52,8 @@ def resolved(
     """The trees, which are not yet rounded, without open nodes. If a tree is open, there must be an index.
 
     The index is asked with rounded weights, as a search asks it. A union whose alternatives have become vectors is
-    composed again, by its operator ``union``. ``signed``: the index keeps negative weights of documents.
+    composed again, by its operator ``union``; an AND above it has taken the largest weights of the alternatives.
+    ``signed``: the index keeps negative weights of documents.
     """
     trees = list(trees)
     while ready := [one for tree in trees for one in _ready(tree, signed)]:

@@ -4,7 +4,7 @@ Every node has ``children``, the nodes below it, and ``with_children``, the same
 children are ``wanted``: by their positive terms a query finds documents. The others only lower or leave out documents.
 
 A node is *open* while it lacks scores that only an index knows: a :class:`Damped` without ``best``, an
-:class:`Excluding` without ``above``. :func:`~pyserini_compneg.compose.resolve.resolved` closes it.
+:class:`Excluding` with a ``share``. :func:`~pyserini_compneg.compose.resolve.resolved` closes it.
 """
 
 from __future__ import annotations
@@ -264,6 +264,8 @@ class Excluding:
             isinstance(part, Linear) and part.weights and min(part.weights.values()) > 0 for part in self.required
         ):
             raise QueryError("each part must be a vector of positive weights", where="required")
+        fits = is_number(self.share) and 0 <= self.share < 1
+        _check("share", fits, "the share of a best score must be 0 or more and below 1", self.share)
         limits = 0 if self.share else len(self.excluded)
         if not (self.excluded or self.required) or len(self.above) != limits:
             counts = f"got {len(self.excluded)} and {len(self.above)}"

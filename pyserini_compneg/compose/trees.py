@@ -1,19 +1,11 @@
-"""Functions on scoring trees: walks, maps and folds, and the terms by which a tree finds documents."""
+"""Functions on scoring trees: walks and maps, and the terms by which a tree finds documents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator
 
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Product, ScoringNode, Sum
 from pyserini_compneg.support.vectors import SparseVector, max_pool, positive_part
-
-_Result = TypeVar("_Result")
-
-
-def fold(node: ScoringNode, combine: Callable[[ScoringNode, Sequence[_Result]], _Result]) -> _Result:
-    """The result of ``combine`` for the node, from the results for its children, and so on down to the leaves."""
-    return combine(node, [fold(child, combine) for child in node.children])
 
 
 def with_wanted(node: ScoringNode, change: Callable[[ScoringNode], ScoringNode]) -> ScoringNode:
@@ -69,7 +61,7 @@ def positive_weights(node: ScoringNode) -> dict[str, float]:
             return positive_part(weights)
         case Product(operands):
             return max_pool(operands) if node.weight > 0 else {}
-    return positive_weights(node.wanted[0]) if len(node.wanted) == 1 else max_pool(map(positive_weights, node.wanted))
+    return max_pool(map(positive_weights, node.wanted))
 
 
 def is_empty(node: ScoringNode) -> bool:

@@ -44,12 +44,19 @@ class PassageReader(Reader):
 
     def __init__(self, passages: Reader) -> None:
         super().__init__(passages.folder, passages._files)
-        self.passages, self._opened = passages, passages._opened
+        self.passages = passages
+
+    @property
+    def _opened(self) -> Opened:  # type: ignore[override]  # as the passages are opened
+        return self.passages._opened
 
     def _open(self) -> Opened:
-        """What the passages open. It may have no passages: :func:`by_document` gives its reader."""
-        self.passages.reopen()
-        return self.passages._opened
+        return self.passages._open()
+
+    def reopen(self) -> bool:
+        """As of the passages. The new index may have none: :func:`by_document` gives its reader."""
+        self.filtered.cache_clear()
+        return self.passages.reopen()
 
     def stored(self) -> tuple[bool, bool]:
         return self.passages.stored()

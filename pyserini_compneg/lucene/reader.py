@@ -113,7 +113,7 @@ class ImpactReader(Reader):
         ):
             searcher = java(os.path.abspath(self.folder / (self._named or "")), CONTENTS, manifest is not None)
             of_texts = manifest is None and searcher.holdsTexts()
-        documents, with_terms = int(searcher.documentCount()), int(searcher.fieldDocumentCount())
+            documents, with_terms = int(searcher.documentCount()), int(searcher.fieldDocumentCount())
         update = json.loads(searcher.update() or "{}")
         fault = remedy = ""
         if of_texts:

@@ -41,7 +41,7 @@ class Answer:
 
 def found_answers(request: SearchRequest, found: Mapping[str, Sequence[Hit]]) -> list[Answer]:
     """The answers of a method that has found hits for each query."""
-    kept = [request.without_query(qid, found[qid])[request.skipped :] for qid in request.qids]
+    kept = [request.without_query(qid, found.get(qid, ()))[request.skipped :] for qid in request.qids]
     asked = zip(request.qids, request.queries, kept, strict=True)
     return [Answer(qid, query, hits, None, [()] * len(hits)) for qid, query, hits in asked]
 
@@ -89,5 +89,5 @@ def _counted(
     if request.remove_query:
         node = Excluding(node, (Filter({ID: answer.qid}),), (0.0,))
     before = request.offset - request.skipped  # the hits of earlier pages
-    found, asked = before + found, request.offset + request.k
-    return count_matches(reader, node, filter, counting, request.threads, found, asked)
+    known = None if any(request.after) and not before else before + found
+    return count_matches(reader, node, filter, counting, request.threads, known, request.offset + request.k)

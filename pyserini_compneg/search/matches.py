@@ -1,4 +1,4 @@
-"""How many documents match a query: those that a search for all hits would find, see ``compose.trees.matches``."""
+"""How many documents match a query: those that a search for all hits would find."""
 
 from __future__ import annotations
 

@@ -87,11 +87,12 @@ def checked_request(
     qids = checked_list("qids", qids)
     if len(qids) != len(queries) or len(set(qids)) != len(qids):
         raise ArgumentError(f"{len(queries)} queries need as many distinct qids, got {len(set(qids))}")
-    filters, k, threads = (
-        checked_filters(filter, len(queries)),
-        checked_count("k", k),
-        checked_count("threads", threads),
-    )
+    filters = checked_filters(filter, len(queries))
+    k, threads = checked_count("k", k), checked_count("threads", threads)
+    if offset:
+        offset = checked_count("offset", offset)
+    if offset and any(after) and not all(after):
+        raise ArgumentError("with offset, either all queries have a hit in after, or none")
     return SearchRequest(queries, qids, k, threads, filters, bool(remove_query), offset, after)
 
 

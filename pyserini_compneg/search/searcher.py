@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from pyserini_compneg.compose import Operators, Query, QueryEncoder, ScoringNode, compose_queries
+from pyserini_compneg.compose import Operators, Query, QueryEncoder, ScoringNode, compose_queries, query_line
 from pyserini_compneg.compose.operators import chosen_operators
 from pyserini_compneg.compose.queries import checked_queries
 from pyserini_compneg.compose.words import EncodedOnce
@@ -259,7 +259,7 @@ class SignedImpactSearcher:
         request = checked_request(queries, qids, k, threads, filter, remove_query, offset, after)
         if method is not None:
             refuse_with_method(method, operators, after)
-            return found_answers(request, method.answer(self, request._replace(k=request.depth, offset=0)))
+            return found_answers(request, method.answer(self, request._replace(k=request.depth, offset=0, after=())))
         chosen = chosen_operators(operators, self.operators)
         encoder = self._encoder_of(queries)
         if lacks and encoder is not None:
@@ -367,7 +367,12 @@ class SignedImpactSearcher:
         return nodes
 
     def _top_scores(self, nodes: Sequence[ScoringNode], k: int) -> list[Sequence[float]]:
-        return [ranking.scores for ranking in self.reader.search(nodes, k)]
+        if len(nodes) == 1:
+            return [self.reader.search(nodes, k)[0].scores]
+        lines = list(map(query_line, nodes))
+        distinct = dict(zip(lines, nodes, strict=True))  # queries of a batch may exclude, or want, the same
+        found = dict(zip(distinct, self.reader.search(list(distinct.values()), k), strict=True))
+        return [found[line].scores for line in lines]
 
     def unit(self, query: Query) -> float:
         """The number to divide scores by for the encoder's unit: the scale of impacts times the scale of query weights.

@@ -26,7 +26,7 @@ _VERSION = b"2"
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What a cursor belongs to: digests of a query with its operators and filter, and of the content of an index."""
+    """What a cursor belongs to: digests of a query with all that composes it, and of an index's content."""
 
     query: bytes
     index: bytes
@@ -34,9 +34,9 @@ class Ranking:
     @staticmethod
     def of(searcher: SignedImpactSearcher, query: Query, operators: Operators, filter: Filter | None) -> Ranking:
         allowed = "" if filter is None else str(sorted(filter.to_json().items()))
-        asked = (
-            f"{query_text(query)}\n{isinstance(query, Decomposition)} {operators}\n{allowed}"  # a reading has a context
-        )
+        composing = operators, searcher.settings, getattr(searcher.encoder, "name", "")
+        has_context = isinstance(query, Decomposition)
+        asked = f"{query_text(query)}\n{has_context} {composing}\n{allowed}"
         return Ranking(
             _digest(asked.encode(), 8),
             _digest(searcher.reader.content_id.encode(), 8),

@@ -355,3 +355,17 @@ def test_the_total_is_that_of_all_pages(searcher, few, remove_query, monkeypatch
         is_bound = few < 0 and offset + 2 <= expected.value
         assert answer.matches.total == expected or (is_bound and offset + 2 <= answer.matches.total.value)
         assert answer.matches.total.value <= len(matching)
+
+
+def test_answers_behind_a_hit(searcher):
+    whole = searcher.search("spy OR war", 99)
+    for offset in (0, 1):  # without it, a total is counted, as it is not known how many hits came before
+        how = {"after": whole[:1], "offset": offset, "counting": Counting("exact")}
+        (answer,) = searcher.answers(["spy OR war"], k=9, **how)
+        assert list(answer.hits) == whole[1:]
+        assert answer.matches.total == Total(len(whole), "eq")
+    two = partial(searcher.answers, ["spy", "war"])
+    said = "with offset, either all queries have a hit in after, or none"
+    assert refusal(two, offset=1, after=[whole[0], None], error=ArgumentError) == said
+    for offset in (-1, "1"):
+        assert refusal(two, offset=offset, error=ArgumentError) == COUNT.format("offset", offset)
