@@ -20,7 +20,7 @@ from pyserini_compneg.compose.resolve import resolved
 from pyserini_compneg.eval.measures import evaluate, mean, parse_measures
 from pyserini_compneg.eval.qrels import read_qrels
 from pyserini_compneg.search import SignedImpactSearcher
-from pyserini_compneg.topics.topics import read_topics
+from pyserini_compneg.topics import read_topics, topic_query
 
 MEASURES = parse_measures(["nDCG@10", "R@100"])
 SCALES = (5, 10, 20, 32, 51.2, 64, 100, 128, 256, 1000)
@@ -34,8 +34,8 @@ def main() -> int:
     args = parser.parse_args()
     topics, qrels = read_topics(args.queries), read_qrels(args.queries)
     with SignedImpactSearcher(args.index) as searcher:
-        composed = scoring_trees([topic.expression for topic in topics], searcher.encoder)
-        trees = resolved(composed, DEFAULT_OPERATORS.union, searcher._top_scores, WEIGHT_SCALE)
+        composed = scoring_trees(list(map(topic_query, topics)), searcher.encoder)
+        trees = resolved(composed, DEFAULT_OPERATORS.union, searcher.reader.top_scores, WEIGHT_SCALE)
         qids = [topic.qid for topic in topics]
 
         def searched(nodes):

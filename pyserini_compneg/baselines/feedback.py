@@ -10,7 +10,7 @@ from pyserini_compneg.compose import DEFAULT_OPERATORS, Linear, Operators, Query
 from pyserini_compneg.compose.trees import positive_weights
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.encode.bm25 import lucene_idf
-from pyserini_compneg.search.ranked_hits import SearchRequest
+from pyserini_compneg.search.request import SearchRequest
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.search.searcher import SignedImpactSearcher
 from pyserini_compneg.support.arguments import checked_count

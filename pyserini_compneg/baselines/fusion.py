@@ -28,7 +28,8 @@ from pyserini_compneg.compose.quantisation import checked_scale, whole
 from pyserini_compneg.compose.rewrite import alternatives, conjunction
 from pyserini_compneg.compose.scoring import LARGEST_DEGREE, LARGEST_WEIGHT
 from pyserini_compneg.expression import Atom, Expression, Union, atoms, format_expression
-from pyserini_compneg.search.ranked_hits import SearchRequest, as_expressions, ranked, ranked_hits, warn_of_no_result
+from pyserini_compneg.search.ranked_hits import as_expressions, ranked, ranked_hits, warn_of_no_result
+from pyserini_compneg.search.request import SearchRequest
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.search.searcher import SignedImpactSearcher
 from pyserini_compneg.support.arguments import checked_count

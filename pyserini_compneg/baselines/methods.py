@@ -15,7 +15,8 @@ from pyserini_compneg.baselines.feedback import BETA, GAMMA, TERMS, Rocchio
 from pyserini_compneg.baselines.fusion import ScoreFusion
 from pyserini_compneg.compose import Operators, Query, ScoringNode
 from pyserini_compneg.compose.rewrite import strict
-from pyserini_compneg.search.ranked_hits import SearchRequest, as_expressions, ranked, warn_of_no_result
+from pyserini_compneg.search.ranked_hits import as_expressions, ranked, warn_of_no_result
+from pyserini_compneg.search.request import SearchRequest
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.support.arguments import checked_count
@@ -94,7 +95,7 @@ class TwoStep(ComposingMethod):
     def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
         as_expressions(request.queries)
         plain = ComposingMethod(replace(self.operators, intersection="maxpool"))
-        first = plain.answer(searcher, request._replace(k=self.depth))
+        first = plain.answer(searcher, replace(request, k=self.depth))
         docids = [[hit.docid for hit in hits] for hits in first.values()]
         nodes = self.compose(searcher, request.queries)
         scores = searcher.batch_score(nodes, docids, request.threads)

@@ -19,12 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyserini_compneg.compose.queries import parsed_queries
 from pyserini_compneg.compose.rewrite import alternatives, conjunction, without_exclusions
 from pyserini_compneg.documents.source_documents import text_of
 from pyserini_compneg.expression import Atom, Expression, Union, atoms, verbalise
 from pyserini_compneg.lucene.cancellation import check_cancelled
-from pyserini_compneg.reading.decomposition import Decomposition
-from pyserini_compneg.search.ranked_hits import SearchRequest, as_expressions, ranked
+from pyserini_compneg.search.ranked_hits import as_expressions, ranked
+from pyserini_compneg.search.request import SearchRequest
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.support.arguments import checked_count
@@ -69,7 +70,10 @@ class Reranked:
         expressions = list(
             map(without_exclusions, as_expressions(request.queries))
         )  # excluded documents are not among the hits
-        wordings = [_wording(query, one) for query, one in zip(request.queries, expressions, strict=True)]
+        readings = [query.reading for query in parsed_queries(request.queries)]
+        wordings = [
+            reading.text if reading else verbalise(one) for reading, one in zip(readings, expressions, strict=True)
+        ]  # a decomposed query has an original text
         first = searcher.batch_search(
             request.queries,
             request.qids,
@@ -116,11 +120,6 @@ def composed_score(expression: Expression, score: Callable[[str], float]) -> flo
     parts = conjunction(expression)
     wanted = min(composed_score(member, score) for member in parts.kept)
     return wanted - max((composed_score(member, score) for member in parts.excluded), default=0.0)
-
-
-def _wording(query: object, expression: Expression) -> str:
-    """The text of a query: a decomposed query's original text, otherwise the words of its template."""
-    return query.text if isinstance(query, Decomposition) else verbalise(expression)
 
 
 def _scored(

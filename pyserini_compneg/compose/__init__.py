@@ -11,7 +11,7 @@ from pyserini_compneg.compose.operators import (
     Operators,
 )
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
-from pyserini_compneg.compose.queries import Query, compose_queries, compose_query, query_pairs, query_text
+from pyserini_compneg.compose.queries import ParsedQuery, Query, compose_queries, compose_query, query_pairs, query_text
 from pyserini_compneg.compose.query_terms import QueryTerm, query_terms
 from pyserini_compneg.compose.resolve import TopScores
 from pyserini_compneg.compose.rewrite import alternatives, conjunction, verbalised
@@ -29,6 +29,7 @@ __all__ = [
     "Linear",
     "Max",
     "Operators",
+    "ParsedQuery",
     "Product",
     "Query",
     "QueryEncoder",

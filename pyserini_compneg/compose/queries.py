@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,7 +19,7 @@ from pyserini_compneg.compose.rewrite import check_exclusions, verbalised, witho
 from pyserini_compneg.compose.scoring import Linear, Product, ScoringNode
 from pyserini_compneg.compose.trees import is_empty, kept_terms, nodes, positive_weights
 from pyserini_compneg.compose.words import EncodedOnce, atom_words, worded_atoms
-from pyserini_compneg.expression import Expression, Union, atoms, format_expression, leaves
+from pyserini_compneg.expression import Expression, Union, atoms, format_expression, leaves, parse
 from pyserini_compneg.reading import READINGS, Decomposition, read_texts
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, QueryError
@@ -27,11 +27,39 @@ from pyserini_compneg.support.progress import gathered_warnings, warn_of
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import is_pair
 
-Query: TypeAlias = str | Expression | Decomposition | ScoringNode
-"""An expression as text or as a tree, the reading of a plain text, or a composed query."""
 
-ReadQuery: TypeAlias = Expression | Decomposition | ScoringNode
-"""A query that is not a text, or no longer."""
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """A query as it is understood: an expression, or a composed query.
+
+    Attributes:
+        expression: The expression; None for a composed query.
+        reading: The reading of a plain text that gave the expression; None if the text was parsed, or was no text.
+        composed: The composed query; None for an expression.
+    """
+
+    expression: Expression | None = None
+    reading: Decomposition | None = None
+    composed: ScoringNode | None = None
+
+    @property
+    def text(self) -> str:
+        """The query as text for people."""
+        if self.expression is not None:
+            return format_expression(self.expression)
+        assert self.composed is not None  # a query has either
+        return query_line(self.composed)
+
+    def changed(self, change: Callable[[Expression], Expression]) -> ParsedQuery:
+        """The query with a changed expression. A composed query is returned unchanged."""
+        if self.expression is None:
+            return self
+        expression = change(self.expression)
+        return ParsedQuery(expression, self.reading and replace(self.reading, expression=expression))
+
+
+Query: TypeAlias = str | Expression | Decomposition | ScoringNode | ParsedQuery
+"""An expression as text or as a tree, the reading of a plain text, a composed query, or one of them as understood."""
 
 
 def compose_query(
@@ -80,20 +108,17 @@ def compose_queries(
     top_scores: TopScores | None = None,
 ) -> list[ScoringNode]:
     """Works like ``compose_query``, for many queries. Every distinct text is encoded once, all in one batch."""
-    parsed = read_queries(queries)
-    asked = [query for query in parsed if not isinstance(query, ScoringNode)]
-    if not asked:
-        trees: Iterator[ScoringNode] = iter(())
-    elif encoder is None:
-        raise EncodingError(f"no encoder for {query_text(asked[0])!r}", remedy="name one")
-    else:
-        expressions = [one for one in map(expression_of, asked) if one is not None]
-        is_read = [isinstance(query, Decomposition) for query in asked]
-        composed = scoring_trees(expressions, encoder, operators, is_read)
+    parsed = parsed_queries(queries)
+    asked = [query for query in parsed if query.expression is not None]
+    trees: Iterator[ScoringNode] = iter(())
+    if asked:
+        if encoder is None:
+            raise EncodingError(f"no encoder for {asked[0].text!r}", remedy="name one")
+        composed = scoring_trees(asked, encoder, operators)
         trees = iter(resolved(composed, operators.union, top_scores, weight_scale, signed))
     with gathered_warnings():
         return [
-            query if isinstance(query, ScoringNode) else _runnable(query, next(trees), cpt, signed, weight_scale)
+            _runnable(query, next(trees), cpt, signed, weight_scale) if query.composed is None else query.composed
             for query in parsed
         ]
 
@@ -115,16 +140,19 @@ def query_pairs(queries: Sequence[Query], encoder: QueryEncoder | None = None) -
     >>> query_pairs([Product(({"birds": 4.0}, {"andes": 1.0, "colombia": 2.0}))])
     ('andes∩birds', 'birds∩colombia')
     """
-    parsed = read_queries(queries)
-    trees = [query for query in parsed if isinstance(query, ScoringNode)]
-    asked = map(expression_of, parsed)
-    expressions = [without_exclusions(without_differences(one)) for one in asked if one is not None]
-    if expressions:
+    parsed = parsed_queries(queries)
+    trees = [query.composed for query in parsed if query.composed is not None]
+    asked = [
+        query.changed(lambda one: without_exclusions(without_differences(one)))
+        for query in parsed
+        if query.expression is not None
+    ]
+    if asked:
         if encoder is None:
-            raise EncodingError(f"no encoder for {format_expression(expressions[0])!r}", remedy="name one")
+            raise EncodingError(f"no encoder for {asked[0].text!r}", remedy="name one")
         encoder = EncodedOnce(encoder)
         for intersection in ("cpt", "disentangled"):
-            trees += scoring_trees(expressions, encoder, Operators(intersection=intersection))
+            trees += scoring_trees(asked, encoder, Operators(intersection=intersection))
     return tuple(sorted({pair for tree in trees for pair in _pairs(tree)}))
 
 
@@ -146,33 +174,34 @@ def checked_queries(queries: Sequence[Query]) -> list[Query]:
     """Refuses anything but a list of queries."""
     queries = checked_list("queries", queries)
     for query in queries:
-        if not isinstance(query, (str, Expression, Decomposition, ScoringNode)):
+        if not isinstance(query, Query):
             what = "a text, an expression, a reading or a composed query"
             raise ArgumentError(f"a query must be {what}, got {shown(query)}")
     return queries
 
 
-def read_queries(queries: Sequence[Query], read: str | Path = READINGS[0]) -> list[ReadQuery]:
+def parsed_queries(queries: Sequence[Query], read: str | Path = READINGS[0]) -> list[ParsedQuery]:
     """Checks queries, and reads the texts among them in one of the ways of ``--read``."""
     queries = checked_queries(queries)
-    texts = iter(read_texts([query for query in queries if isinstance(query, str)], read))
-    return [next(texts) if isinstance(query, str) else query for query in queries]
+    texts = [query for query in queries if isinstance(query, str)]
+    read_ones = iter(read_texts(texts, read) if texts else ())
+    return [parsed_query(next(read_ones) if isinstance(query, str) else query) for query in queries]
 
 
-def expression_of(query: ReadQuery) -> Expression | None:
-    """The expression of a query; None for a composed query."""
+def parsed_query(query: Query) -> ParsedQuery:
+    """A query as it is understood. A text is parsed."""
+    if isinstance(query, ParsedQuery):
+        return query
+    if isinstance(query, Decomposition):
+        return ParsedQuery(query.expression, query)
     if isinstance(query, ScoringNode):
-        return None
-    return query.expression if isinstance(query, Decomposition) else query
+        return ParsedQuery(composed=query)
+    return ParsedQuery(parse(query) if isinstance(query, str) else query)
 
 
 def query_text(query: Query) -> str:
     """A query as text for people."""
-    if isinstance(query, str):
-        return query
-    if isinstance(query, ScoringNode):
-        return query_line(query)
-    return format_expression(query.expression if isinstance(query, Decomposition) else query)
+    return query if isinstance(query, str) else parsed_query(query).text
 
 
 def why_empty(query: Query) -> str:
@@ -181,7 +210,7 @@ def why_empty(query: Query) -> str:
     >>> why_empty("zebra"), why_empty("zebra NOT horse")
     ('no document has its words', 'no document has its words, or NOT takes them away')
     """
-    expression = expression_of(read_queries([query])[0])
+    expression = parsed_query(query).expression
     scored = expression and without_exclusions(expression)  # NOT! takes no words away
     whole = scored is not None and without_differences(scored) == scored
     return "no document has its words" + ("" if whole else ", or NOT takes them away")
@@ -192,16 +221,14 @@ MOST_ATOMS = 20_000
 
 
 def scoring_trees(
-    expressions: Sequence[Expression],
-    encoder: QueryEncoder,
-    operators: Operators = DEFAULT_OPERATORS,
-    is_read: Sequence[bool] = (),
+    queries: Sequence[ParsedQuery], encoder: QueryEncoder, operators: Operators = DEFAULT_OPERATORS
 ) -> list[ScoringNode]:
     """The scoring tree of each expression. Its weights are not yet rounded, and its nodes may be open.
 
-    Every distinct text is encoded once, all in one batch. ``is_read`` states for each expression whether it was read
-    from a text. ``damped`` uses this if a part is excluded from the whole expression.
+    Every distinct text is encoded once, all in one batch. If an expression was read from a plain text and a part is
+    excluded from the whole expression, ``damped`` uses all atoms of the text as context.
     """
+    expressions = [query.expression for query in queries if query.expression is not None]
     for expression in expressions:
         if (count := sum(1 for _ in leaves(expression))) > MOST_ATOMS:
             what = f"an expression may have {MOST_ATOMS:,} atoms, this one has {count:,}"
@@ -216,8 +243,8 @@ def scoring_trees(
     warn_of("atom", "atoms", "the index has none of its words, so no document has it", wordless, worded)
     composer = Composer(operators, vectors, words)
     contexts = [
-        atoms(expression) if read and not isinstance(expression, Union) else ()
-        for expression, read in zip(rewritten, is_read or [False] * len(rewritten), strict=True)
+        atoms(expression) if query.reading and not isinstance(expression, Union) else ()
+        for expression, query in zip(rewritten, queries, strict=True)
     ]
     with gathered_warnings():
         trees = [
@@ -236,17 +263,15 @@ def scoring_trees(
     return trees
 
 
-def _runnable(
-    query: Expression | Decomposition, tree: ScoringNode, cpt: str, signed: bool, weight_scale: float
-) -> ScoringNode:
+def _runnable(query: ParsedQuery, tree: ScoringNode, cpt: str, signed: bool, weight_scale: float) -> ScoringNode:
     """Adapting comes before rounding, so that merged leaves are rounded once."""
     try:
         node = quantised(adapted(tree, cpt, signed), weight_scale)
     except QueryError as error:
-        raise error.at(f"query {query_text(query)!r}") from None
+        raise error.at(f"query {query.text!r}") from None
     wanted = kept_terms(tree)
     heaviest = max((weight for term, weight in positive_weights(tree).items() if term in wanted), default=0.0)
-    text = query_text(query)
+    text = query.text
     said = f"all weights round to 0 at weight scale {weight_scale:g}, so the heaviest count 1; raise --weight-scale"
     found = {text: shown(text)} if heaviest and not round(heaviest * weight_scale) else {}
     warn_of("query", "queries", said, found, [text])

@@ -12,7 +12,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from pyserini_compneg.compose import Operators, Query, ScoringNode
+from pyserini_compneg.compose import Operators, Query
+from pyserini_compneg.compose.queries import ParsedQuery
 from pyserini_compneg.compose.rewrite import without_differences
 from pyserini_compneg.documents.collection import VECTOR, VECTORS
 from pyserini_compneg.documents.passages import stored_passage
@@ -22,7 +23,6 @@ from pyserini_compneg.encode.query_encoders import RareTermEncoder
 from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Filter, atoms
 from pyserini_compneg.lucene import analyze_spans
 from pyserini_compneg.search import Explanation, SignedImpactSearcher
-from pyserini_compneg.search.ranked_hits import as_expressions
 from pyserini_compneg.support.errors import CompNegError
 from pyserini_compneg.support.json_objects import DOCUMENT_ID_FIELDS
 from pyserini_compneg.support.vectors import PAIR_SIGN, TermSpan
@@ -141,11 +141,11 @@ class Place(NamedTuple):
     end: int
 
 
-def excluded_terms(searcher: SignedImpactSearcher, query: Query) -> set[str]:
+def excluded_terms(searcher: SignedImpactSearcher, query: ParsedQuery) -> set[str]:
     """The stems of the words that a query excludes, without those that it also wants. A composed query has no words."""
-    if isinstance(query, ScoringNode):
+    expression = query.expression
+    if expression is None:
         return set()
-    (expression,) = as_expressions([query])
 
     def stems(parts: Iterable[Expression]) -> set[str]:
         texts = [text for part in parts for text in atoms(without_differences(part))]

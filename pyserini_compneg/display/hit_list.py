@@ -13,7 +13,7 @@ from pyserini_compneg.encode.hybrid import PREFIX
 from pyserini_compneg.expression import Atom, Filter
 from pyserini_compneg.reading.decomposition import Decomposition, shown_confidence, tagged
 from pyserini_compneg.search.matches import Counting, Matches
-from pyserini_compneg.search.ranked_hits import query_name
+from pyserini_compneg.search.request import SearchRequest, query_name
 from pyserini_compneg.search.run_writer import PassageHit
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.support.progress import gathered_warnings
@@ -50,16 +50,17 @@ def show_hits(
     query = topic_query(topic)
     name = query_name(query) if method is None else topic.qid  # judged documents are those of an id
     with gathered_warnings():
-        (answer,) = searcher.answers(
-            [query],
-            [name],
-            k,
-            threads,
+        request = SearchRequest(
+            queries=[query],
+            qids=[name],
+            k=k,
+            threads=threads,
             filter=topic.filter,
-            method=method,
             offset=offset,
+            lacks=True,
             counting=counting or Counting(),
         )
+        (answer,) = searcher.answers(request, method)
         node = method.compose(searcher, [query])[0] if isinstance(method, ComposingMethod) else answer.node
     unit = 1.0 if node is None else searcher.unit(query)
     lines = [heading(query_text(query), searcher, topic.filter)]

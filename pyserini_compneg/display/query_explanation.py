@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_terms, query_text, to_json
+from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_terms, to_json
 from pyserini_compneg.compose.operators import chosen_operators
-from pyserini_compneg.compose.queries import expression_of, read_queries, why_empty
+from pyserini_compneg.compose.queries import parsed_queries, why_empty
 from pyserini_compneg.compose.rewrite import verbalised
 from pyserini_compneg.encode.hybrid import side
 from pyserini_compneg.expression import Atom, Expression, Filter, atoms, format_expression
 from pyserini_compneg.search.explanation import Explanation
-from pyserini_compneg.search.ranked_hits import query_name
+from pyserini_compneg.search.request import query_name
 from pyserini_compneg.search.searcher import SignedImpactSearcher
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import QueryError
@@ -77,12 +77,12 @@ def explain_query(
         QueryError: The expression has a fault, or the query has no known term of positive weight.
         InputError: The index has no such document.
     """
-    (query,) = read_queries([query])
+    (query,) = parsed_queries([query])
     operators = chosen_operators(operators, searcher.operators)
-    expression = expression_of(query)
+    expression = query.expression
     wordings = [] if expression is None else atoms(verbalised(expression, operators))
     node, *vectors = searcher.compose([query, *map(Atom, wordings)], operators)  # one call encodes each text once
-    text = text or query_text(query)
+    text = text or query.text
     if is_empty(node):
         raise QueryError(f"query {text!r}: {why_empty(query)}, so it finds nothing")
     docids = list(dict.fromkeys(checked_list("docids", docids)))

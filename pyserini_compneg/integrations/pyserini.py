@@ -16,7 +16,7 @@ from pyserini_compneg.compose import QueryEncoder as AtomEncoder
 from pyserini_compneg.compose.adapting import FACTORED
 from pyserini_compneg.lucene import java_class, resolve_index
 from pyserini_compneg.search import Hit, SignedImpactSearcher
-from pyserini_compneg.search.ranked_hits import FilterLike, query_name
+from pyserini_compneg.search.request import FilterLike, query_name
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, IndexFormatError, QueryError
 from pyserini_compneg.topics.token_form import stock_obstacle, whole_weights

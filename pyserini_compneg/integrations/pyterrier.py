@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.compose import Operators, Query, QueryEncoder, adapted, from_json, query_text
-from pyserini_compneg.compose.queries import read_queries
+from pyserini_compneg.compose.queries import parsed_queries
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.expression.filters import narrowed
 from pyserini_compneg.index import build_index
@@ -22,7 +22,7 @@ from pyserini_compneg.integrations.hosts import require
 from pyserini_compneg.lucene.gate import configure_machine
 from pyserini_compneg.reading import decompose
 from pyserini_compneg.search import SignedImpactSearcher
-from pyserini_compneg.search.ranked_hits import FilterLike
+from pyserini_compneg.search.request import FilterLike
 from pyserini_compneg.search.run_writer import printed_scores
 from pyserini_compneg.search.settings import check_pickled
 from pyserini_compneg.support.errors import CompNegError, JvmError
@@ -228,11 +228,11 @@ def _queries(inp: pd.DataFrame, column: str, index: CompNegIndex, read: str | Pa
         signed = manifest is not None and manifest.signed
         return [adapted(from_json({"vector": value}, source), signed=signed) for source, value in values.items()]
     try:
-        return [*read_queries([*values.values()], read)]
+        return [*parsed_queries([*values.values()], read)]
     except CompNegError:
         for source, value in values.items():
             try:
-                read_queries([value], read)
+                parsed_queries([value], read)
             except CompNegError as error:
                 raise error.at(source) from None
         raise

@@ -43,15 +43,15 @@ class PassageReader(Reader):
     """Reads the passages of an index by the ids of their documents. It closes the given reader of the passages."""
 
     def __init__(self, passages: Reader) -> None:
-        super().__init__(passages.folder, passages._files)
+        super().__init__(passages.folder)
         self.passages = passages
 
     @property
-    def _opened(self) -> Opened:  # type: ignore[override]  # as the passages are opened
+    def _opened(self) -> Opened:
         return self.passages._opened
 
-    def _open(self) -> Opened:
-        return self.passages._open()
+    def is_replaced(self) -> bool:
+        return self.passages.is_replaced()
 
     def reopen(self) -> bool:
         """As of the passages. The new index may have none: :func:`by_document` gives its reader."""

@@ -32,7 +32,15 @@ from pyserini_compneg.lucene.rankings import (
     unpack_rankings,
     unpack_scores,
 )
-from pyserini_compneg.lucene.requests import EMPTY, ComposedSearch, Filtered, Opened, Reader, WorkDone, checked_nodes
+from pyserini_compneg.lucene.requests import (
+    EMPTY,
+    ComposedSearch,
+    Filtered,
+    FolderReader,
+    Opened,
+    WorkDone,
+    checked_nodes,
+)
 from pyserini_compneg.lucene.versions import line_errors
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
@@ -83,7 +91,7 @@ class _Index(Opened):
         self.closed = True
 
 
-class ImpactReader(Reader):
+class ImpactReader(FolderReader[_Index]):
     """Reads an impact index of this package or of stock Anserini. Close the reader, or use it as a context manager.
 
     Args:
@@ -94,8 +102,6 @@ class ImpactReader(Reader):
         IndexFormatError: There is no such folder, it holds no Lucene index with impacts, or its manifest is bad.
         DownloadError: A prebuilt index cannot be downloaded.
     """
-
-    _opened: _Index
 
     def __init__(self, index: str | Path, commit: str | None = None) -> None:
         super().__init__(resolve_index(index), "segments_*")
@@ -143,7 +149,8 @@ class ImpactReader(Reader):
     def _call(self, call: Callable[[Any], Any], *sent: bytes) -> Any:
         """Calls a method of the Java searcher, whose heap must have room for the bytes that are sent."""
         self._check_open()
-        check_heap(sum(map(len, sent)))
+        if sent:
+            check_heap(sum(map(len, sent)))
         with java_errors(IndexReadError, "cannot be searched", self.folder):
             return call(self._opened.java)
 

@@ -11,9 +11,9 @@ from functools import lru_cache
 from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
-from pyserini_compneg.compose import ScoringNode
+from pyserini_compneg.compose import ScoringNode, query_line
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene.manifest import Manifest
 from pyserini_compneg.lucene.rankings import MatchCount, Ranking, Scores
@@ -25,6 +25,9 @@ EMPTY: Mapping[str, int] = MappingProxyType({})
 
 KEPT_FILTERS = 64
 """The number of filters in the cache. Each takes one bit for each document."""
+
+KEPT_SCORES = 1024
+"""The number of queries whose best scores are kept."""
 
 Commit: TypeAlias = list[tuple[str, int, int]]
 """The files that identify a commit of an index, each with its inode and its time in nanoseconds."""
@@ -126,6 +129,9 @@ class Opened(ABC):
         """Closes the index; may be called twice."""
 
 
+Index = TypeVar("Index", bound=Opened)
+
+
 class Reader(ABC):
     """An open index: whole, in shards, or of passages. Close the reader, or use it as a context manager.
 
@@ -135,15 +141,33 @@ class Reader(ABC):
             IndexFormatError if the index does not have a field.
     """
 
-    _opened: Opened
-
-    def __init__(self, folder: Path, files: str) -> None:
-        self.folder, self._files = folder, files
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
+        self._top_scores: dict[tuple[str, str, int], Sequence[float]] = {}
+
+    @property
+    @abstractmethod
+    def _opened(self) -> Opened:
+        """The index, as it is open."""
 
     @abstractmethod
-    def _open(self) -> Opened:
-        """Opens the index that is now in the folder."""
+    def is_replaced(self) -> bool:
+        """Whether the folder now holds another index than the open one."""
+
+    @abstractmethod
+    def reopen(self) -> bool:
+        """Opens the index that is now in the folder, if it is not the one that is open.
+
+        Until then, an open reader continues with the index that it opened, even if another index replaces it. No other
+        thread may use the reader during this call.
+
+        Returns:
+            Whether another index was opened.
+
+        Raises:
+            IndexFormatError: The folder no longer holds an index. The reader keeps the index that is open.
+        """
 
     @abstractmethod
     def _filtered(self, filter: Filter) -> Filtered:
@@ -240,48 +264,6 @@ class Reader(ABC):
         if self._opened.closed:
             raise ArgumentError("the searcher is closed", where=self.folder, remedy="open another one")
 
-    def _open_first(self) -> None:
-        """Opens the index, again if another one takes its place meanwhile."""
-        before = self._commit()
-        try:
-            self._opened = self._open()
-        except IndexFormatError:
-            if self._commit() == before:
-                raise
-            self._opened = self._open()
-
-    def _commit(self) -> Commit:
-        """The commit that is now in the folder."""
-        found = []
-        for path in sorted(self.folder.glob(self._files)):
-            with suppress(FileNotFoundError):  # an update deletes the former commit
-                status = path.stat()
-                found.append((path.name, status.st_ino, status.st_mtime_ns))
-        return found
-
-    def is_replaced(self) -> bool:
-        """Whether the folder now holds another index than the open one."""
-        return self._commit() != self._opened.commit
-
-    def reopen(self) -> bool:
-        """Opens the index that is now in the folder, if it is not the one that is open.
-
-        Until then, an open reader continues with the index that it opened, even if another index replaces it. No other
-        thread may use the reader during this call.
-
-        Returns:
-            Whether another index was opened.
-
-        Raises:
-            IndexFormatError: The folder no longer holds an index. The reader keeps the index that is open.
-        """
-        if not self.is_replaced():
-            return False
-        before, self._opened = self._opened, self._open()
-        self.filtered.cache_clear()
-        before.close()
-        return True
-
     def close(self) -> None:
         """Closes the index; may be called twice."""
         self._opened.close()
@@ -318,6 +300,20 @@ class Reader(ABC):
         """
         return list(self.find(ComposedSearch(queries, hits, threads, filters, thresholds, after)))
 
+    def top_scores(self, queries: Sequence[ScoringNode], k: int) -> list[Sequence[float]]:
+        """The k best scores of each query, best first. The last ones are kept: many queries exclude the same parts."""
+        asked = [(self.content_id, query_line(query), k) for query in queries]
+        found = {one: scores for one in asked if (scores := self._top_scores.get(one)) is not None}
+        unknown = {one: query for one, query in zip(asked, queries, strict=True) if one not in found}
+        if unknown:
+            rankings = self.search(list(unknown.values()), k)
+            new = {one: ranking.scores for one, ranking in zip(unknown, rankings, strict=True)}
+            if len(self._top_scores) + len(new) > KEPT_SCORES:
+                self._top_scores.clear()
+            self._top_scores.update(new)
+            found |= new
+        return [found[one] for one in asked]
+
     def matches(
         self,
         queries: Sequence[ScoringNode],
@@ -352,3 +348,50 @@ class Reader(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class FolderReader(Reader, Generic[Index]):
+    """A reader that opens the index in its folder itself. ``files`` are those whose change makes it another index."""
+
+    def __init__(self, folder: Path, files: str) -> None:
+        super().__init__(folder)
+        self._files = files
+        self._index: Index
+
+    @property
+    def _opened(self) -> Index:
+        return self._index
+
+    @abstractmethod
+    def _open(self) -> Index:
+        """Opens the index that is now in the folder."""
+
+    def _open_first(self) -> None:
+        """Opens the index, again if another one takes its place meanwhile."""
+        before = self._commit()
+        try:
+            self._index = self._open()
+        except IndexFormatError:
+            if self._commit() == before:
+                raise
+            self._index = self._open()
+
+    def _commit(self) -> Commit:
+        """The commit that is now in the folder."""
+        found = []
+        for path in sorted(self.folder.glob(self._files)):
+            with suppress(FileNotFoundError):  # an update deletes the former commit
+                status = path.stat()
+                found.append((path.name, status.st_ino, status.st_mtime_ns))
+        return found
+
+    def is_replaced(self) -> bool:
+        return self._commit() != self._index.commit
+
+    def reopen(self) -> bool:
+        if not self.is_replaced():
+            return False
+        before, self._index = self._index, self._open()
+        self.filtered.cache_clear()
+        before.close()
+        return True

@@ -24,7 +24,7 @@ from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest, resolve_inde
 from pyserini_compneg.lucene.passage_reader import by_document
 from pyserini_compneg.lucene.rankings import MOST_VALUES, MatchCount, Ranking, Scores
 from pyserini_compneg.lucene.reader import ImpactReader
-from pyserini_compneg.lucene.requests import Commit, ComposedSearch, Filtered, Opened, Reader
+from pyserini_compneg.lucene.requests import Commit, ComposedSearch, Filtered, FolderReader, Opened, Reader
 from pyserini_compneg.lucene.shards import (
     Answer,
     Asked,
@@ -123,7 +123,7 @@ class _Shards(Opened):
         self.closed = True
 
 
-class ShardedReader(Reader):
+class ShardedReader(FolderReader[_Shards]):
     """Reads an index in shards. The answers are those of one index of all documents, to the last bit.
 
     Args:
@@ -136,8 +136,6 @@ class ShardedReader(Reader):
     Raises:
         IndexReadError: The list or a shard is damaged, shards do not belong together, or a shard cannot be opened.
     """
-
-    _opened: _Shards
 
     def __init__(
         self,

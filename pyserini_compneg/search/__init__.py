@@ -3,6 +3,7 @@
 from pyserini_compneg.search.answer import Answer
 from pyserini_compneg.search.explanation import Contribution, Explanation, Lowering
 from pyserini_compneg.search.matches import Matches, Total
+from pyserini_compneg.search.request import SearchRequest
 from pyserini_compneg.search.run_writer import Hit, PassageHit, write_run
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.search.settings import SearchSettings
@@ -16,6 +17,7 @@ __all__ = [
     "Matches",
     "Method",
     "PassageHit",
+    "SearchRequest",
     "SearchSettings",
     "SignedImpactSearcher",
     "Total",

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyserini_compneg.compose import Operators, QueryEncoder, ScoringNode
-from pyserini_compneg.compose.queries import ReadQuery
+from pyserini_compneg.compose.queries import ParsedQuery, parsed_queries
 from pyserini_compneg.compose.scoring import Excluding
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.lucene import Reader
 from pyserini_compneg.search.lacking import lacking_operands
 from pyserini_compneg.search.matches import Counting, Matches, count_matches
-from pyserini_compneg.search.ranked_hits import SearchRequest, ranked_hits, warn_of_no_result
+from pyserini_compneg.search.ranked_hits import ranked_hits, warn_of_no_result
+from pyserini_compneg.search.request import SearchRequest
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.support.progress import gathered_warnings, stage
 
@@ -24,7 +25,7 @@ class Answer:
 
     Attributes:
         qid: The id of the query.
-        query: The query as it was read.
+        query: The query as it was understood.
         hits: The best documents, best first.
         node: The scoring tree that ranks them; None if a method found them.
         lacks: For each hit, the operands of AND that it lacks, as expressions.
@@ -32,7 +33,7 @@ class Answer:
     """
 
     qid: str
-    query: ReadQuery
+    query: ParsedQuery
     hits: Sequence[Hit]
     node: ScoringNode | None
     lacks: Sequence[tuple[str, ...]]
@@ -42,7 +43,7 @@ class Answer:
 def found_answers(request: SearchRequest, found: Mapping[str, Sequence[Hit]]) -> list[Answer]:
     """The answers of a method that has found hits for each query."""
     kept = [request.without_query(qid, found.get(qid, ()))[request.skipped :] for qid in request.qids]
-    asked = zip(request.qids, request.queries, kept, strict=True)
+    asked = zip(request.qids, parsed_queries(request.queries), kept, strict=True)
     return [Answer(qid, query, hits, None, [()] * len(hits)) for qid, query, hits in asked]
 
 
@@ -52,26 +53,25 @@ def composed_answers(
     nodes: Sequence[ScoringNode],
     encoder: QueryEncoder | None,
     operators: Operators,
-    counting: Counting | None = None,
 ) -> list[Answer]:
     """The answers that composed queries find. ``nodes`` are the queries of the request, composed by the operators.
 
-    Without an ``encoder``, which gives the words of operands, hits lack nothing; without ``counting``, nothing is
-    counted.
+    The ``encoder`` gives the words of operands; composed queries, which have none, need no encoder.
     """
-    qids, threads, filters = request.qids, request.threads, request.filters
+    queries, qids, threads, filters = parsed_queries(request.queries), request.qids, request.threads, request.filters
     with stage("search"):
         with gathered_warnings():
             rankings = ranked_hits(reader, nodes, qids, request.depth, threads, filters, request.after)
         if not any(request.after):
-            warn_of_no_result(reader, qids, rankings, request.queries, nodes, filters)
+            warn_of_no_result(reader, qids, rankings, queries, nodes, filters)
         first = list(map(request.without_query, qids, rankings))
         kept = [hits[request.skipped :] for hits in first]
         docids = [[hit.docid for hit in hits] for hits in kept]
         lacks: list[list[tuple[str, ...]]] = [[()] * len(hits) for hits in kept]
-        if encoder is not None:
-            lacks = lacking_operands(reader, encoder, operators, request.queries, docids, threads)
-    answers = list(map(Answer, qids, request.queries, kept, nodes, lacks))
+        if request.lacks and encoder is not None:
+            lacks = lacking_operands(reader, encoder, operators, queries, docids, threads)
+    answers = list(map(Answer, qids, queries, kept, nodes, lacks))
+    counting = request.counting
     if counting is None:
         return answers
     with stage("count"):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from pyserini_compneg.compose import Linear, Operators, Query, QueryEncoder, ScoringNode
+from pyserini_compneg.compose import Linear, Operators, QueryEncoder
 from pyserini_compneg.compose.atom_vectors import atom_vectors
+from pyserini_compneg.compose.queries import ParsedQuery
 from pyserini_compneg.compose.rewrite import Conjunction, alternatives, conjunction, verbalised, without_differences
 from pyserini_compneg.compose.words import atom_words, required_words
 from pyserini_compneg.expression import Expression, atoms, format_expression
 from pyserini_compneg.lucene import Reader
-from pyserini_compneg.search.ranked_hits import as_expressions
 from pyserini_compneg.support.arguments import checked_count
 from pyserini_compneg.support.vectors import SparseVector
 
@@ -20,13 +20,13 @@ def lacking_operands(
     reader: Reader,
     encoder: QueryEncoder,
     operators: Operators,
-    queries: Sequence[Query],
+    queries: Sequence[ParsedQuery],
     docids: Sequence[Sequence[str]],
     threads: int = 1,
 ) -> list[list[tuple[str, ...]]]:
     """For each query, the operands that each document lacks; see :meth:`SignedImpactSearcher.lacking`."""
     wholes = [
-        [] if isinstance(query, ScoringNode) else conjunctions(as_expressions([query])[0], operators)
+        [] if query.expression is None else conjunctions(query.expression, operators)
         for query in queries  # a composed query no longer has operands
     ]
     if not any(wholes):

@@ -6,25 +6,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import zip_longest
-from pathlib import Path
-from typing import NamedTuple, TypeAlias
 
-from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_text
+from pyserini_compneg.compose import Query, ScoringNode, is_empty, query_text
 from pyserini_compneg.compose.adapting import MATERIALISED
-from pyserini_compneg.compose.queries import (
-    ReadQuery,
-    checked_queries,
-    expression_of,
-    lacking_pairs,
-    read_queries,
-    why_empty,
-)
+from pyserini_compneg.compose.queries import checked_queries, lacking_pairs, parsed_queries, why_empty
 from pyserini_compneg.compose.scoring import Excluding
 from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.compose.trees import nodes as tree_nodes
 from pyserini_compneg.expression import Expression, Filter
-from pyserini_compneg.expression.filters import ID, Values, as_filter
-from pyserini_compneg.lucene import ENGLISH, Ranking, Reader
+from pyserini_compneg.expression.filters import ID
+from pyserini_compneg.lucene import Ranking, Reader
 from pyserini_compneg.lucene.rankings import PassageRanking
 from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.search.run_writer import Hit, PassageHit
@@ -33,67 +24,8 @@ from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, Que
 from pyserini_compneg.support.progress import warn_of
 from pyserini_compneg.support.terminal import shown
 
-FilterLike: TypeAlias = Filter | Mapping[str, Values] | None
-"""A filter, or its fields; None means no filter."""
-
 _UNMATCHED = "no document matches"
 _MOST_COMPARED = 10
-
-
-class SearchRequest(NamedTuple):
-    """Queries that are answered together, each with an id and a filter or None.
-
-    The k best documents behind the first ``offset`` are asked for. With hits in ``after``, a ranking begins behind its
-    hit, which is the last of the first ``offset``. With ``remove_query``, a document whose id is the query's is no hit.
-    """
-
-    queries: Sequence[ReadQuery]
-    qids: Sequence[str]
-    k: int
-    threads: int
-    filters: Sequence[Filter | None]
-    remove_query: bool = False
-    offset: int = 0
-    after: Sequence[Hit | None] = ()
-
-    @property
-    def depth(self) -> int:
-        """How many documents are searched for."""
-        return self.k + self.remove_query + self.skipped
-
-    @property
-    def skipped(self) -> int:
-        """How many of the hits that are searched for come before the k hits."""
-        return 0 if any(self.after) else self.offset
-
-    def without_query(self, qid: str, hits: Sequence[Hit]) -> Sequence[Hit]:
-        """The hits of a query without the document that is left out; one more than asked for is cut."""
-        if self.remove_query:
-            hits = [hit for hit in hits if hit.docid != str(qid)]
-        return hits[: self.skipped + self.k]
-
-
-def checked_request(
-    queries: Sequence[ReadQuery],
-    qids: Sequence[str],
-    k: int,
-    threads: int,
-    filter: FilterLike | Sequence[FilterLike],
-    remove_query: bool,
-    offset: int,
-    after: Sequence[Hit | None],
-) -> SearchRequest:
-    """The request of a search, whose ids must be distinct, one for each query."""
-    qids = checked_list("qids", qids)
-    if len(qids) != len(queries) or len(set(qids)) != len(qids):
-        raise ArgumentError(f"{len(queries)} queries need as many distinct qids, got {len(set(qids))}")
-    filters = checked_filters(filter, len(queries))
-    k, threads = checked_count("k", k), checked_count("threads", threads)
-    if offset:
-        offset = checked_count("offset", offset)
-    if offset and any(after) and not all(after):
-        raise ArgumentError("with offset, either all queries have a hit in after, or none")
-    return SearchRequest(queries, qids, k, threads, filters, bool(remove_query), offset, after)
 
 
 def ranked_hits(
@@ -145,30 +77,12 @@ def _warn_of_unknown(reader: Reader, name: str, node: ScoringNode, asked: Filter
 def as_expressions(queries: Sequence[Query]) -> list[Expression]:
     """The expression of each query. A composed query has no expression and is refused."""
     expressions = []
-    for expression in map(expression_of, read_queries(queries)):
-        if expression is None:
+    for query in parsed_queries(queries):
+        if query.expression is None:
             what = "a composed query has no atoms any more, so only operators run it"
             raise QueryError(what, remedy="leave out the method")
-        expressions.append(expression)
+        expressions.append(query.expression)
     return expressions
-
-
-def refuse_with_method(method: object, operators: Operators | None, after: Sequence[Hit | None]) -> None:
-    """Refuses what is no method, and what a method cannot have beside it."""
-    if not callable(getattr(method, "answer", None)):
-        raise ArgumentError(f"method must be an object such as ScoreFusion(), got {shown(method)}")
-    if operators is not None:
-        raise ArgumentError("a method brings its own operators; leave out operators, or method")
-    if any(after):
-        raise ArgumentError("a method has no pages; leave out after, or method")
-
-
-def read_for(language: str, queries: Sequence[Query], read: str | Path) -> list[ReadQuery]:
-    """The queries for an index of texts in a language, without texts among them."""
-    if read == "model" and language != ENGLISH:
-        what, remedy = f"the model reads English, and the language of the index is {language}", "write an expression"
-        raise ArgumentError(what, where="read", remedy=remedy)
-    return read_queries(queries, read)
 
 
 def checked_docids(queries: Sequence[Query], docids: Sequence[Sequence[str]]) -> tuple[list[Query], list[list[str]]]:
@@ -215,15 +129,6 @@ def warn_of_lacking_pairs(reader: Reader, queries: Sequence[Query], nodes: Seque
             found[text] = f"{shown(text)} ({len(lacking)} of {count} pairs, such as {lacking[0]})"
     said = "the index was built without pairs of it, so documents are missed; use --cpt factored, which misses none"
     warn_of("query", "queries", said, found, texts)
-
-
-def checked_filters(filter: FilterLike | Sequence[FilterLike], count: int) -> list[Filter | None]:
-    """The filter of each of ``count`` queries, given as one filter for all or one for each."""
-    several = isinstance(filter, Sequence) and not isinstance(filter, str)
-    filters = list(map(as_filter, filter)) if several else [as_filter(filter)] * count  # type: ignore[arg-type]
-    if len(filters) != count:
-        raise ArgumentError(f"{count} queries need one filter, or as many, got {len(filters)}")
-    return filters
 
 
 def ranked(hits: Iterable[Hit], k: int) -> list[Hit]:
@@ -273,13 +178,3 @@ def _remedy(asked: Filter, known: Mapping[str, Sequence[str]]) -> str:
             if close and any(map(str.isalpha, name)):
                 return f"did you mean {field}={by_lower[close[0]]}?"
     return "values are exact, and a range is 1990..1999"
-
-
-def query_name(query: Query) -> str:
-    """The name of a query in messages: at most 60 characters of its text. A composed query is not written out.
-
-    >>> query_name("spy films")
-    'spy films'
-    """
-    text = "of composed weights" if isinstance(query, ScoringNode) else query_text(query)
-    return text if len(text) <= 60 else f"{text[:57]}..."

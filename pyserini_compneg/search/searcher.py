@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from pyserini_compneg.compose import Operators, Query, QueryEncoder, ScoringNode, compose_queries, query_line
+from pyserini_compneg.compose import Operators, Query, QueryEncoder, ScoringNode, compose_queries
 from pyserini_compneg.compose.operators import chosen_operators
-from pyserini_compneg.compose.queries import checked_queries
+from pyserini_compneg.compose.queries import ParsedQuery, checked_queries, parsed_queries, parsed_query
 from pyserini_compneg.compose.words import EncodedOnce
 from pyserini_compneg.documents.passages import Passage, stored_passage
 from pyserini_compneg.encode.hybrid import split_name
@@ -21,23 +22,15 @@ from pyserini_compneg.search.answer import Answer, composed_answers, found_answe
 from pyserini_compneg.search.explanation import Explanation, explained
 from pyserini_compneg.search.lacking import lacking_operands
 from pyserini_compneg.search.matches import Counting, Matches, count_matches
-from pyserini_compneg.search.ranked_hits import (
-    FilterLike,
-    SearchRequest,
-    check_pairs,
-    checked_docids,
-    checked_request,
-    query_name,
-    read_for,
-    refuse_with_method,
-    scored,
-    warn_of_lacking_pairs,
-)
+from pyserini_compneg.search.ranked_hits import check_pairs, checked_docids, scored, warn_of_lacking_pairs
+from pyserini_compneg.search.request import FilterLike, SearchRequest, query_name
 from pyserini_compneg.search.run_writer import Hit, PassageHit
 from pyserini_compneg.search.settings import SearchSettings
 from pyserini_compneg.support.arguments import checked_count
+from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.json_objects import id_text, stored_object
 from pyserini_compneg.support.progress import stage
+from pyserini_compneg.support.terminal import shown
 
 
 class Method(Protocol):
@@ -214,59 +207,43 @@ class SignedImpactSearcher:
         Raises:
             ArgumentError: See :meth:`search`; also, the ids do not fit the queries, or threads is below 1.
         """
-        answers = self.answers(
-            queries,
-            qids,
-            k,
-            threads,
+        request = SearchRequest(
+            queries=queries,
+            qids=qids,
+            k=k,
+            threads=threads,
             operators=operators,
             filter=filter,
-            method=method,
             after=after,
             remove_query=remove_query,
             read=read,
-            lacks=False,
         )
-        return {answer.qid: list(answer.hits) for answer in answers}
+        return {answer.qid: list(answer.hits) for answer in self.answers(request, method)}
 
-    def answers(
-        self,
-        queries: Sequence[Query],
-        qids: Sequence[str] | None = None,
-        k: int = 10,
-        threads: int = 1,
-        *,
-        operators: Operators | None = None,
-        filter: FilterLike | Sequence[FilterLike] = None,
-        method: Method | None = None,
-        offset: int = 0,
-        after: Sequence[Hit | None] = (),
-        remove_query: bool = False,
-        read: str | Path = "expression",
-        lacks: bool = True,
-        counting: Counting | None = None,
-    ) -> list[Answer]:
-        """Works like :meth:`batch_search`, and also says what hits lack and how many documents match.
+    def answers(self, request: SearchRequest, method: Method | None = None) -> list[Answer]:
+        """The answers to the queries of a request, in their order: hits, and what else the request asks for.
 
-        Without ``qids``, the queries have the ids 1, 2, and so on. ``offset`` is the number of hits before the k hits;
-        with ``after``, they are those up to that hit. ``lacks`` states whether to find the operands of AND that hits
-        lack, see :meth:`lacking`. ``counting`` states what to count of the documents that match; None counts nothing.
-        The other arguments are those of :meth:`batch_search`. The answers of a ``method`` have no ``lacks`` and no
-        ``matches``. The answers are in the order of the queries.
+        The answers of a ``method``, see :meth:`search`, have no ``lacks`` and no ``matches``.
+
+        Raises:
+            ArgumentError: A method cannot have operators and ``after`` beside it. For others, see :meth:`search`.
+
+        Example:
+            >>> request = SearchRequest(queries=["Swiss AND goat"], k=3, lacks=True)
+            >>> searcher.answers(request)  # doctest: +SKIP
         """
-        queries = read_for(self.language, queries, read)
-        qids = list(map(str, range(1, len(queries) + 1))) if qids is None else qids
-        request = checked_request(queries, qids, k, threads, filter, remove_query, offset, after)
+        queries = request.parsed(self.language)
+        request = replace(request, queries=queries)
         if method is not None:
-            refuse_with_method(method, operators, after)
-            return found_answers(request, method.answer(self, request._replace(k=request.depth, offset=0, after=())))
-        chosen = chosen_operators(operators, self.operators)
+            _check_method(method, request)
+            return found_answers(request, method.answer(self, replace(request, k=request.depth, offset=0)))
+        operators = chosen_operators(request.operators, self.operators)
         encoder = self._encoder_of(queries)
-        if lacks and encoder is not None:
+        if request.lacks and encoder is not None:
             encoder = EncodedOnce(encoder)
         with stage("compose"):
-            nodes = self._composed(queries, chosen, encoder)
-        return composed_answers(self.reader, request, nodes, encoder if lacks else None, chosen, counting)
+            nodes = self._composed(queries, operators, encoder)
+        return composed_answers(self.reader, request, nodes, encoder, operators)
 
     def matches(
         self,
@@ -337,22 +314,23 @@ class SignedImpactSearcher:
             For each document the operands that it lacks, as expressions; empty for a composed query.
         """
         (query,), groups = checked_docids([query], [docids])
-        if isinstance(query, ScoringNode):
+        parsed = parsed_query(query)
+        if parsed.expression is None:
             return [()] * len(groups[0])
         chosen = chosen_operators(operators, self.operators)
-        return lacking_operands(self.reader, self.encoder, chosen, [query], groups)[0]
+        return lacking_operands(self.reader, self.encoder, chosen, [parsed], groups)[0]
 
     def compose(self, queries: Sequence[Query], operators: Operators | None = None) -> list[ScoringNode]:
         """The scoring tree of each query, as it is searched. Without operators, the searcher's own apply."""
-        queries = checked_queries(queries)
-        return self._composed(queries, chosen_operators(operators, self.operators), self._encoder_of(queries))
+        parsed = parsed_queries(queries)
+        return self._composed(parsed, chosen_operators(operators, self.operators), self._encoder_of(parsed))
 
-    def _encoder_of(self, queries: Sequence[Query]) -> QueryEncoder | None:
+    def _encoder_of(self, queries: Sequence[ParsedQuery]) -> QueryEncoder | None:
         """The encoder of queries; None if all are composed, so that none needs to be loaded."""
-        return None if all(isinstance(query, ScoringNode) for query in queries) else self.encoder
+        return None if all(query.expression is None for query in queries) else self.encoder
 
     def _composed(
-        self, queries: Sequence[Query], operators: Operators, encoder: QueryEncoder | None
+        self, queries: Sequence[ParsedQuery], operators: Operators, encoder: QueryEncoder | None
     ) -> list[ScoringNode]:
         nodes = compose_queries(
             queries,
@@ -361,18 +339,10 @@ class SignedImpactSearcher:
             cpt=self.settings.cpt,
             signed=self.reader.manifest is not None and self.reader.manifest.signed,
             weight_scale=self.weight_scale,
-            top_scores=self._top_scores,
+            top_scores=self.reader.top_scores,
         )
         warn_of_lacking_pairs(self.reader, queries, nodes)
         return nodes
-
-    def _top_scores(self, nodes: Sequence[ScoringNode], k: int) -> list[Sequence[float]]:
-        if len(nodes) == 1:
-            return [self.reader.search(nodes, k)[0].scores]
-        lines = list(map(query_line, nodes))
-        distinct = dict(zip(lines, nodes, strict=True))  # queries of a batch may exclude, or want, the same
-        found = dict(zip(distinct, self.reader.search(list(distinct.values()), k), strict=True))
-        return [found[line].scores for line in lines]
 
     def unit(self, query: Query) -> float:
         """The number to divide scores by for the encoder's unit: the scale of impacts times the scale of query weights.
@@ -380,7 +350,8 @@ class SignedImpactSearcher:
         Composed queries keep their weights, and an index of stock Anserini does not record its scale: both are 1.
         """
         impact_scale = self.reader.manifest.impact_scale if self.reader.manifest else 1.0
-        return impact_scale if isinstance(query, ScoringNode) else impact_scale * self.weight_scale
+        is_composed = not isinstance(query, str) and parsed_query(query).expression is None
+        return impact_scale if is_composed else impact_scale * self.weight_scale
 
     @property
     def language(self) -> str:
@@ -424,3 +395,13 @@ class SignedImpactSearcher:
         """The ``title`` of a document's stored source, if there is one."""
         title = (self.doc(docid) or {}).get("title")
         return title if isinstance(title, str) and title else None
+
+
+def _check_method(method: object, request: SearchRequest) -> None:
+    """Refuses what is no method, and what a method cannot have beside it."""
+    if not callable(getattr(method, "answer", None)):
+        raise ArgumentError(f"method must be an object such as ScoreFusion(), got {shown(method)}")
+    if request.operators is not None:
+        raise ArgumentError("a method brings its own operators; leave out operators, or method")
+    if any(request.after):
+        raise ArgumentError("a method has no pages; leave out after, or method")

@@ -7,8 +7,9 @@ from typing import Any, cast
 
 from fastapi import HTTPException
 
-from pyserini_compneg.compose import Operators, Query, ScoringNode, query_text
+from pyserini_compneg.compose import Operators, ScoringNode
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
+from pyserini_compneg.compose.queries import ParsedQuery
 from pyserini_compneg.display.highlights import (
     SpanFinder,
     excluded_terms,
@@ -21,7 +22,7 @@ from pyserini_compneg.display.highlights import (
     words_of_terms,
 )
 from pyserini_compneg.display.query_explanation import explain_query, to_object
-from pyserini_compneg.expression import Atom, Filter, format_expression, parse, to_json
+from pyserini_compneg.expression import Atom, Filter, to_json
 from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.reading import warn_of_doubts
 from pyserini_compneg.reading.decomposition import Decomposition
@@ -30,7 +31,7 @@ from pyserini_compneg.reading.model_reader import packaged_reader
 from pyserini_compneg.reading.words import words_of
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.search.matches import Counting
-from pyserini_compneg.search.ranked_hits import query_name
+from pyserini_compneg.search.request import SearchRequest, query_name
 from pyserini_compneg.search.run_writer import PassageHit
 from pyserini_compneg.serve.backend import Backend
 from pyserini_compneg.serve.cursors import Ranking
@@ -78,16 +79,18 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
             query, operators, allowed = _read(asked, backend, searcher.language)
         ranking = Ranking.of(searcher, query, operators, allowed)
         before, after = (asked.offset, None) if asked.cursor is None else ranking.place(asked.cursor)
-        (answer,) = searcher.answers(
-            [query],
-            [query_name(query)],
-            asked.hits + 1,  # one more says whether there are more
+        request = SearchRequest(
+            queries=[query],
+            qids=[query_name(query)],
+            k=asked.hits + 1,  # one more says whether there are more
             operators=operators,
             filter=allowed,
             offset=before,
             after=[after],
+            lacks=True,
             counting=Counting(asked.total, asked.facets or {}),
         )
+        (answer,) = searcher.answers(request)
         assert answer.node is not None and answer.matches is not None
         hits, more = answer.hits[: asked.hits], len(answer.hits) > asked.hits
         candidates: list[Candidate] = []
@@ -125,10 +128,10 @@ def _named(index: ServedIndex, searcher: SignedImpactSearcher) -> dict[str, Any]
 
 def _read(
     asked: SearchParameters | ExplainParameters | SearchBody, backend: Backend, language: str
-) -> tuple[Query, Operators, Filter | None]:
+) -> tuple[ParsedQuery, Operators, Filter | None]:
     """The query as in ``read_query``. Like the commands, warns of texts that may be misread, or refuses them."""
     query, operators, allowed = read_query(asked, backend.limits, language)
-    decomposition = query if isinstance(query, Decomposition) else None
+    decomposition = query.reading
     if decomposition and asked.unsure == "refuse" and not decomposition.understood:
         said = f"query: may be misread: {'; '.join(decomposition.doubts)}; write an expression, or give tags"
         raise HTTPException(422, {"error": said, "decomposition": _reading(decomposition)})
@@ -168,8 +171,8 @@ def explain_answer(
         if allowed is not None:
             explained["composed"]["filter"] = allowed.to_json()
         answer = {**_named(index, searcher), "unit": searcher.unit(query), **explained}
-        if isinstance(query, Decomposition):
-            answer["decomposition"] = _reading(query)
+        if query.reading:
+            answer["decomposition"] = _reading(query.reading)
         return cast("ExplainReply", answer)
 
 
@@ -185,24 +188,21 @@ def _reading(reading: Decomposition) -> Reading:
     return cast("Reading", {**decomposition_object(reading), "tree": to_json(reading.expression)})
 
 
-def _about(query: Query, asked: SearchParameters | SearchBody, operators: Operators, unit: float) -> AskedQuery:
+def _about(query: ParsedQuery, asked: SearchParameters | SearchBody, operators: Operators, unit: float) -> AskedQuery:
     typed = asked.query or (asked.contents if isinstance(asked, SearchBody) else None)
-    if isinstance(query, ScoringNode):
+    if query.expression is None:
         return {"unit": unit, "text": typed or ""}
-    reading = query if isinstance(query, Decomposition) else None
-    asked_for = query.expression if isinstance(query, Decomposition) else query
-    expression = parse(asked_for) if isinstance(asked_for, str) else asked_for
     chosen = {kind: getattr(operators, kind) for kind in ("union", "intersection", "difference")}
     if operators.difference in DIFFERENCE_WEIGHTS:
         chosen["difference_weight"] = operators.strength
     about: AskedQuery = {
         "unit": unit,
-        "text": typed or query_text(expression),
-        "expression": format_expression(expression),
+        "text": typed or query.text,
+        "expression": query.text,
         "operators": {**chosen, "exclusion": operators.exclusion},
     }
-    if reading:
-        about["decomposition"] = _reading(reading)
+    if query.reading:
+        about["decomposition"] = _reading(query.reading)
     return about
 
 

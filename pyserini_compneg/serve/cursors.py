@@ -12,9 +12,9 @@ import math
 import struct
 from dataclasses import dataclass
 
-from pyserini_compneg.compose import Operators, Query, query_text
+from pyserini_compneg.compose import Operators
+from pyserini_compneg.compose.queries import ParsedQuery
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.reading import Decomposition
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.files import content_digest
@@ -32,11 +32,11 @@ class Ranking:
     index: bytes
 
     @staticmethod
-    def of(searcher: SignedImpactSearcher, query: Query, operators: Operators, filter: Filter | None) -> Ranking:
+    def of(searcher: SignedImpactSearcher, query: ParsedQuery, operators: Operators, filter: Filter | None) -> Ranking:
         allowed = "" if filter is None else str(sorted(filter.to_json().items()))
         composing = operators, searcher.settings, getattr(searcher.encoder, "name", "")
-        has_context = isinstance(query, Decomposition)
-        asked = f"{query_text(query)}\n{has_context} {composing}\n{allowed}"
+        has_context = query.reading is not None
+        asked = f"{query.text}\n{has_context} {composing}\n{allowed}"
         return Ranking(
             _digest(asked.encode(), 8),
             _digest(searcher.reader.content_id.encode(), 8),

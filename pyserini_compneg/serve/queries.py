@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from pyserini_compneg.compose import Operators, Query, ScoringNode, quantised
+from pyserini_compneg.compose import Operators, Query, quantised
 from pyserini_compneg.compose.json_form import from_json as composed_from_json
+from pyserini_compneg.compose.queries import ParsedQuery, parsed_query
 from pyserini_compneg.compose.rewrite import strict
 from pyserini_compneg.compose.scoring import Excluding
 from pyserini_compneg.compose.trees import leaf_vectors, nodes
-from pyserini_compneg.expression import Atom, Expression, Filter, from_json, parse
+from pyserini_compneg.expression import Atom, Filter, from_json, parse
 from pyserini_compneg.expression.filters import read_conditions
 from pyserini_compneg.expression.tree import leaves
 from pyserini_compneg.lucene import ENGLISH
@@ -36,21 +35,15 @@ _PAIRS_OF_ATOM = 60
 
 def read_query(
     asked: SearchParameters | ExplainParameters | SearchBody, limits: Limits, language: str
-) -> tuple[Query, Operators, Filter | None]:
+) -> tuple[ParsedQuery, Operators, Filter | None]:
     """The query, its operators and its filter or None, for an index of texts in a language."""
-    query, allowed = _query(asked, language), _filter(asked)
+    query, allowed = parsed_query(_query(asked, language)), _filter(asked)
     chosen = asked.model_dump(include=set(OperatorParameters.model_fields) - {"strict"}, exclude_none=True)
     operators = Operators(**chosen)
-    if asked.strict and not isinstance(query, ScoringNode):
-        query = _strict(query)
+    if asked.strict:
+        query = query.changed(strict)
     _check_cost(query, operators, limits)
     return query, operators, allowed
-
-
-def _strict(query: str | Expression | Decomposition) -> Query:
-    if isinstance(query, Decomposition):
-        return replace(query, expression=strict(query.expression))
-    return strict(parse(query) if isinstance(query, str) else query)
 
 
 def read_words(text: str, tags: str | None) -> Decomposition:
@@ -96,15 +89,14 @@ def _filter(asked: FilterParameters) -> Filter | None:
     return made
 
 
-def _check_cost(query: Query, operators: Operators, limits: Limits) -> None:
-    if isinstance(query, ScoringNode):
-        vectors = [len(vector) for vector in leaf_vectors(query)]
-        filters = sum(len(node.excluded) for node in nodes(query) if isinstance(node, Excluding))
+def _check_cost(query: ParsedQuery, operators: Operators, limits: Limits) -> None:
+    if query.composed is not None:
+        vectors = [len(vector) for vector in leaf_vectors(query.composed)]
+        filters = sum(len(node.excluded) for node in nodes(query.composed) if isinstance(node, Excluding))
         _check("vectors and filters", len(vectors) + filters, limits.vectors)
         _check("terms", sum(vectors), limits.terms)
         return
-    expression: str | Expression = query.expression if isinstance(query, Decomposition) else query
-    texts = [atom.text for atom in leaves(parse(expression) if isinstance(expression, str) else expression)]
+    texts = [] if query.expression is None else [atom.text for atom in leaves(query.expression)]
     _check("atoms", len(texts), limits.atoms)
     _check("characters in its atoms", sum(map(len, texts)), MOST_CHARACTERS)
     if operators.intersection == "cpt-pairs":

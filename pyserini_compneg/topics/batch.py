@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, TextIO, TypeAlias, TypeVar
 
 from pyserini_compneg.compose.json_form import composed_line, from_json
-from pyserini_compneg.compose.queries import Query, query_text, why_empty
+from pyserini_compneg.compose.queries import ParsedQuery, Query, query_text, why_empty
 from pyserini_compneg.compose.scoring import ScoringNode
 from pyserini_compneg.compose.trees import is_empty
-from pyserini_compneg.expression import Expression
-from pyserini_compneg.reading.decomposition import Decomposition, to_object
+from pyserini_compneg.reading.decomposition import to_object
 from pyserini_compneg.support.errors import EncodingError, QueryError
 from pyserini_compneg.support.progress import gathered_warnings, progress
 from pyserini_compneg.support.staging import atomic_writer
@@ -22,7 +21,7 @@ from pyserini_compneg.topics.topics import Topic
 Compose: TypeAlias = Callable[[Sequence[Query]], list[ScoringNode]]
 """Composes queries, like ``SignedImpactSearcher.compose``. Composed queries are returned unchanged."""
 
-Answer = TypeVar("Answer")
+Found = TypeVar("Found")
 
 OUTPUT_FORMATS = ("jsonl", "tsv")
 
@@ -67,18 +66,18 @@ def compose_topics(
             elif not is_empty(node):
                 handle.write(token_line(qid, node) + "\n")
 
-    write_answers(topics, composed, write, output, "composing", skip)
+    write_each(topics, composed, write, output, "composing", skip)
 
 
-def write_answers(
+def write_each(
     topics: Sequence[Topic],
-    answer: Callable[[Sequence[Topic]], dict[str, Answer]],
-    write: Callable[[TextIO, Sequence[Topic], Mapping[str, Answer]], None],
+    find: Callable[[Sequence[Topic]], dict[str, Found]],
+    write: Callable[[TextIO, Sequence[Topic], Mapping[str, Found]], None],
     output: str | Path | None,
     doing: str,
     skip: bool,
 ) -> None:
-    """Answers topics in batches and writes the answers of each batch to a file, atomically.
+    """Finds something for topics, in batches, and writes what it finds for each batch to a file, atomically.
 
     ``skip`` leaves out topics that cannot be composed, and lists them in a final warning.
     """
@@ -87,20 +86,20 @@ def write_answers(
     with atomic_writer(output) as handle, gathered_warnings(), all_topics as bar:
         for start in range(0, len(topics), _BATCH):
             batch = topics[start : start + _BATCH]
-            write(handle, batch, answers(batch, answer, skipped if skip else None))
+            write(handle, batch, find_each(batch, find, skipped if skip else None))
             bar.update(len(batch))
         _report_skipped(skipped, len(topics))
 
 
-def answers(
-    batch: Sequence[Topic], answer: Callable[[Sequence[Topic]], dict[str, Answer]], skipped: dict[str, str] | None
-) -> dict[str, Answer]:
-    """The answers to topics, by their ids. If a topic cannot be composed, topics are answered one by one to find it."""
+def find_each(
+    batch: Sequence[Topic], find: Callable[[Sequence[Topic]], dict[str, Found]], skipped: dict[str, str] | None
+) -> dict[str, Found]:
+    """What is found for topics, by their ids. If a topic cannot be composed, they are taken one by one to find it."""
     try:
-        return answer(batch)
+        return find(batch)
     except (EncodingError, QueryError) as error:
         if len(batch) > 1:
-            return {qid: found for topic in batch for qid, found in answers([topic], answer, skipped).items()}
+            return {qid: found for topic in batch for qid, found in find_each([topic], find, skipped).items()}
         (topic,) = batch
         text = query_text(topic.expression) if topic.expression else topic.text
         reason = error.without(topic.source, f"query {text!r}")
@@ -122,11 +121,8 @@ def _report_skipped(skipped: Mapping[str, str], count: int) -> None:
     _logger.warning("%d of %d queries are left out", len(skipped), count)
 
 
-def topic_query(topic: Topic) -> Expression | Decomposition | ScoringNode:
-    """The query of a topic: a decomposition, an expression, or a scoring tree from the file."""
+def topic_query(topic: Topic) -> ParsedQuery:
+    """The query of a topic."""
     if topic.composed is not None:
-        return from_json(topic.composed, topic.source or f"topic {topic.qid}")
-    if topic.decomposition is not None:
-        return topic.decomposition
-    assert topic.expression is not None  # a topic has an expression or a composed query
-    return topic.expression
+        return ParsedQuery(composed=from_json(topic.composed, topic.source or f"topic {topic.qid}"))
+    return ParsedQuery(topic.expression, topic.decomposition)

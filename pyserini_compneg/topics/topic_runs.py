@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from pyserini_compneg.compose import Query
 from pyserini_compneg.reading.decomposition import to_object
 from pyserini_compneg.search.answer import Answer
 from pyserini_compneg.search.matches import Counting, Matches, Total
+from pyserini_compneg.search.request import SearchRequest
 from pyserini_compneg.search.run_writer import Hit, write_run
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.support.staging import keep_inputs
-from pyserini_compneg.topics.batch import topic_query, write_answers
+from pyserini_compneg.topics.batch import topic_query, write_each
 from pyserini_compneg.topics.topics import Topic
 
 
@@ -44,17 +44,17 @@ def search_topics(
     is_marked = output_format == "json" and method is None
 
     def search(batch: Sequence[Topic]) -> dict[str, Answer]:
-        answers = searcher.answers(
-            *_asked(batch),
-            hits,
-            threads,
+        request = SearchRequest(
+            queries=list(map(topic_query, batch)),
+            qids=[topic.qid for topic in batch],
+            k=hits,
+            threads=threads,
             filter=[topic.filter for topic in batch],
-            method=method,
             remove_query=remove_query,
             lacks=is_marked,
             counting=counting if is_marked else None,
         )
-        return {answer.qid: answer for answer in answers}
+        return {answer.qid: answer for answer in searcher.answers(request, method)}
 
     def write(handle: TextIO, batch: Sequence[Topic], found: Mapping[str, Answer]) -> None:
         name, more = (f"{tag}-partial", {"partial": True}) if searcher.reader.lost else (tag, {})
@@ -62,12 +62,7 @@ def search_topics(
             counted = (answer.matches or _by_hits(answer, hits)).to_object() if is_marked else {}
             write_run(handle, qid, answer.hits, output_format, name, notes.get(qid, {}) | more | counted, answer.lacks)
 
-    write_answers(topics, search, write, output, "searching", skip)
-
-
-def _asked(topics: Sequence[Topic]) -> tuple[list[Query], list[str]]:
-    """The queries and the ids of topics."""
-    return [topic_query(topic) for topic in topics], [topic.qid for topic in topics]
+    write_each(topics, search, write, output, "searching", skip)
 
 
 def _by_hits(answer: Answer, hits: int) -> Matches:
@@ -81,10 +76,7 @@ def search_batch(
     hits: int,
     threads: int,
     method: Method | None = None,
-    remove_query: bool = False,
 ) -> dict[str, list[Hit]]:
     """The hits of some topics, by their ids. Each topic has its own filter."""
-    filters = [topic.filter for topic in topics]
-    return searcher.batch_search(
-        *_asked(topics), hits, threads, filter=filters, method=method, remove_query=remove_query
-    )
+    queries, filters = list(map(topic_query, topics)), [topic.filter for topic in topics]
+    return searcher.batch_search(queries, [topic.qid for topic in topics], hits, threads, filter=filters, method=method)

@@ -6,7 +6,7 @@ from lookup_encoder import LookupEncoder
 from refusals import refusal
 
 from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum, compose_query, is_empty
-from pyserini_compneg.compose.queries import MOST_ATOMS, scoring_trees
+from pyserini_compneg.compose.queries import MOST_ATOMS, parsed_queries, scoring_trees
 from pyserini_compneg.expression import Atom, Union, parse
 from pyserini_compneg.support.errors import EncodingError, QueryError
 
@@ -26,7 +26,7 @@ MINUS_X = Linear({"x": -1.0})
 
 def composed(text, vectors=VECTORS, **operators):
     chosen = Operators(**{"difference": "disentangled", **operators})
-    return scoring_trees([parse(text)], LookupEncoder(vectors), chosen)[0]
+    return scoring_trees(parsed_queries([text]), LookupEncoder(vectors), chosen)[0]
 
 
 def differing(**changes):
@@ -91,10 +91,12 @@ def test_trees_by_hand(text, operators, node):
 
 def test_the_most_atoms_of_an_expression():
     birds, bats = Atom("birds"), Atom("bats")
-    message = refusal(scoring_trees, [Union((birds, Union((bats,) * MOST_ATOMS)))], LookupEncoder({}), error=QueryError)
+    queries = parsed_queries([Union((birds, Union((bats,) * MOST_ATOMS)))])
+    message = refusal(scoring_trees, queries, LookupEncoder({}), error=QueryError)
     assert message == "an expression may have 20,000 atoms, this one has 20,001; split it into several queries"
     encoder = LookupEncoder({"bats": {"bat": 2.0}})
-    assert scoring_trees([Union((bats,) * MOST_ATOMS)], encoder, Operators("maxpool")) == [Linear({"bat": 2.0})]
+    queries = parsed_queries([Union((bats,) * MOST_ATOMS)])
+    assert scoring_trees(queries, encoder, Operators("maxpool")) == [Linear({"bat": 2.0})]
 
 
 def test_a_disentangled_conjunction_pairs_the_terms_that_one_operand_has():
@@ -132,14 +134,14 @@ def test_vanilla_encodes_the_wording():
     text = "(birds OR bats) NOT parrots"
     assert composed(text, vectors, union="vanilla") == Linear({"w": 1.0, "p": -1.0})
     encoder = LookupEncoder(vectors)
-    scoring_trees([parse(text)], encoder, Operators(difference="vanilla"))
+    scoring_trees(parsed_queries([text]), encoder, Operators(difference="vanilla"))
     assert encoder.batches == [["(birds or bats) that are not parrots"]]
 
 
 def test_each_distinct_text_is_encoded_once_in_one_batch():
     encoder = LookupEncoder({})
-    expressions = [parse("a OR b"), parse("b NOT (a AND c)"), parse("a")]
-    assert len(scoring_trees(expressions, encoder, Operators(intersection="vanilla"))) == 3
+    queries = parsed_queries(["a OR b", "b NOT (a AND c)", "a"])
+    assert len(scoring_trees(queries, encoder, Operators(intersection="vanilla"))) == 3
     assert scoring_trees([], encoder) == []
     assert encoder.batches == [["a", "b", "a that are also c"]]
 
@@ -149,7 +151,7 @@ def test_vectors_that_an_encoder_may_not_give():
     assert message == "atom 'a b': the weight of 't' must be a finite number, got nan"
     encoder = LookupEncoder({})
     encoder.encode_batch = lambda texts: [{}]
-    message = refusal(scoring_trees, [parse("a AND b")], encoder, error=EncodingError)
+    message = refusal(scoring_trees, parsed_queries(["a AND b"]), encoder, error=EncodingError)
     assert message == "the encoder must give a vector for each text, got 1 for 2 texts"
     for given in (None, {}, [None], iter([{}])):
         encoder.encode_batch = lambda texts, given=given: given

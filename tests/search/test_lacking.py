@@ -13,7 +13,7 @@ from pyserini_compneg.encode.hybrid import HybridQueryEncoder
 from pyserini_compneg.expression import parse
 from pyserini_compneg.index import build_sharded_index
 from pyserini_compneg.reading.decomposition import Decomposition
-from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.search import SearchRequest, SignedImpactSearcher
 from pyserini_compneg.support.errors import ArgumentError
 
 TERMS = "opqrstuvwxyz"
@@ -123,13 +123,13 @@ def test_a_batch_is_its_queries(searcher):
     queries = [*QUERIES, *WITHOUT_AND, reading, Linear({"o": 1.0})]
     docids = [DOCIDS[place:] for place in range(len(queries))]
     alone = [searcher.lacking(query, some) for query, some in zip(queries, docids, strict=True)]
-    answers = searcher.answers(queries, list(map(str, range(len(queries)))), 99, 2)
+    answers = searcher.answers(SearchRequest(queries=queries, k=99, threads=2, lacks=True))
     found = [dict(zip([hit.docid for hit in one.hits], one.lacks, strict=True)) for one in answers]
     for known, some, lacks in zip(found, docids, alone, strict=True):
         assert all(known.get(docid, own) == own for docid, own in zip(some, lacks, strict=True))
     assert any(any(one.lacks) for one in answers)
     assert searcher.lacking(reading, DOCIDS) == searcher.lacking("a AND b", DOCIDS)
-    assert searcher.answers([], []) == []
+    assert searcher.answers(SearchRequest(queries=[], lacks=True)) == []
 
 
 def test_a_document_that_is_not_there_lacks_all(searcher):
@@ -142,7 +142,7 @@ def test_an_answer_encodes_each_text_once(tmp_path):
     index = write(tmp_path / "index", {"d": {"o": 1}})
     encoder = LookupEncoder({"a": {"o": 1.0}, "b": {"p": 1.0}})
     with SignedImpactSearcher(index, encoder) as searcher:
-        (answer,) = searcher.answers(["a AND b"], ["q"])
+        (answer,) = searcher.answers(SearchRequest(queries=["a AND b"], lacks=True))
         assert answer.lacks == [("b",)]
         assert encoder.batches == [["a", "b"]]
 

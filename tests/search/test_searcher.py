@@ -26,7 +26,7 @@ from pyserini_compneg.lucene import MANIFEST_NAME, open_reader
 from pyserini_compneg.reading import decompose
 from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.reading.model_reader import PACKAGED
-from pyserini_compneg.search import Hit, SignedImpactSearcher, Total, matches
+from pyserini_compneg.search import Hit, SearchRequest, SignedImpactSearcher, Total, matches
 from pyserini_compneg.search.matches import Counting
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, IndexFormatError, QueryError
 
@@ -350,7 +350,8 @@ def test_the_total_is_that_of_all_pages(searcher, few, remove_query, monkeypatch
     expected = Total(len(matching) - remove_query, "eq")
     for offset in range(len(matching) + 3):
         how = {"counting": Counting(), "remove_query": remove_query}
-        (answer,) = searcher.answers(["spy OR war"], matching[:1], 2, offset=offset, **how)
+        request = SearchRequest(queries=["spy OR war"], qids=matching[:1], k=2, offset=offset, **how)
+        (answer,) = searcher.answers(request)
         assert [hit.docid for hit in answer.hits] == matching[remove_query:][offset : offset + 2]
         is_bound = few < 0 and offset + 2 <= expected.value
         assert answer.matches.total == expected or (is_bound and offset + 2 <= answer.matches.total.value)
@@ -361,10 +362,10 @@ def test_answers_behind_a_hit(searcher):
     whole = searcher.search("spy OR war", 99)
     for offset in (0, 1):  # without it, a total is counted, as it is not known how many hits came before
         how = {"after": whole[:1], "offset": offset, "counting": Counting("exact")}
-        (answer,) = searcher.answers(["spy OR war"], k=9, **how)
+        (answer,) = searcher.answers(SearchRequest(queries=["spy OR war"], k=9, **how))
         assert list(answer.hits) == whole[1:]
         assert answer.matches.total == Total(len(whole), "eq")
-    two = partial(searcher.answers, ["spy", "war"])
+    two = partial(SearchRequest, queries=["spy", "war"])
     said = "with offset, either all queries have a hit in after, or none"
     assert refusal(two, offset=1, after=[whole[0], None], error=ArgumentError) == said
     for offset in (-1, "1"):

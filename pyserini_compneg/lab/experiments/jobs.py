@@ -27,7 +27,7 @@ from pyserini_compneg.search import Hit, Method, SignedImpactSearcher
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import cache_home
 from pyserini_compneg.support.progress import gathered_warnings, progress
-from pyserini_compneg.topics import Topic, answers, decompose_topics, search_batch, topic_query
+from pyserini_compneg.topics import Topic, decompose_topics, find_each, search_batch, topic_query
 
 WORDS = "the documents' words, format 1"
 """The version of word spaces, an input of their rankings besides the documents. It changes with the space."""
@@ -194,7 +194,7 @@ def _searched(
             hits = max(1, *map(len, judged.values()))
             topics = [_among(topic, judged.get(topic.qid, [])) for topic in topics]
         method = Reranked(run_folder.reranker, row.rerank, hits, method)
-    return answers(topics, lambda batch: search_batch(searcher, batch, k, run_folder.threads, method), None)
+    return find_each(topics, lambda batch: search_batch(searcher, batch, k, run_folder.threads, method), None)
 
 
 def _judged(run_folder: RunFolder) -> dict[str, list[str]]:
