@@ -12,8 +12,6 @@ All functions are pure. Two of them keep the set that an expression means:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple, Protocol
 
@@ -77,18 +75,7 @@ def verbalised(expression: Expression, operators: _OperatorNames) -> Expression:
     names = {Union: operators.union, Intersection: operators.intersection, Difference: operators.difference}
     if names.get(type(expression)) == "vanilla":
         return Atom(verbalise(expression))
-    return _mapped(expression, lambda part: verbalised(part, operators))
-
-
-def _mapped(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
-    match expression:
-        case Union(operands) | Intersection(operands):
-            return replace(expression, operands=tuple(map(change, operands)))
-        case Difference(left, right):
-            return Difference(change(left), change(right))
-        case Exclusion(left, right):
-            return Exclusion(change(left), right if isinstance(right, Filter) else change(right))
-    return expression
+    return expression.with_children(verbalised(child, operators) for child in expression.children)
 
 
 def alternatives(expression: Expression) -> tuple[Expression, ...]:
@@ -133,7 +120,7 @@ def strict(expression: Expression) -> Expression:
     """
     if isinstance(expression, (Difference, Exclusion)):
         return Exclusion(strict(expression.left), expression.right)
-    return _mapped(expression, strict)
+    return expression.with_children(map(strict, expression.children))
 
 
 def check_exclusions(expression: Expression, place: str | None = None, in_and: bool = False) -> None:
@@ -173,7 +160,7 @@ def without_differences(expression: Expression) -> Expression:
     """
     if isinstance(expression, (Difference, Exclusion)):
         return without_differences(expression.left)
-    return _mapped(expression, without_differences)
+    return expression.with_children(map(without_differences, expression.children))
 
 
 def without_exclusions(expression: Expression) -> Expression:
@@ -189,4 +176,4 @@ def without_exclusions(expression: Expression) -> Expression:
             return Intersection(tuple(map(without_exclusions, operands)))
         case Exclusion(left, _):
             return without_exclusions(left)
-    return _mapped(expression, without_exclusions)
+    return expression.with_children(map(without_exclusions, expression.children))

@@ -16,7 +16,6 @@ from pyserini_compneg.compose.intersection import distinguishing_terms
 from pyserini_compneg.compose.rewrite import without_differences
 from pyserini_compneg.expression import (
     Atom,
-    Difference,
     Exclusion,
     Expression,
     Filter,
@@ -95,16 +94,10 @@ def worded_atoms(expression: Expression) -> Iterator[str]:
     """
     if isinstance(expression, Intersection) and expression.strict:
         yield from atoms(without_differences(expression))
-    match expression:
-        case Union(operands) | Intersection(operands):
-            for operand in operands:
-                yield from worded_atoms(operand)
-        case Difference(left):
-            yield from worded_atoms(left)
-        case Exclusion(left, right):
-            yield from worded_atoms(left)
-            if not isinstance(right, Filter):
-                yield from atoms(right)
+    for part in expression.wanted:
+        yield from worded_atoms(part)
+    if isinstance(expression, Exclusion) and not isinstance(expression.right, Filter):
+        yield from atoms(expression.right)
 
 
 def required_words(

@@ -20,7 +20,7 @@ from pyserini_compneg.documents.passages import stored_passage
 from pyserini_compneg.documents.source_documents import text_fields
 from pyserini_compneg.encode.hybrid import BM25, PREFIX, TokenEncoder
 from pyserini_compneg.encode.query_encoders import RareTermEncoder
-from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Filter, atoms
+from pyserini_compneg.expression import Expression, atoms
 from pyserini_compneg.lucene import analyze_spans
 from pyserini_compneg.search import Explanation, SignedImpactSearcher
 from pyserini_compneg.support.errors import CompNegError
@@ -155,13 +155,9 @@ def excluded_terms(searcher: SignedImpactSearcher, query: ParsedQuery) -> set[st
 
 
 def _excluded_parts(expression: Expression) -> Iterator[Expression]:
-    if isinstance(expression, (Difference, Exclusion)):
-        yield from _excluded_parts(expression.left)
-        if not isinstance(expression.right, Filter):
-            yield expression.right
-    elif not isinstance(expression, Atom):
-        for operand in expression.operands:
-            yield from _excluded_parts(operand)
+    for part in expression.wanted:
+        yield from _excluded_parts(part)
+    yield from expression.children[len(expression.wanted) :]
 
 
 def excluded_words(searcher: SignedImpactSearcher, source: Any, terms: Container[str]) -> list[Place]:

@@ -1,14 +1,15 @@
 """The expression tree: a query as a set of documents, before it is encoded.
 
-There are five kinds of nodes, frozen and compared by value. The constructors limit a tree to ``MAX_DEPTH`` levels, so
-every function on trees may recurse.
+There are five kinds of nodes, frozen and compared by value. ``children`` are the expressions below a node, ``wanted``
+those of them that it does not take away, and ``with_children`` replaces the children, in their order. The constructors
+limit a tree to ``MAX_DEPTH`` levels, so every function on trees may recurse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import ClassVar, TypeAlias
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self, TypeAlias
 
 from pyserini_compneg.expression.filters import Filter
 from pyserini_compneg.support.errors import QueryError
@@ -27,11 +28,16 @@ class Atom:
 
     text: str
     depth: ClassVar[int] = 1
+    children: ClassVar[tuple[Expression, ...]] = ()
+    wanted: ClassVar[tuple[Expression, ...]] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or not self.text.strip():
             raise QueryError(f"the text of an atom must not be blank, got {shown(self.text)}")
         object.__setattr__(self, "text", self.text.strip())
+
+    def with_children(self, children: Iterable[Expression]) -> Self:
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,17 @@ class _Operands:
         if not isinstance(self.operands, tuple) or len(self.operands) < 2:
             raise QueryError(f"{name} needs a tuple of two or more operands, got {shown(self.operands)}")
         object.__setattr__(self, "depth", _depth_above(name, self.operands))
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return self.operands
+
+    @property
+    def wanted(self) -> tuple[Expression, ...]:
+        return self.operands
+
+    def with_children(self, children: Iterable[Expression]) -> Self:
+        return replace(self, operands=tuple(children))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +107,19 @@ class Difference:
     depth: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "depth", _depth_above("Difference", (self.left, self.right)))
+        object.__setattr__(self, "depth", _depth_above("Difference", self.children))
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return self.left, self.right
+
+    @property
+    def wanted(self) -> tuple[Expression, ...]:
+        return (self.left,)
+
+    def with_children(self, children: Iterable[Expression]) -> Self:
+        left, right = children
+        return replace(self, left=left, right=right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,28 +141,34 @@ class Exclusion:
         if isinstance(right, Filter) and [len(values) for values in right.fields.values()] != [1]:
             what = f"a filter in an Exclusion must have one field and one value, got {right}"
             raise QueryError(what, remedy="exclude others in turn")
-        operands = (self.left,) if isinstance(right, Filter) else (self.left, right)
-        object.__setattr__(self, "depth", _depth_above("Exclusion", operands))
+        object.__setattr__(self, "depth", _depth_above("Exclusion", self.children))
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return (self.left,) if isinstance(self.right, Filter) else (self.left, self.right)
+
+    @property
+    def wanted(self) -> tuple[Expression, ...]:
+        return (self.left,)
+
+    def with_children(self, children: Iterable[Expression]) -> Self:
+        left, *rest = children
+        return replace(self, left=left, right=rest[0] if rest else self.right)
 
 
 Expression: TypeAlias = Atom | Union | Intersection | Difference | Exclusion
 
 
-def leaves(expression: Expression | Filter) -> Iterator[Atom]:
+def leaves(expression: Expression) -> Iterator[Atom]:
     """Yields every atom from left to right. A repeated atom is yielded each time.
 
     >>> [atom.text for atom in leaves(Union((Atom("b"), Difference(Atom("a"), Atom("b")))))]
     ['b', 'a', 'b']
     """
-    match expression:
-        case Atom():
-            yield expression
-        case Difference(left, right) | Exclusion(left, right):
-            yield from leaves(left)
-            yield from leaves(right)
-        case Union(operands) | Intersection(operands):
-            for operand in operands:
-                yield from leaves(operand)
+    if isinstance(expression, Atom):
+        yield expression
+    for child in expression.children:
+        yield from leaves(child)
 
 
 def atoms(expression: Expression) -> list[str]:

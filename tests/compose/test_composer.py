@@ -7,7 +7,7 @@ from refusals import refusal
 
 from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum, compose_query, is_empty
 from pyserini_compneg.compose.queries import MOST_ATOMS, parsed_queries, scoring_trees
-from pyserini_compneg.expression import Atom, Union, parse
+from pyserini_compneg.expression import Atom, Union
 from pyserini_compneg.support.errors import EncodingError, QueryError
 
 COLOMBIA = {"birds": 1.0, "fly": 1.0, "colombia": 1.0, "andes": 1.0}
@@ -155,5 +155,5 @@ def test_vectors_that_an_encoder_may_not_give():
     assert message == "the encoder must give a vector for each text, got 1 for 2 texts"
     for given in (None, {}, [None], iter([{}])):
         encoder.encode_batch = lambda texts, given=given: given
-        message = refusal(scoring_trees, [parse("a")], encoder, error=EncodingError)
+        message = refusal(scoring_trees, parsed_queries(["a"]), encoder, error=EncodingError)
         assert message.startswith("the encoder must give a list of mappings of terms to weights, got ")

@@ -176,12 +176,13 @@ def compositional_negatives(
 def _misleading(expression: Expression) -> Iterator[Atom]:
     """The atoms whose documents may be mistaken for the query's documents."""
     match expression:
-        case Difference(left, right) | Exclusion(left, right):
+        case Difference() | Exclusion():
+            left, *excluded = expression.children
             yield from _misleading(left)
-            yield from leaves(right)
-        case Intersection(operands):
-            for operand in operands:
-                yield from leaves(operand)
+            for part in excluded:
+                yield from leaves(part)
+        case Intersection():
+            yield from leaves(expression)
         case Union(operands):
             for operand in operands:
                 yield from _misleading(operand)
