@@ -273,10 +273,9 @@ def _only(topics: list[Topic], qid: str, path: str) -> Topic:
 def _read_by_model(topics: list[Topic], name: str) -> list[Topic]:
     """The topics with their plain texts decomposed. One warning lists texts that may be misread."""
     from pyserini_compneg.reading import reader, warn_of_doubts
-    from pyserini_compneg.support.files import cache_home
     from pyserini_compneg.topics.topics import decompose_topics
 
-    read = reader(name, cache_home())
+    read = reader(name)
     topics = decompose_topics(topics, read) if read else topics
     warn_of_doubts({topic.qid: topic.decomposition for topic in topics if topic.decomposition is not None})
     return topics

@@ -27,12 +27,11 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from pyserini_compneg.reading import reader
     from pyserini_compneg.reading.decomposition import to_object
     from pyserini_compneg.support.errors import InputError
-    from pyserini_compneg.support.files import cache_home
     from pyserini_compneg.support.staging import atomic_writer, keep_inputs
     from pyserini_compneg.support.terminal import printable
     from pyserini_compneg.topics.topics import read_text, read_topics
 
-    read = reader(args.read, cache_home())
+    read = reader(args.read)
     if read is None:
         parser.error(f"--read: {args.read} does not parse plain English; name model, llm, or the folder of a reader")
     keep_inputs(args.output, *([args.topics] if args.topics else []))

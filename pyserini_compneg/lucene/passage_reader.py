@@ -55,7 +55,6 @@ class PassageReader(Reader):
 
     def reopen(self) -> bool:
         """As of the passages. The new index may have none: :func:`by_document` gives its reader."""
-        self.filtered.cache_clear()
         return self.passages.reopen()
 
     def stored(self) -> tuple[bool, bool]:

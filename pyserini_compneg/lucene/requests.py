@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -137,13 +137,13 @@ class Reader(ABC):
 
     Attributes:
         folder: The folder of the index.
-        filtered: A function that resolves a :class:`Filter` as :class:`Filtered`, and keeps the last results. It raises
+        filtered: A function that resolves a :class:`Filter` as :class:`Filtered`; the last results are kept. It raises
             IndexFormatError if the index does not have a field.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
+        self.filtered: Callable[[Filter], Filtered] = self._filtered
         self._top_scores: dict[tuple[str, str, int], Sequence[float]] = {}
 
     @property
@@ -171,7 +171,7 @@ class Reader(ABC):
 
     @abstractmethod
     def _filtered(self, filter: Filter) -> Filtered:
-        """Resolves a filter; ``filtered`` keeps the result."""
+        """Resolves a filter."""
 
     @abstractmethod
     def find(self, request: ComposedSearch) -> Sequence[Ranking]:
@@ -357,6 +357,7 @@ class FolderReader(Reader, Generic[Index]):
         super().__init__(folder)
         self._files = files
         self._index: Index
+        self._kept_filters = self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
 
     @property
     def _opened(self) -> Index:
@@ -392,6 +393,6 @@ class FolderReader(Reader, Generic[Index]):
         if not self.is_replaced():
             return False
         before, self._index = self._index, self._open()
-        self.filtered.cache_clear()
+        self._kept_filters.cache_clear()
         before.close()
         return True

@@ -52,12 +52,11 @@ Answer with a JSON object {"expression": "..."}.
 _logger = logging.getLogger(__name__)
 
 
-def reader(name: str, cache: Path) -> ReadTexts | None:
+def reader(name: str) -> ReadTexts | None:
     """The function that decomposes plain texts. Make one for all texts of a run, because ``llm`` counts its failures.
 
     Args:
         name: One of ``READINGS``, or the folder of a trained reader.
-        cache: The package's cache folder, which keeps a language model's answers.
 
     Returns:
         The function; None for ``expression`` and ``plain``, which do not decompose.
@@ -65,14 +64,14 @@ def reader(name: str, cache: Path) -> ReadTexts | None:
     Raises:
         QueryError: The name is unknown, a reader cannot be loaded, or the environment names no language model.
 
-    >>> reader("model", Path("cache"))(["spy films but not comedies"])[0].expression
+    >>> reader("model")(["spy films but not comedies"])[0].expression
     Difference(left=Atom(text='spy films'), right=Atom(text='comedies'))
-    >>> reader("plain", Path("cache"))
+    >>> reader("plain")
     """
     if name in ("expression", "plain"):
         return None
     if name == "llm":
-        return LlmReader(os.environ, cache / "decompositions").read
+        return LlmReader(os.environ, cache_home() / "decompositions").read
     if name == "model":
         return packaged_reader().read
     if not os.path.isdir(name):
@@ -99,7 +98,7 @@ def read_texts(texts: Sequence[str], read: str | Path = READINGS[0]) -> list[Exp
     """
     if not isinstance(read, (str, Path)):
         raise ArgumentError(f"read must be one of {', '.join(READINGS)}, or the folder of a reader, got {shown(read)}")
-    if (decomposed := reader(str(read), cache_home())) is None:
+    if (decomposed := reader(str(read))) is None:
         if read != "expression":
             return list(map(Atom, texts))
         with_words = {text: shown(text) for text in texts if signs_as_words(text)}

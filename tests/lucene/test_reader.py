@@ -3,14 +3,15 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from impact_indexes import add_documents, pairs, write_index
+from impact_indexes import add_documents, delete_documents, pairs, write_index
 from refusals import refusal
 
 from pyserini_compneg.compose import Linear
 from pyserini_compneg.index import ImpactIndexer, verify_index
-from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest, analyze, java_class
+from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest, analyze, java_class, requests
+from pyserini_compneg.lucene import reader as reader_module
 from pyserini_compneg.lucene.versions import running_lucene, written_by
-from pyserini_compneg.support.errors import IndexFormatError, OutputError
+from pyserini_compneg.support.errors import IndexFormatError, IndexReadError, OutputError
 
 
 @pytest.mark.slow
@@ -204,6 +205,47 @@ def test_a_relative_path_is_this_process_own(tmp_path, monkeypatch):
         with ImpactReader("index") as reader:
             (ranking,) = reader.search([Linear({"a": 1.0})], 1)
             assert ranking.docids == [name]
+
+
+def test_best_scores_are_looked_up_once(tmp_path, monkeypatch):
+    index, asked = write_index(tmp_path / "index", {"d1": {"a": 3, "b": 1}, "d2": {"a": 2}}), []
+    search = ImpactReader.search
+    monkeypatch.setattr(
+        ImpactReader, "search", lambda self, nodes, k: asked.append((len(nodes), k)) or search(self, nodes, k)
+    )
+    with ImpactReader(index) as reader:
+        queries = [Linear({"a": 1.0}), Linear({"b": 2.0}), Linear({"a": 1.0})]
+        for _ in range(2):
+            assert [list(scores) for scores in reader.top_scores(queries, 2)] == [[3, 2], [2], [3, 2]]
+        assert asked == [(2, 2)]
+        assert [list(scores) for scores in reader.top_scores(queries[:1], 1)] == [[3]]  # of another k
+        delete_documents(index, ["d1"])
+        assert reader.reopen()
+        assert [list(scores) for scores in reader.top_scores(queries[:1], 2)] == [[2]]
+        monkeypatch.setattr(requests, "KEPT_SCORES", 2)
+        for number in range(9):
+            reader.top_scores([Linear({"a": number + 1.0})], 1)
+            assert len(reader._top_scores) <= 2
+
+
+def test_what_java_says_while_an_index_is_opened_is_told(tmp_path, monkeypatch):
+    class JavaException(Exception):
+        innermessage = "no such segment"
+
+    class Searcher:
+        def holdsTexts(self):
+            return False
+
+        def documentCount(self):
+            return 1
+
+        def fieldDocumentCount(self):
+            raise JavaException
+
+    index = write_index(tmp_path / "index", {"d1": {"a": 3}})
+    monkeypatch.setattr(reader_module, "java_class", lambda _: lambda *_: Searcher())
+    said = refusal(ImpactReader, index, error=IndexReadError)
+    assert said == f"{index}: cannot be opened: no such segment"
 
 
 def test_what_was_read_of_terms_is_forgotten_when_an_index_is_closed(tmp_path):

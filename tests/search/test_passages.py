@@ -15,7 +15,8 @@ from pyserini_compneg.compose import Linear
 from pyserini_compneg.documents.passages import split_text
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.index import ImpactIndexer, ImpactUpdater, build_sharded_index, verify_index
-from pyserini_compneg.lucene import ImpactWriter
+from pyserini_compneg.lucene import ImpactReader, ImpactWriter
+from pyserini_compneg.lucene.passage_reader import by_document
 from pyserini_compneg.search import PassageHit
 from pyserini_compneg.support.errors import CompNegError
 
@@ -238,6 +239,20 @@ def test_explanations_push_no_filter_out(tmp_path):
         kept = searcher.reader.passages.filtered.cache_info().currsize
         assert len(hits) == 5 and all(searcher.explain("spy", hit.docid) for hit in hits)
         assert searcher.reader.passages.filtered.cache_info().currsize == kept
+
+
+def test_a_reader_of_passages_is_as_open_as_its_passages(tmp_path):
+    lines = [{"id": f"d{number}", "text": "spy owl", "genre": "x"} for number in range(3)]
+    options = {"passages": {"words": 1, "overlap": 0}, "filter_fields": ["genre"]}
+    build_index(write_jsonl(tmp_path / "c.jsonl", *lines), tmp_path / "index", **options)
+    kept, passages = Filter({"genre": "x"}), ImpactReader(tmp_path / "index")
+    with by_document(passages) as reader:
+        assert (reader.document_count, reader.filtered(kept).allowed) == (3, 3)
+        build_index(write_jsonl(tmp_path / "d.jsonl", *lines[:1]), tmp_path / "index", existing="overwrite", **options)
+        assert reader.is_replaced() and passages.reopen() and not reader.is_replaced()
+        assert (reader.document_count, reader.filtered(kept).allowed) == (1, 1)
+        (found,) = reader.search([Linear({"owl": 1.0})], 9)
+        assert found.docids == ["d0"]
 
 
 def test_the_passages_of_deleted_documents_are_dropped_together(tmp_path, monkeypatch):

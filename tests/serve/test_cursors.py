@@ -8,7 +8,9 @@ from json_lines import write_jsonl
 from served import make_client
 
 from pyserini_compneg import SignedImpactSearcher
+from pyserini_compneg.compose.queries import parsed_query
 from pyserini_compneg.index import build_index
+from pyserini_compneg.serve.cursors import Ranking
 
 COUNT = 60
 QUERY = "spy NOT war"
@@ -108,6 +110,15 @@ def damaged(cursor):
         changed[place] ^= 1
         yield base64.urlsafe_b64encode(bytes(changed)).decode().rstrip("=")
     yield from (cursor[:-3], cursor + "AAAA", "AAAA", "=", "null", "%00")
+
+
+@pytest.mark.parametrize("settings", [{"weight_scale": 51.2}, {"min_idf": 0.1}, {"encoder": "bm25", "cpt": "factored"}])
+def test_a_cursor_is_of_all_that_composes_a_query(index, settings):
+    query, same = parsed_query(QUERY), "encoder" in settings
+    with SignedImpactSearcher(index) as one, SignedImpactSearcher(index, **settings) as other:
+        rankings = [Ranking.of(searcher, query, searcher.operators, None) for searcher in (one, other)]
+    assert (rankings[0] == rankings[1]) == same
+    assert rankings[0].index == rankings[1].index
 
 
 def test_only_the_cursor_of_this_query_and_this_index_goes_on(tmp_path):

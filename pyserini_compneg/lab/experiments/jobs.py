@@ -25,7 +25,6 @@ from pyserini_compneg.lab.experiments.word_space import WordSpace, WordSpaceMeth
 from pyserini_compneg.reading import reader
 from pyserini_compneg.search import Hit, Method, SignedImpactSearcher
 from pyserini_compneg.support.errors import InputError
-from pyserini_compneg.support.files import cache_home
 from pyserini_compneg.support.progress import gathered_warnings, progress
 from pyserini_compneg.topics import Topic, decompose_topics, find_each, search_batch, topic_query
 
@@ -214,6 +213,6 @@ def topics_as(reads: Reading, topics: Sequence[Topic]) -> Mapping[str, Topic]:
     read: Sequence[Topic] = topics
     if reads != "expression":
         read = [replace(topic, expression=Atom(topic.text), composed=None, plain=True) for topic in topics]
-    if take_apart := reader(reads, cache_home()):
+    if take_apart := reader(reads):
         read = decompose_topics(read, take_apart)
     return {topic.qid: topic for topic in read}
