@@ -84,6 +84,10 @@ def test_tools_answer_as_routes_do(server, new_client):
             told = client.get(f"/v1/films/{path}", params={**misread, **more, "unsure": "refuse"}).json()
             assert (refused.is_error, refused.content[0].text) == (True, told["error"])
             assert refused.structured_content == told
+        former = {"query": "spy AND comedy", "intersection": "disentangled"}
+        noted = call(server, "search", **former)
+        assert noted == client.post("/v1/films/search", json=former).json()
+        assert noted["notes"] == ["intersection disentangled is now cpt-maxpool"]
     assert call(server, "list_indexes")["result"] == ["films"]
     assert call(server, "get_document", docid="d2", index="films")["doc"]["title"] == "Spy Drama"
 

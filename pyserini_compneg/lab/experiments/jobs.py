@@ -126,7 +126,8 @@ class Jobs:
     ) -> tuple[Search, Callable[[Topic], ScoringNode] | None, dict[str, object]]:
         """The ranking and composing functions of a row, and the inputs of its rankings besides the topics."""
         method = make_method(ROW_METHODS, row.method or "", row.settings)
-        depends_on: dict[str, object] = {"method": row.method, "settings": row.settings, "ablation": row.ablation}
+        settings = _settings_of_key(row.settings)
+        depends_on: dict[str, object] = {"method": row.method, "settings": settings, "ablation": row.ablation}
 
         def words() -> WordSpace:
             return run_folder.words
@@ -174,6 +175,12 @@ class Jobs:
         if key not in self._read:
             self._read[key] = topics_as(reads, run_folder.topics)
         return self._read[key]
+
+
+def _settings_of_key(settings: Mapping[str, object]) -> Mapping[str, object]:
+    """The settings of a row, with the names of operators in release 1.0, so that its runs are reused."""
+    is_renamed = settings.get("intersection") == "cpt-maxpool"
+    return {**settings, "intersection": "disentangled"} if is_renamed else settings
 
 
 def _name(row: RowPlan, engine: Engine | None) -> str:
