@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pyserini_compneg.compose import Operators, Query, ScoringNode, quantised
 from pyserini_compneg.compose.json_form import from_json as composed_from_json
-from pyserini_compneg.compose.rewrite import strict
+from pyserini_compneg.compose.rewrite import differences_as_exclusions
 from pyserini_compneg.compose.scoring import Excluding
 from pyserini_compneg.compose.trees import leaf_vectors, nodes
 from pyserini_compneg.expression import Atom, Expression, Filter, from_json, parse
@@ -42,15 +42,15 @@ def read_query(
     chosen = asked.model_dump(include=set(OperatorParameters.model_fields) - {"strict"}, exclude_none=True)
     operators = Operators(**chosen)
     if asked.strict and not isinstance(query, ScoringNode):
-        query = _strict(query)
+        query = _with_exclusions(query)
     _check_cost(query, operators, limits)
     return query, operators, allowed
 
 
-def _strict(query: str | Expression | Decomposition) -> Query:
+def _with_exclusions(query: str | Expression | Decomposition) -> Query:
     if isinstance(query, Decomposition):
-        return replace(query, expression=strict(query.expression))
-    return strict(parse(query) if isinstance(query, str) else query)
+        return replace(query, expression=differences_as_exclusions(query.expression))
+    return differences_as_exclusions(parse(query) if isinstance(query, str) else query)
 
 
 def read_words(text: str, tags: str | None) -> Decomposition:
