@@ -19,13 +19,13 @@ from pyserini_compneg.serve.backend import Backend
 from pyserini_compneg.serve.mcp_tools import tools
 from pyserini_compneg.serve.options import ServeOptions
 from pyserini_compneg.serve.served_index import ServedIndex
-from pyserini_compneg.serve.settings import IndexSettings, Limits
+from pyserini_compneg.serve.settings import Limits, ServedIndexSettings
 from pyserini_compneg.support.errors import IndexReadError
 
 
 @pytest.fixture(scope="module")
 def server(films):
-    index = ServedIndex("films", IndexSettings(path=str(films)))
+    index = ServedIndex("films", ServedIndexSettings(path=str(films)))
     backend = Backend({"films": index}, Limits(), ServeOptions(threads=1))
     yield tools(backend)
     backend.pool.close()

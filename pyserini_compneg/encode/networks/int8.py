@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _LARGEST = 127
 
 
-def quantised(dense: Path, path: Path, token_ids: str) -> Any:
+def int8_model(dense: Path, path: Path, token_ids: str) -> Any:
     """An int8 model, made from an ONNX file in fp32. ``token_ids`` is the input that picks embeddings.
 
     Matrix products use whole numbers. Each column of the weights has a scale. The activations share one scale, which is
