@@ -34,7 +34,7 @@ from measuring import in_child, peak_bytes
 from reporting import INDEXES, megabytes, table, write_json
 
 from pyserini_compneg.commands.running import run_main
-from pyserini_compneg.documents.collection import Part, collection_files, iter_collection_blocks
+from pyserini_compneg.documents.collection import CollectionPart, collection_files, iter_collection_blocks
 from pyserini_compneg.documents.source_documents import text_documents
 from pyserini_compneg.encode.export import export_model
 from pyserini_compneg.encode.models import ModelOptions, NeuralSide, load_checkpoint
@@ -73,7 +73,7 @@ Encode = Callable[[Sequence[str]], object]
 
 def read_texts(collection: Path, documents: int) -> list[str]:
     """Texts from the whole of a collection."""
-    blocks = iter_collection_blocks(Part(collection_files(collection)))
+    blocks = iter_collection_blocks(CollectionPart(collection_files(collection)))
     texts = [document.text or "" for block in blocks for document in text_documents(block)[0].values()]
     return [texts[number] for number in np.linspace(0, len(texts) - 1, min(documents, len(texts))).astype(int)]
 

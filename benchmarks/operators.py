@@ -52,7 +52,7 @@ from reporting import TOLERANCE, describe, environment, paired, table
 
 from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
-from pyserini_compneg.compose.rewrite import strict
+from pyserini_compneg.compose.rewrite import differences_as_exclusions
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.expression import Atom, Difference, Expression, Filter, Intersection, Union
 from pyserini_compneg.lab.experiments.datasets import Dataset, open_dataset
@@ -157,7 +157,7 @@ class System:
         if self.name == "wording":
             return replace(topic, expression=Atom(topic.text), decomposition=None)
         if self.is_hard and topic.expression:
-            return replace(topic, expression=strict(topic.expression), decomposition=None)
+            return replace(topic, expression=differences_as_exclusions(topic.expression), decomposition=None)
         return topic
 
 

@@ -4,9 +4,9 @@
 
 Compares readings of requests with what they ask for, by kind, and shows how well the confidence is calibrated, how long
 a reading takes, and how much memory. With --data, it counts how many exclusions are seen in the wordings of
-quest-evidence/, and how many texts of scifact/, cisi/, nevir/ and pairs/ are taken apart; and it ranks the dev splits
+quest-evidence/, and how many texts of scifact/, cisi/, nevir/ and pairs/ are decomposed; and it ranks the dev splits
 of excluir/, negconstraint/ and filmsets/, with BM25 impacts in indexes/, built on the first call. --wrong lists
-the readings that are wrong, or taken apart. Prints Markdown.
+the readings that are wrong, or decomposed. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def main() -> int:
     parser.add_argument("--requests", type=Path, default=Path("data/requests"), metavar="FOLDER")
     parser.add_argument("--data", type=Path, metavar="DATASETS")
     parser.add_argument("--reader", type=Path, default=PACKAGED, metavar="FOLDER")
-    parser.add_argument("--wrong", action="store_true", help="list what is wrong, or taken apart")
+    parser.add_argument("--wrong", action="store_true", help="list what is wrong, or decomposed")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="the diagram of the confidence, as PNG")
     args = parser.parse_args()
     reader = ModelReader(args.reader)
@@ -168,7 +168,7 @@ def rank(reader: ModelReader, folder: Path, wrong: bool) -> None:
     topics = [topic for topic in dataset.topics("dev") if topic.qid in qrels]
     readings = reader.read([topic.text for topic in topics])
     split = sum(not isinstance(reading.expression, Atom) for reading in readings)
-    print(f"\n{dataset.name}, dev: {len(topics)} queries, {split} taken apart")
+    print(f"\n{dataset.name}, dev: {len(topics)} queries, {split} decomposed")
     if any(topic.group for topic in topics):
         equal = sum(
             operands(reading.expression) == operands(topic.expression)
@@ -251,15 +251,15 @@ def _operators(expression: Expression) -> set[str]:
 
 
 def stays_whole(reader: ModelReader, data: Path, wrong: bool) -> None:
-    """Prints how many texts are taken apart of datasets whose texts exclude and join next to nothing."""
-    print("\n| texts | number | taken apart | not understood |\n|---|---|---|---|")
+    """Prints how many texts are decomposed of datasets whose texts exclude and join next to nothing."""
+    print("\n| texts | number | decomposed | not understood |\n|---|---|---|---|")
     for name, load in LOADERS.items():
         texts = load(data)
         readings = reader.read(list(texts.values()))
-        apart = [(key, r) for key, r in zip(texts, readings, strict=True) if not isinstance(r.expression, Atom)]
-        print(f"| {name} | {len(texts):,} | {len(apart)} | {sum(not r.understood for r in readings)} |")
+        decomposed = [(key, r) for key, r in zip(texts, readings, strict=True) if not isinstance(r.expression, Atom)]
+        print(f"| {name} | {len(texts):,} | {len(decomposed)} | {sum(not r.understood for r in readings)} |")
         if wrong:
-            print(*(f"- {name} {key}: {tagged(r)} {r.confidence:.2f}" for key, r in apart), sep="\n")
+            print(*(f"- {name} {key}: {tagged(r)} {r.confidence:.2f}" for key, r in decomposed), sep="\n")
 
 
 def scifact(data: Path) -> dict[str, str]:

@@ -6,7 +6,7 @@
 
 Without ``--documents`` the sample is served, with its BM25 and mini vectors. With it, documents are made of the texts
 of a collection, each of two that are drawn at random, with BM25 vectors and a filter field that ten percent share;
-every fourth query has a filter then. Half of the queries are expressions, half plain words that are taken apart.
+every fourth query has a filter then. Half of the queries are expressions, half plain words that are decomposed.
 
 At the end the server is killed under load, started again at the same port, and asked on.
 

@@ -32,7 +32,7 @@ from reporting import describe, environment, table
 
 from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.compose import Linear, Operators, Product, ScoringNode
-from pyserini_compneg.compose.rewrite import conjunction, strict
+from pyserini_compneg.compose.rewrite import conjunction, differences_as_exclusions
 from pyserini_compneg.compose.words import atom_words, clauses
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.expression import Difference, Expression, Filter, Intersection, atoms
@@ -44,8 +44,8 @@ DEPTH = 100
 NDCG = parse_measures(["nDCG@10"])
 SYSTEMS = {
     "NOT": (lambda one: one, Operators()),
-    "`score`": (strict, Operators(exclusion="score")),
-    "`words`": (strict, Operators()),
+    "`score`": (differences_as_exclusions, Operators(exclusion="score")),
+    "`words`": (differences_as_exclusions, Operators()),
 }
 AND_SYSTEMS = {
     "AND": (lambda one: one, Operators()),
@@ -117,7 +117,9 @@ def _rows(
 
 def _rank_of_said(texts: SignedImpactSearcher, expression: Expression, docids: Sequence[str]) -> float:
     """The rank of the first document that has all words of an excluded atom; infinite if none has."""
-    barred = [part for part in conjunction(strict(expression)).barred if not isinstance(part, Filter)]
+    barred = [
+        part for part in conjunction(differences_as_exclusions(expression)).barred if not isinstance(part, Filter)
+    ]
     names = list(dict.fromkeys(text for part in barred for text in atoms(part)))
     vectors = dict(zip(names, texts.encoder.encode_batch(names), strict=True))
     nodes = list(map(_node, clauses(barred, atom_words(names, texts.encoder, vectors))))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from pyserini_compneg.baselines.feedback import BETA, GAMMA, TERMS, Rocchio
 from pyserini_compneg.baselines.fusion import ScoreFusion
 from pyserini_compneg.compose import Operators, Query, ScoringNode
-from pyserini_compneg.compose.rewrite import strict
+from pyserini_compneg.compose.rewrite import differences_as_exclusions
 from pyserini_compneg.search.ranked_hits import as_expressions, ranked, warn_of_no_result
 from pyserini_compneg.search.request import SearchRequest
 from pyserini_compneg.search.run_writer import Hit
@@ -69,7 +69,7 @@ class Filtering(ComposingMethod):
     operators: Operators = Operators(exclusion="any")
 
     def compose(self, searcher: SignedImpactSearcher, queries: Sequence[Query]) -> list[ScoringNode]:
-        return searcher.compose(list(map(strict, as_expressions(queries))), self.operators)
+        return searcher.compose(list(map(differences_as_exclusions, as_expressions(queries))), self.operators)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from pyserini_compneg.compose.difference import VECTOR_DIFFERENCES
 from pyserini_compneg.compose.intersection import (
-    DISENTANGLED_CPT_WEIGHT,
+    CPT_WEIGHT,
     VECTOR_INTERSECTIONS,
     cpt_operands,
     heaviest_tuples,
@@ -109,7 +109,7 @@ class Composer:
         if name in VECTOR_INTERSECTIONS:
             return Linear(VECTOR_INTERSECTIONS[name](vectors), kept_terms(*children))
         operands = [positive_part(vector) for vector in vectors]
-        if name == "disentangled":
+        if name == "cpt-maxpool":
             return summed(*self._own_pairs(operands), Linear(max_pool(vectors), kept_terms(*children)))
         if not all(operands):
             return Linear({})
@@ -121,7 +121,7 @@ class Composer:
     def _own_pairs(self, operands: Sequence[SparseVector]) -> list[Product]:
         """β / (n − 1) times the joint occurrence of n operands, each without the terms of the other operands."""
         own = cpt_operands(own_terms(operands), self.operators.cpt_terms)
-        weight = (self.operators.cpt_weight or DISENTANGLED_CPT_WEIGHT) / max(1, len(own) - 1)
+        weight = (self.operators.cpt_weight or CPT_WEIGHT) / max(1, len(own) - 1)
         return [Product(pair, weight=weight) for pair in pairwise(own)]
 
     def _difference(self, left: ScoringNode, a: AbstractSet[str], excluded: Sequence[Expression]) -> ScoringNode:

@@ -32,8 +32,8 @@ from pyserini_compneg.support.vectors import SparseVector, pair_term, positive_p
 
 CPT_TERMS = 5
 
-DISENTANGLED_CPT_WEIGHT = 0.5
-"""β of ``disentangled``, chosen on QUEST train and FilmSets dev together; see docs/reference/operators.md."""
+CPT_WEIGHT = 0.5
+"""β of ``cpt-maxpool``, chosen on QUEST train and FilmSets dev together; see docs/reference/operators.md."""
 
 VECTOR_INTERSECTIONS: Mapping[str, VectorUnion] = MappingProxyType(
     {name: VECTOR_UNIONS[name] for name in ("addition", "maxpool")}

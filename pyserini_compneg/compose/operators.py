@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
-from pyserini_compneg.compose.intersection import CPT_TERMS, DISENTANGLED_CPT_WEIGHT, VECTOR_INTERSECTIONS
+from pyserini_compneg.compose.intersection import CPT_TERMS, CPT_WEIGHT, VECTOR_INTERSECTIONS
 from pyserini_compneg.compose.union import VECTOR_UNIONS
 from pyserini_compneg.support.arguments import finite_number
 from pyserini_compneg.support.errors import ArgumentError, QueryError
@@ -13,7 +14,7 @@ from pyserini_compneg.support.options import COUNT, NOT_NEGATIVE, POSITIVE, Numb
 from pyserini_compneg.support.terminal import shown
 
 UNIONS = (*VECTOR_UNIONS, "dismax", "vanilla")
-INTERSECTIONS = ("cpt", "cpt-l2", "cpt-pairs", "disentangled", *VECTOR_INTERSECTIONS, "vanilla")
+INTERSECTIONS = ("cpt", "cpt-l2", "cpt-pairs", "cpt-maxpool", *VECTOR_INTERSECTIONS, "vanilla")
 DIFFERENCES = (*DIFFERENCE_WEIGHTS, "ignore", "vanilla")
 
 LARGEST_CPT_WEIGHT = 1e9
@@ -26,8 +27,9 @@ _SHARE = Number("a number above 0 and below 1", finite_number, lambda value: 0 <
 _WEIGHTS = ", ".join(f"{name} {weight:g}" for name, weight in DIFFERENCE_WEIGHTS.items())
 
 
-def _operator(sign: str, default: str, names: tuple[str, ...]) -> str:
-    chosen: str = option(default, f"{sign}: {', '.join(names)} (default {default})", choices=names, metavar="NAME")
+def _operator(sign: str, default: str, names: tuple[str, ...], renamed: Mapping[str, str] | None = None) -> str:
+    help = f"{sign}: {', '.join(names)} (default {default})"
+    chosen: str = option(default, help, choices=names, metavar="NAME", renamed=renamed)
     return chosen
 
 
@@ -43,7 +45,7 @@ class Operators:
             multiplies the subtracted part. Under ``damped``, a document loses at most this share of its score.
         cpt_terms: m. A conjunction combines the m heaviest terms of each operand, and AND! requires one of m words of
             each operand. ``cpt-pairs`` has m pairs. The paper sets m to 5.
-        cpt_weight: β, the weight of the joint occurrence in ``disentangled``; None takes ``DISENTANGLED_CPT_WEIGHT``.
+        cpt_weight: β, the weight of the joint occurrence in ``cpt-maxpool``; None takes ``CPT_WEIGHT``.
         exclusion: Which documents NOT! excludes. ``words``: documents with all words of an atom of the right side. A
             number between 0 and 1: documents that score above this share of the best score for the right side;
             ``score`` is ``EXCLUSION_SHARE``. ``any``: documents with any of the ``cpt_terms`` heaviest terms of the
@@ -54,7 +56,7 @@ class Operators:
     """
 
     union: str = _operator("OR", "dismax", UNIONS)
-    intersection: str = _operator("AND", "disentangled", INTERSECTIONS)
+    intersection: str = _operator("AND", "cpt-maxpool", INTERSECTIONS, {"disentangled": "cpt-maxpool"})
     difference: str = _operator("NOT", "damped", DIFFERENCES)
     difference_weight: float | None = option(
         None, f"strength of NOT: the excluded part is multiplied by X (defaults: {_WEIGHTS})", NOT_NEGATIVE
@@ -66,7 +68,7 @@ class Operators:
         COUNT,
     )
     cpt_weight: float | None = option(
-        None, f"weight of joint occurrence in disentangled AND (default {DISENTANGLED_CPT_WEIGHT:g})", POSITIVE
+        None, f"weight of joint occurrence in cpt-maxpool (default {CPT_WEIGHT:g})", POSITIVE
     )
     exclusion: str | float = option(
         "words",
@@ -86,9 +88,9 @@ class Operators:
             raise QueryError(f"cpt_weight must be from {smallest:g} to {largest:g}, got {self.cpt_weight!r}")
         if self.difference_weight is not None and self.difference not in DIFFERENCE_WEIGHTS:
             raise QueryError(f"{self.difference} has no strength", where="difference_weight", remedy="leave it out")
-        if self.cpt_weight is not None and self.intersection != "disentangled":
+        if self.cpt_weight is not None and self.intersection != "cpt-maxpool":
             what = f"{self.intersection} has no joint occurrence beside other terms"
-            raise QueryError(what, where="cpt_weight", remedy="leave it out, or choose disentangled")
+            raise QueryError(what, where="cpt_weight", remedy="leave it out, or choose cpt-maxpool")
         if self.difference == "damped" and self.strength > 1:
             raise QueryError(f"difference_weight of damped must be at most 1, a share, got {self.strength!r}")
 

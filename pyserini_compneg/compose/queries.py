@@ -126,7 +126,7 @@ def compose_queries(
 def query_pairs(queries: Sequence[Query], encoder: QueryEncoder | None = None) -> tuple[str, ...]:
     """The pairs that an index must hold to run the conjunctions of queries in the ``materialised`` form, sorted.
 
-    They are the pairs of ``cpt`` and of ``disentangled`` with their default number of terms. What NOT excludes stays in
+    They are the pairs of ``cpt`` and of ``cpt-maxpool`` with their default number of terms. What NOT excludes stays in
     plain terms, so its conjunctions are not among them. A composed query has the pairs of its own products and leaves,
     whatever its operators are.
 
@@ -151,7 +151,7 @@ def query_pairs(queries: Sequence[Query], encoder: QueryEncoder | None = None) -
         if encoder is None:
             raise EncodingError(f"no encoder for {asked[0].text!r}", remedy="name one")
         encoder = EncodedOnce(encoder)
-        for intersection in ("cpt", "disentangled"):
+        for intersection in ("cpt", "cpt-maxpool"):
             trees += scoring_trees(asked, encoder, Operators(intersection=intersection))
     return tuple(sorted({pair for tree in trees for pair in _pairs(tree)}))
 

@@ -112,15 +112,15 @@ def conjunction(expression: Expression) -> Conjunction:
             return inner._replace(barred=(*inner.barred, *parts))
 
 
-def strict(expression: Expression) -> Expression:
+def differences_as_exclusions(expression: Expression) -> Expression:
     """The expression with NOT! for every NOT, except inside the right side of a NOT.
 
-    >>> strict(Union((Atom("a"), Difference(Atom("b"), Atom("c")))))
+    >>> differences_as_exclusions(Union((Atom("a"), Difference(Atom("b"), Atom("c")))))
     Union(operands=(Atom(text='a'), Exclusion(left=Atom(text='b'), right=Atom(text='c'))))
     """
     if isinstance(expression, (Difference, Exclusion)):
-        return Exclusion(strict(expression.left), expression.right)
-    return expression.with_children(map(strict, expression.children))
+        return Exclusion(differences_as_exclusions(expression.left), expression.right)
+    return expression.with_children(map(differences_as_exclusions, expression.children))
 
 
 def check_exclusions(expression: Expression, place: str | None = None, in_and: bool = False) -> None:

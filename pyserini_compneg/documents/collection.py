@@ -38,7 +38,7 @@ Documents: TypeAlias = str | Path | Iterable[Mapping[str, Any]]
 _LABEL = "documents"
 
 
-class Part(NamedTuple):
+class CollectionPart(NamedTuple):
     """A part of a collection: every ``shards``-th line of some files, from line ``number`` on. Numbers start at 0."""
 
     files: Sequence[CollectionFile]
@@ -46,7 +46,7 @@ class Part(NamedTuple):
     shards: int = 1
 
 
-class Block(NamedTuple):
+class DocumentBlock(NamedTuple):
     """Some documents of a file, each as a line of JSON.
 
     ``number`` is the position of the file in the collection, from 0. ``first_line`` is the number of the first line in
@@ -78,8 +78,8 @@ class Block(NamedTuple):
 
 
 def iter_collection_blocks(
-    part: Part, start: tuple[int, int] = (0, 1), most_lines: int | None = None
-) -> Iterator[Block]:
+    part: CollectionPart, start: tuple[int, int] = (0, 1), most_lines: int | None = None
+) -> Iterator[DocumentBlock]:
     """The blocks of a part, from a given file and line on. Lines of other parts are blank.
 
     A block has at most ``most_lines`` lines of the part. Without this limit, it has about a megabyte.
@@ -90,12 +90,12 @@ def iter_collection_blocks(
             before = max(0, first_line - line) if number == first_file else 0
             unread = lines.split(b"\n", before)[before:] if before else [lines]
             if unread and unread[0]:
-                block = Block(file, number, line + before, unread[0], faults)
+                block = DocumentBlock(file, number, line + before, unread[0], faults)
                 for piece in _pieces(block, most_lines and most_lines * part.shards):
                     yield _only(piece, part)
 
 
-def _pieces(block: Block, most_lines: int | None) -> Iterator[Block]:
+def _pieces(block: DocumentBlock, most_lines: int | None) -> Iterator[DocumentBlock]:
     if most_lines is None:
         yield block
         return
@@ -106,7 +106,7 @@ def _pieces(block: Block, most_lines: int | None) -> Iterator[Block]:
         yield block._replace(first_line=first, lines=b"".join(lines[start : start + most_lines]), faults=faults)
 
 
-def _only(block: Block, part: Part) -> Block:
+def _only(block: DocumentBlock, part: CollectionPart) -> DocumentBlock:
     """The block with the lines of a part. Other lines are blank."""
     if part.shards == 1:
         return block
@@ -182,19 +182,19 @@ def _paths(path: str | Path, collection_format: Format | None) -> list[Path]:
     return document_files(root, collection_format)
 
 
-def parts(files: Sequence[CollectionFile], count: int) -> list[Part]:
+def parts(files: Sequence[CollectionFile], count: int) -> list[CollectionPart]:
     """Divides a collection into parts of similar size.
 
     With at least as many files as parts, each part gets whole files, so each file is read once. With fewer files, each
     part gets every ``count``-th line.
     """
     if len(files) < count:
-        return [Part(files, number, count) for number in range(count)]
+        return [CollectionPart(files, number, count) for number in range(count)]
     sizes = {file: file.path.stat().st_size for file in files}
     groups: list[list[CollectionFile]] = [[] for _ in range(count)]
     for file in sorted(files, key=lambda one: -sizes[one]):
         min(groups, key=lambda group: sum(sizes[one] for one in group)).append(file)
-    return [Part([file for file in files if file in group]) for group in map(set, groups)]
+    return [CollectionPart([file for file in files if file in group]) for group in map(set, groups)]
 
 
 def has_vectors(files: Sequence[CollectionFile]) -> bool | None:
@@ -205,7 +205,7 @@ def has_vectors(files: Sequence[CollectionFile]) -> bool | None:
 
 def vector_field(files: Sequence[CollectionFile]) -> str | None:
     """The field of the first readable document's vectors; empty if it has a text only, None if there is none."""
-    for block in iter_collection_blocks(Part(files)):
+    for block in iter_collection_blocks(CollectionPart(files)):
         for source, line in block.numbered():
             with suppress(InputError):
                 record = parse_json_object(decoded_line(line, source), source, repeated_keys=True)
@@ -217,7 +217,7 @@ def vector_field(files: Sequence[CollectionFile]) -> str | None:
     return None
 
 
-def fields_found(part: Part, fields: Collection[str]) -> set[str]:
+def fields_found(part: CollectionPart, fields: Collection[str]) -> set[str]:
     """Which of the given fields occur in documents of a part. Reading stops when all are found."""
     missing = set(fields)
     with progress(None, None, DOCUMENTS, "looking for filter fields") as bar:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from pyserini_compneg.documents.collection import VECTORS, Block
+from pyserini_compneg.documents.collection import VECTORS, DocumentBlock
 from pyserini_compneg.documents.source_documents import (
     SourceDocument,
     lead_of,
@@ -86,7 +86,7 @@ def passage_texts(
     return [text[:lead] + passage.text for passage in split]
 
 
-def passage_documents(block: Block, passages: Mapping[str, int]) -> tuple[dict[int, SourceDocument], list[str]]:
+def passage_documents(block: DocumentBlock, passages: Mapping[str, int]) -> tuple[dict[int, SourceDocument], list[str]]:
     """The documents with vectors of passages, ``record["vectors"]``; see :func:`text_documents`."""
     return read_documents(block, partial(_passage_document, passages=passages))
 

@@ -8,7 +8,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from pyserini_compneg.documents.collection import VECTOR, VECTORS, Block
+from pyserini_compneg.documents.collection import VECTOR, VECTORS, DocumentBlock
 from pyserini_compneg.lucene import LONGEST_TERM_BYTES
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import decoded_line
@@ -47,13 +47,15 @@ class SourceDocument(NamedTuple):
     record: Mapping[str, Any] = MappingProxyType({})
 
 
-def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[dict[int, SourceDocument], list[str]]:
+def text_documents(
+    block: DocumentBlock, fields: Sequence[str] | None = None
+) -> tuple[dict[int, SourceDocument], list[str]]:
     """The documents with texts, by their line in the block, and the messages for all other lines."""
     return read_documents(block, partial(_text_document, fields=fields))
 
 
 def read_documents(
-    block: Block, document: Callable[[str, str], SourceDocument]
+    block: DocumentBlock, document: Callable[[str, str], SourceDocument]
 ) -> tuple[dict[int, SourceDocument], list[str]]:
     """See :func:`text_documents`. ``document`` reads a line, and gets its ``path:line``."""
     documents: dict[int, SourceDocument] = {}

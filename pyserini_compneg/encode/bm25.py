@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from pyserini_compneg.documents.collection import Part, iter_collection_blocks
+from pyserini_compneg.documents.collection import CollectionPart, iter_collection_blocks
 from pyserini_compneg.documents.passages import passage_texts
 from pyserini_compneg.documents.source_documents import text_documents
 from pyserini_compneg.encode.models.options import checked_ablation
@@ -140,7 +140,7 @@ def mean_length(counts: Iterable[tuple[int, int]]) -> float:
 
 
 def count_terms(
-    part: Part,
+    part: CollectionPart,
     fields: Sequence[str] | None = None,
     skip: bool = False,
     language: str = ENGLISH,

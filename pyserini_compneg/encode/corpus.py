@@ -16,8 +16,8 @@ from typing import Any, Literal
 from pyserini_compneg.documents.collection import (
     VECTOR,
     VECTORS,
-    Block,
-    Part,
+    CollectionPart,
+    DocumentBlock,
     check_same,
     collection_files,
     fingerprint,
@@ -179,7 +179,7 @@ def encode_shard(
         raise OutputError(SHARDS_STAY, where=path.parent, remedy=INSTEAD)
     check_same_division(path)
     files = collection_files(collection, settings.collection_format)
-    part = Part(files, settings.shard_id, settings.shard_num)
+    part = CollectionPart(files, settings.shard_id, settings.shard_num)
     there = _updated(path) if settings.updates else {}
     say_formats(files) if counted is None else check_same(files, counted["sources"])
     keep_inputs(output, collection, *filter(os.path.isdir, [split_name(encoder)[1]]))
@@ -210,7 +210,7 @@ def encode_shard(
     return path
 
 
-def _check_some(documents: int, part: Part, collection: str | Path) -> None:
+def _check_some(documents: int, part: CollectionPart, collection: str | Path) -> None:
     if not documents:
         which = f" in shard {part.number} of {part.shards}" if part.shards > 1 else ""
         raise InputError(f"no documents{which}", where=collection)
@@ -225,7 +225,9 @@ def _updated(path: Path) -> dict[str, Any]:
     return dict(about.get("settings", {}))
 
 
-def _document_encoder(encoder: str, settings: EncodeSettings, part: Part, length: float | None) -> DocumentEncoder:
+def _document_encoder(
+    encoder: str, settings: EncodeSettings, part: CollectionPart, length: float | None
+) -> DocumentEncoder:
     from pyserini_compneg.encode.neural import ModelDocumentEncoder
 
     hybrid, name = split_name(encoder)
@@ -236,7 +238,11 @@ def _document_encoder(encoder: str, settings: EncodeSettings, part: Part, length
     # The average length is computed over all shards, so that they can make one index.
     if length is None:
         length = mean_length(
-            [count_terms(Part(part.files), settings.fields, language=language, passages=settings.passages or {})]
+            [
+                count_terms(
+                    CollectionPart(part.files), settings.fields, language=language, passages=settings.passages or {}
+                )
+            ]
         )
     return HybridDocumentEncoder(Bm25DocumentEncoder(length, language=language), model)
 
@@ -254,7 +260,7 @@ def chosen_language(encoder: str, settings: EncodeSettings) -> str:
 
 
 def count_documents(
-    part: Part, fields: Sequence[str] | None = None, shards: int = 1, known: KnownVectors | None = None
+    part: CollectionPart, fields: Sequence[str] | None = None, shards: int = 1, known: KnownVectors | None = None
 ) -> list[int]:
     """The number of documents of a part in each of ``shards`` shards. A bad document raises an InputError."""
     unread = UnreadFields("name all fields of the text with --fields, or rename them")
@@ -288,7 +294,7 @@ def _check_other_shards(path: Path, about: Mapping[str, Any], overwrite: bool) -
 
 def _encoded(
     target: ShardFile,
-    part: Part,
+    part: CollectionPart,
     model: DocumentEncoder,
     name: str,
     settings: EncodeSettings,
@@ -296,7 +302,7 @@ def _encoded(
 ) -> Iterator[int]:
     """Encodes the documents that are not in the file yet. Yields the number of documents of each block."""
     fields, passages = settings.fields, settings.passages or {}
-    read: deque[tuple[Block, list[SourceDocument], list[list[dict[str, float]] | int]]] = deque()
+    read: deque[tuple[DocumentBlock, list[SourceDocument], list[list[dict[str, float]] | int]]] = deque()
 
     def texts() -> Iterator[list[str]]:
         for block in iter_collection_blocks(part, target.position, model.most_lines):
@@ -320,7 +326,7 @@ def _encoded(
         yield len(documents)
 
 
-def _documents(block: Block, fields: Sequence[str] | None) -> dict[int, SourceDocument]:
+def _documents(block: DocumentBlock, fields: Sequence[str] | None) -> dict[int, SourceDocument]:
     documents, problems = text_documents(block, fields)
     if problems:
         raise InputError(problems[0])

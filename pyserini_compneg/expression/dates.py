@@ -15,21 +15,21 @@ _MINUTE = 60 * _SECOND
 _DAY = 24 * 60 * _MINUTE
 
 
-class Span(NamedTuple):
+class Period(NamedTuple):
     """The time that a date names, in microseconds: both ends belong to it."""
 
     first: int
     last: int
 
 
-def span(text: str) -> Span | None:
+def period(text: str) -> Period | None:
     """The whole year, month, day, minute, second or fraction of a second that a date names; None for another text.
 
     A time without an offset is in UTC. Digits of a second beyond the sixth do not count. Java reads dates alike.
 
-    >>> span("1999-05-01") == Span(span("1999-05-01T00:00").first, span("1999-05-01T23:59:59.999999Z").last)
+    >>> period("1999-05-01") == Period(period("1999-05-01T00:00").first, period("1999-05-01T23:59:59.999999Z").last)
     True
-    >>> span("1999-02-29"), span("1999-5-1")
+    >>> period("1999-02-29"), period("1999-5-1")
     (None, None)
     """
     if (found := _DATE.fullmatch(text)) is None:
@@ -46,9 +46,9 @@ def span(text: str) -> Span | None:
         return None
     first = date(year, month or 1, day or 1).toordinal() * _DAY
     if found[4] is None:
-        return Span(first, (date(year, last_month, day or days).toordinal() + 1) * _DAY - 1)
+        return Period(first, (date(year, last_month, day or days).toordinal() + 1) * _DAY - 1)
     digits = (fraction or "")[:6]
     length = _MINUTE if second is None else _SECOND // 10 ** len(digits)
     first += hour * 60 * _MINUTE + minute * _MINUTE + int(second or 0) * _SECOND + int(digits.ljust(6, "0"))
     first -= (int(offset_hour or 0) * 60 + int(offset_minute or 0)) * _MINUTE * (-1 if sign == "-" else 1)
-    return Span(first, first + length - 1)
+    return Period(first, first + length - 1)

@@ -13,7 +13,7 @@ from operator import and_
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
-from pyserini_compneg.expression.dates import span
+from pyserini_compneg.expression.dates import period
 from pyserini_compneg.support.arguments import checked_count, whole_number
 from pyserini_compneg.support.errors import ArgumentError, InputError
 from pyserini_compneg.support.files import iter_lines, source_name
@@ -172,7 +172,7 @@ def _add_bound(ends: dict[str, str], name: str, sign: str, value: str) -> None:
 
 
 def _is_bound(value: str) -> bool:
-    return bool(re.fullmatch(_NUMBER, value)) or span(value) is not None
+    return bool(re.fullmatch(_NUMBER, value)) or period(value) is not None
 
 
 def read_facets(text: str) -> dict[str, int]:
@@ -271,7 +271,7 @@ def _check_range(name: str, value: str) -> None:
 def _date_ends(value: str) -> tuple[float, float] | None:
     """The ends of a range of dates, in microseconds, or None."""
     least, dots, most = value.partition("..")
-    first, last = span(least.removesuffix("<")), span(most.removeprefix("<"))
+    first, last = period(least.removesuffix("<")), period(most.removeprefix("<"))
     if not dots or not (least or most) or (least and first is None) or (most and last is None):
         return None
     return (

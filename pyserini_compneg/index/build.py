@@ -12,9 +12,9 @@ from typing import Any
 
 from pyserini_compneg.compose import Query, ScoringNode, query_pairs
 from pyserini_compneg.documents.collection import (
-    Block,
+    CollectionPart,
+    DocumentBlock,
     Documents,
-    Part,
     fingerprint,
     has_vectors,
     is_iterable,
@@ -110,7 +110,7 @@ def build_index(
         say_formats(files)
         if encoder is None:
             check_no_vectors(files)
-        return build_part(files[0].label or str(collection), Part(files), index, with_passages(build, files))
+        return build_part(files[0].label or str(collection), CollectionPart(files), index, with_passages(build, files))
 
 
 def check_no_vectors(files: Sequence[CollectionFile]) -> None:
@@ -193,7 +193,7 @@ def with_passages(build: Build, files: Sequence[CollectionFile]) -> Build:
     return replace(build, settings=replace(build.settings, passages=sizes))
 
 
-def build_part(collection: str | Path, part: Part, index: str | Path, build: Build) -> Manifest:
+def build_part(collection: str | Path, part: CollectionPart, index: str | Path, build: Build) -> Manifest:
     """Builds an index of a part of a collection. The part may be the whole collection."""
     encoder, bm25, settings = build.encoder, build.bm25, build.settings
     lines = [[part.number, part.shards]] if settings.shard else []
@@ -262,7 +262,7 @@ class _CollectionIndexer(ImpactIndexer):
     def __init__(
         self,
         collection: str | Path,
-        part: Part,
+        part: CollectionPart,
         source: Source,
         index: str | Path,
         encoder: str,
@@ -292,7 +292,7 @@ class _CollectionIndexer(ImpactIndexer):
         if self.position:
             self.checkpoint((len(self._part.files), 1))  # the search for duplicates can take a long time
 
-    def _add(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, int]]:
+    def _add(self, blocks: Iterable[DocumentBlock]) -> Iterator[tuple[DocumentBlock, int]]:
         """Encodes and adds blocks. Yields each block that the indexer has taken, with its number of documents."""
         for block, layers, problems in self._source.encoded(blocks):
             self._report(problems)
@@ -310,7 +310,7 @@ class _CollectionIndexer(ImpactIndexer):
         if self._options.passages:
             duplicates = sorted({document_of(passage)[0] for passage in duplicates})
         first: dict[str, str] = {}
-        again: list[Block] = []
+        again: list[DocumentBlock] = []
         for block in iter_collection_blocks(self._part):
             lines = block.lines.split(b"\n")
             kept = [b""] * len(lines)

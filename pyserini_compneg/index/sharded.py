@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.documents.collection import (
+    CollectionPart,
     Fingerprint,
-    Part,
     check_same,
     collection_files,
     fields_found,
@@ -138,7 +138,9 @@ def build_sharded_index(
 
 
 def _check_lines(collection: str | Path, files: Sequence[CollectionFile], shards: int) -> None:
-    lines = (line for block in iter_collection_blocks(Part(files)) for _, line in block.numbered() if line.strip())
+    lines = (
+        line for block in iter_collection_blocks(CollectionPart(files)) for _, line in block.numbered() if line.strip()
+    )
     if (found := sum(1 for _ in itertools.islice(lines, shards))) < shards:
         said = f"{shards} shards need as many documents, got {found}"
         raise InputError(said, where=collection, remedy="build fewer shards")
@@ -156,7 +158,7 @@ def _model_settings(
 def _fill(
     folder: Path,
     source: tuple[str, Sequence[CollectionFile]],
-    chosen: Sequence[tuple[Part, Fingerprint]],
+    chosen: Sequence[tuple[CollectionPart, Fingerprint]],
     run: Runner,
     build: Build,
 ) -> Manifest:
@@ -184,7 +186,7 @@ def _shared(folder: Path, entry: ShardEntry, host: str) -> Manifest:
 
 
 def _build_shard(
-    collection: str, folder: str, part: Part, sources: Fingerprint, build: Build
+    collection: str, folder: str, part: CollectionPart, sources: Fingerprint, build: Build
 ) -> tuple[ShardEntry, str]:
     """Builds a shard unless it exists. Returns it with the name of this machine."""
     target = Path(folder)
@@ -219,7 +221,7 @@ def _check_fields(collection: str, fields: Sequence[str], found: Collection[str]
 
 
 def _places(files: Sequence[CollectionFile], docid: str) -> Iterator[str]:
-    for block in iter_collection_blocks(Part(files)):
+    for block in iter_collection_blocks(CollectionPart(files)):
         for place, line in block.numbered():
             with suppress(InputError):
                 text = decoded_line(line, place)

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyserini_compneg.documents.collection import VECTOR, VECTORS, Block, vector_field
+from pyserini_compneg.documents.collection import VECTOR, VECTORS, DocumentBlock, vector_field
 from pyserini_compneg.documents.formats import CollectionFile
 from pyserini_compneg.documents.passages import passage_documents, passage_texts
 from pyserini_compneg.documents.source_documents import SourceDocument, UnreadFields, text_documents
@@ -48,16 +48,16 @@ class _Source:
     def __init__(self, index: IndexSettings) -> None:
         self._index = index
 
-    def _documents(self, block: Block) -> tuple[dict[int, SourceDocument], list[str]]:
+    def _documents(self, block: DocumentBlock) -> tuple[dict[int, SourceDocument], list[str]]:
         raise NotImplementedError
 
-    def identified(self, block: Block) -> bytes:
+    def identified(self, block: DocumentBlock) -> bytes:
         """The lines of one block with the ids of their documents. The vectors may be empty."""
         documents, _ = self._documents(block)
         lines = {number: {"id": one.docid, "vector": {}} for number, one in documents.items()}
         return _lines(lines, range(block.lines.count(b"\n") + 1))
 
-    def compared(self, block: Block) -> Layer:
+    def compared(self, block: DocumentBlock) -> Layer:
         """What an update compares with the index: ids, as ``encoded`` gives them first, and their sources."""
         if not self._index.passages:
             return Layer(0, self.identified(block), block.lines)
@@ -65,7 +65,10 @@ class _Source:
         return self._layers(block, documents, [[{}]] * len(documents))[0]
 
     def _layers(
-        self, block: Block, documents: Mapping[int, SourceDocument], vectors: Iterable[Sequence[Mapping[str, float]]]
+        self,
+        block: DocumentBlock,
+        documents: Mapping[int, SourceDocument],
+        vectors: Iterable[Sequence[Mapping[str, float]]],
     ) -> list[Layer]:
         """The passages of the documents, the n-th ones in the n-th layer. So each keeps the number of its line.
 
@@ -119,7 +122,7 @@ class VectorSource(_Source):
         self.settings: Mapping[str, float | int | str] = about.get("settings", {})
         self.signed: bool = about.get("signed", False)
 
-    def encoded(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, list[Layer], list[str]]]:
+    def encoded(self, blocks: Iterable[DocumentBlock]) -> Iterator[tuple[DocumentBlock, list[Layer], list[str]]]:
         """For each block its lines and sources, and the problems of bad lines, which are left blank."""
         for given in blocks:
             block = self._own(given)
@@ -131,7 +134,7 @@ class VectorSource(_Source):
                 faults = [fault for _, fault in sorted(block.faults.items())]
                 yield block, [Layer(0, block.lines, block.lines)], faults
 
-    def _own(self, block: Block) -> Block:
+    def _own(self, block: DocumentBlock) -> DocumentBlock:
         """The block with a fault for each line that names another encoder."""
         if self._named is None or all(_alike(found, self._named) for found in set(_ENCODER.findall(block.lines))):
             return block
@@ -145,11 +148,11 @@ class VectorSource(_Source):
                     lines[number] = b""
         return block._replace(lines=b"\n".join(lines), faults=faults)
 
-    def _documents(self, block: Block) -> tuple[dict[int, SourceDocument], list[str]]:
+    def _documents(self, block: DocumentBlock) -> tuple[dict[int, SourceDocument], list[str]]:
         split = self._index.passages if self._named else {}  # encode gives each passage its vector
         return passage_documents(block, split)
 
-    def identified(self, block: Block) -> bytes:
+    def identified(self, block: DocumentBlock) -> bytes:
         """The lines with the ids. A line of another encoder is refused when it is encoded."""
         return super().identified(block) if self._index.passages else block.lines
 
@@ -166,9 +169,9 @@ class TextSource(_Source):
         self.most_lines = encoder.most_lines
         self.query_tokenizer = encoder.query_tokenizer
 
-    def encoded(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, list[Layer], list[str]]]:
+    def encoded(self, blocks: Iterable[DocumentBlock]) -> Iterator[tuple[DocumentBlock, list[Layer], list[str]]]:
         """Encodes the texts of the blocks. While it works on a block, an encoder may ask for the next block."""
-        read: deque[tuple[Block, dict[int, SourceDocument], list[int], list[str]]] = deque()
+        read: deque[tuple[DocumentBlock, dict[int, SourceDocument], list[int], list[str]]] = deque()
         unread = UnreadFields("join them in `contents`, or rename them to `title` and `text`")
 
         def texts() -> Iterator[list[str]]:
@@ -194,7 +197,7 @@ class TextSource(_Source):
                 yield block, [Layer(0, _lines(lines, all_lines), block.lines)], problems
         unread.warn()
 
-    def _documents(self, block: Block) -> tuple[dict[int, SourceDocument], list[str]]:
+    def _documents(self, block: DocumentBlock) -> tuple[dict[int, SourceDocument], list[str]]:
         return text_documents(block)
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.documents.collection import (
-    Block,
+    CollectionPart,
+    DocumentBlock,
     Documents,
-    Part,
     has_vectors,
     iter_collection_blocks,
     opened_collection,
@@ -137,8 +137,8 @@ def _add(updater: ImpactUpdater, files: Sequence[CollectionFile], source: Source
     """Adds the documents of files, and returns how many there are, changed or not."""
     places: deque[list[int]] = deque()
 
-    def changed() -> Iterator[Block]:
-        for block in iter_collection_blocks(Part(files), most_lines=source.most_lines):
+    def changed() -> Iterator[DocumentBlock]:
+        for block in iter_collection_blocks(CollectionPart(files), most_lines=source.most_lines):
             _, ids, sources = source.compared(block)
             found = updater.compare(ids, block.name, block.first_line, sources)
             lines = block.lines.split(b"\n")

@@ -67,16 +67,18 @@ def conjunctions(expression: Expression, operators: Operators) -> list[Conjuncti
     ]
     if len(wholes) > 1:
         wholes = [whole._replace(required=()) for whole in wholes]  # hits of another alternative may lack them
-    return wholes if all(len(whole.kept) > 1 and not _strict(whole).issuperset(whole.kept) for whole in wholes) else []
+    return (
+        wholes if all(len(whole.kept) > 1 and not _required(whole).issuperset(whole.kept) for whole in wholes) else []
+    )
 
 
 def operand_terms(whole: Conjunction, words: Mapping[str, SparseVector], top: int) -> dict[str, tuple[str, ...]]:
     """The words of each operand, except operands of AND!. A document lacks an operand if it has none of its words."""
     found = zip(whole.kept, required_words(whole.kept, words, top), strict=True)
-    return {format_expression(one): tuple(terms) for one, terms in found if one not in _strict(whole)}
+    return {format_expression(one): tuple(terms) for one, terms in found if one not in _required(whole)}
 
 
-def _strict(whole: Conjunction) -> set[Expression]:
+def _required(whole: Conjunction) -> set[Expression]:
     """The kept parts that are operands of AND!."""
     kept = [conjunction(operand).kept for group in whole.required for operand in group]
     return {parts[0] for parts in kept if len(parts) == 1}

@@ -20,6 +20,7 @@ from pyserini_compneg.serve.search_pool import SearchPool
 from pyserini_compneg.serve.served_index import ServedIndex
 from pyserini_compneg.serve.settings import Limits
 from pyserini_compneg.support.errors import CompNegError, SearchCancelled, SearchTimeout
+from pyserini_compneg.support.progress import said_in_request
 from pyserini_compneg.support.settings_files import first_fault
 
 CLIENT_GONE = 499  # only for the log, as in other servers
@@ -86,11 +87,12 @@ class Backend:
             self._count(named)
             return not named
 
-        token = _note.set(note)
+        tokens = _note.set(note), said_in_request.set(set())
         try:
             answer = work()
         finally:
-            _note.reset(token)
+            _note.reset(tokens[0])
+            said_in_request.reset(tokens[1])
         return {**answer, "notes": notes} if notes else answer
 
     def _told(self, text: str) -> tuple[str, set[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyserini_compneg.compose import Operators, Query, quantised
 from pyserini_compneg.compose.json_form import from_json as composed_from_json
 from pyserini_compneg.compose.queries import ParsedQuery, parsed_query
-from pyserini_compneg.compose.rewrite import strict
+from pyserini_compneg.compose.rewrite import differences_as_exclusions
 from pyserini_compneg.compose.scoring import Excluding
 from pyserini_compneg.compose.trees import leaf_vectors, nodes
 from pyserini_compneg.expression import Atom, Filter, from_json, parse
@@ -41,7 +41,7 @@ def read_query(
     chosen = asked.model_dump(include=set(OperatorParameters.model_fields) - {"strict"}, exclude_none=True)
     operators = Operators(**chosen)
     if asked.strict:
-        query = query.changed(strict)
+        query = query.changed(differences_as_exclusions)
     _check_cost(query, operators, limits)
     return query, operators, allowed
 

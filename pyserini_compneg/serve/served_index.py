@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.search import SignedImpactSearcher
-from pyserini_compneg.serve.settings import IndexSettings, checked_name
+from pyserini_compneg.serve.settings import ServedIndexSettings, checked_name
 from pyserini_compneg.support.errors import CompNegError, IndexFormatError, IndexReadError, InputError
 
 OpenIndex: TypeAlias = Callable[..., SignedImpactSearcher]
@@ -46,7 +46,7 @@ class ServedIndex:
     replaced index closes it.
     """
 
-    def __init__(self, name: str, settings: IndexSettings, open_index: OpenIndex = SignedImpactSearcher) -> None:
+    def __init__(self, name: str, settings: ServedIndexSettings, open_index: OpenIndex = SignedImpactSearcher) -> None:
         self.name = name
         self._settings, self._open_index = settings, open_index
         path = settings.path

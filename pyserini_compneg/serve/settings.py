@@ -36,7 +36,7 @@ class Limits(Settings):
     )
 
 
-class IndexSettings(Settings):
+class ServedIndexSettings(Settings):
     """An index: its folder (relative to the YAML file) or its prebuilt name, and the encoder of its queries.
 
     ``versions`` is a pattern of names, such as ``films-*``: a request with a key may switch the index to such a folder
@@ -83,7 +83,9 @@ def _as_mapping(value: Any) -> Any:
 class ServerSettings(Settings):
     """The content of the YAML file: indexes by their names in URLs, and keys. Without keys, anyone may search."""
 
-    indexes: dict[Annotated[str, AfterValidator(checked_name)], Annotated[IndexSettings, BeforeValidator(_as_mapping)]]
+    indexes: dict[
+        Annotated[str, AfterValidator(checked_name)], Annotated[ServedIndexSettings, BeforeValidator(_as_mapping)]
+    ]
     api_keys: tuple[Annotated[str, AfterValidator(_checked_key)], ...] = ()
     limits: Limits = Limits()
 
@@ -103,14 +105,14 @@ def read_server_settings(path: str | Path) -> ServerSettings:
     return settings.model_copy(update={"indexes": indexes})
 
 
-def _resolved(index: IndexSettings, folder: Path) -> IndexSettings:
+def _resolved(index: ServedIndexSettings, folder: Path) -> ServedIndexSettings:
     beside = folder / index.path
     return index.model_copy(update={"path": str(beside)}) if beside.is_dir() else index
 
 
-def named_indexes(arguments: list[str]) -> Mapping[str, IndexSettings]:
+def named_indexes(arguments: list[str]) -> Mapping[str, ServedIndexSettings]:
     """The indexes of ``--index``, each ``NAME=DIR``, or a folder whose name is used."""
-    indexes: dict[str, IndexSettings] = {}
+    indexes: dict[str, ServedIndexSettings] = {}
     for argument in arguments:
         name, _, path = argument.rpartition("=")
         name = checked_name(name or Path(path).resolve().name)
@@ -118,5 +120,5 @@ def named_indexes(arguments: list[str]) -> Mapping[str, IndexSettings]:
             raise InputError(
                 f"two indexes are named {name}", where="--index", remedy="give one another name, --index NAME=DIR"
             )
-        indexes[name] = IndexSettings(path=path)
+        indexes[name] = ServedIndexSettings(path=path)
     return indexes

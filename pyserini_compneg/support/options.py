@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
+from functools import partial
 from typing import Any
 
 from pyserini_compneg.support.arguments import finite_number, whole_number
 from pyserini_compneg.support.errors import ArgumentError, CompNegError
+from pyserini_compneg.support.progress import warn_once
 from pyserini_compneg.support.terminal import shown
 
 
@@ -48,27 +50,43 @@ def option(
     choices: Sequence[Any] = (),
     metavar: str | None = None,
     replaced: Mapping[str, str] | None = None,
+    renamed: Mapping[str, str] | None = None,
 ) -> Any:
     """Makes a field of a settings dataclass. A ``bool`` default makes a flag without a value.
 
     The choices True and False make a flag with an opposite: ``--reorder`` and ``--no-reorder``.
 
     An option with choices and a kind of number takes one of the choices or a number of this kind. ``replaced`` maps
-    choices of earlier releases to those that replace them, for messages.
+    choices of earlier releases to those that replace them, for messages. ``renamed`` maps former names of choices to
+    their names. Former names are accepted with a warning.
     """
-    about = {"help": help, "number": number, "choices": choices, "metavar": metavar, "replaced": replaced}
-    return field(default=default, metadata=about)
+    about = {"help": help, "number": number, "choices": choices, "metavar": metavar}
+    return field(default=default, metadata=about | {"replaced": replaced, "renamed": renamed})
 
 
 def check_options(settings: Any, error: type[CompNegError] = ArgumentError) -> None:
-    """Refuses, in ``__post_init__``, a value that is neither a choice nor of the option's kind of number."""
+    """Refuses, in ``__post_init__``, a value that is neither a choice nor of the option's kind of number.
+
+    A former name of a choice becomes its name.
+    """
     for one in fields(settings):
         value = getattr(settings, one.name)
         if (value is None and one.default is None) or "choices" not in one.metadata:
             continue
+        if (name := _current_name(one, value)) is not value:
+            object.__setattr__(settings, one.name, value := name)
         number, choices = one.metadata.get("number"), one.metadata["choices"]
         if (number or choices) and not (value in choices or (number and number.has(value))):
             raise error(f"{one.name} {_fault(one.metadata, value, shown(value))}")
+
+
+def _current_name(option: Field[Any], value: Any) -> Any:
+    """The value, or the name of a choice whose former name it is. Warns of a former name."""
+    renamed = option.metadata.get("renamed") or {}
+    if not isinstance(value, str) or value not in renamed:
+        return value
+    warn_once(f"{option.name} {value} is now {renamed[value]}")
+    return renamed[value]
 
 
 def _fault(option: Mapping[str, Any], value: object, named: str) -> str:
@@ -92,7 +110,9 @@ def add_flags(flags: argparse._ActionsContainer, settings: type, only: Container
         elif True in choices:
             flags.add_argument(name, action=argparse.BooleanOptionalAction, help=help)
         elif number is None:
-            flags.add_argument(name, choices=choices or None, metavar=metavar, help=help)
+            flags.add_argument(
+                name, type=partial(_current_name, one), choices=choices or None, metavar=metavar, help=help
+            )
         else:
             metavar = metavar or ("N" if number.parse is whole_number else "X")
             flags.add_argument(name, type=_parser(one.metadata), metavar=metavar, help=help)

@@ -28,6 +28,11 @@ _gathered: ContextVar[_Kinds | None] = ContextVar("gathered", default=None)
 
 _tokens: ContextVar[Callable[[int], None] | None] = ContextVar("tokens", default=None)
 
+said_in_request: ContextVar[set[str]] = ContextVar("said_in_request")
+"""What :func:`warn_once` has said during a request of a server."""
+
+_said_in_process = set[str]()
+
 Done = TypeVar("Done")
 
 
@@ -210,6 +215,14 @@ def warn_of(one: str, many: str, said: str, found: Mapping[str, str], among: Col
         found_before, among_before = kinds.setdefault((one, many, said), ({}, set()))
         found_before |= {thing: name for thing, name in found.items() if thing not in found_before}
         among_before |= set(among)
+
+
+def warn_once(said: str) -> None:
+    """Warns, if this request of a server, or elsewhere this process, has not been warned so."""
+    before = said_in_request.get(_said_in_process)
+    if said not in before:
+        before.add(said)
+        _logger.warning("%s", said)
 
 
 stages: ContextVar[dict[str, float] | None] = ContextVar("stages", default=None)

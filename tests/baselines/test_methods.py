@@ -151,7 +151,7 @@ def negated(qid, top):
     }
 
 
-@pytest.mark.parametrize(("union", "intersection"), [("dismax", "disentangled"), ("maxpool", "cpt-l2")])
+@pytest.mark.parametrize(("union", "intersection"), [("dismax", "cpt-maxpool"), ("maxpool", "cpt-l2")])
 @pytest.mark.parametrize("top", [1, 2, 100])
 def test_filtering_drops_what_holds_a_negated_term(searcher, union, intersection, top):
     wanted = {qid: text.split(" NOT ")[0] for qid, text in QUERIES.items()}
@@ -167,7 +167,7 @@ def test_filtering_drops_what_holds_a_negated_term(searcher, union, intersection
         assert (len(expected) < len(whole)) == bool(negated(qid, top))
 
 
-@pytest.mark.parametrize("intersection", ["cpt", "disentangled"])
+@pytest.mark.parametrize("intersection", ["cpt", "cpt-maxpool"])
 def test_two_steps_over_all_documents_are_one(searcher, intersection):
     settings = {"intersection": intersection, "union": "maxpool"}
     one = search(searcher, "operators", **settings)

@@ -57,7 +57,7 @@ def test_a_query_with_a_conjunction(explain):
         "spy films AND comedies NOT animated films\n"
         "\n"
         "NOT (disentangled)\n"
-        "├── AND (disentangled)\n"
+        "├── AND (cpt-maxpool)\n"
         "│   ├── spy films: spy 2.50, film 0.50\n"
         "│   └── comedies: comedi 2.00, laugh 0.50, film 0.25\n"
         "└── animated films: anim 3.00, film 0.50\n"
@@ -187,7 +187,7 @@ def test_json_has_it_all(explain, folder):
     assert found == {
         "query": query,
         "expression": query,
-        "operators": {"union": "dismax", "intersection": "disentangled", "difference": "disentangled"},
+        "operators": {"union": "dismax", "intersection": "cpt-maxpool", "difference": "disentangled"},
         "weight_scale": 100.0,
         "atoms": {text: ATOMS[text] for text in ("spy films", "comedies", "animated films")},
     }

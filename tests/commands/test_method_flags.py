@@ -10,6 +10,7 @@ from json_lines import write_jsonl
 from pyserini_compneg.baselines import METHODS, Filtering, Reranked, Rocchio, ScoreFusion, TwoStep
 from pyserini_compneg.compose import Operators
 from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.support import progress
 
 QUERIES = {"1": "spy AND comedy", "2": "western NOT comedy", "3": "spy OR western"}
 NOT_THIS = "western NOT comedy"
@@ -66,6 +67,14 @@ def test_a_run_is_that_of_the_searcher(index, search, flags, method, tmp_path):
 def test_operators_are_a_method(search):
     flags = "--topics TOPICS --difference nrf"
     assert search(f"{flags} --method operators").out == search(flags).out
+
+
+@pytest.mark.parametrize("flags", ["", "--cpt-weight 2", "--method two-step", "--method filtering"])
+def test_the_former_name_of_cpt_maxpool(search, monkeypatch, flags):
+    monkeypatch.setattr(progress, "_said_in_process", set())
+    former = search(f"--topics TOPICS {flags} --intersection disentangled")
+    assert former.told == ["intersection disentangled is now cpt-maxpool"]
+    assert former.out == search(f"--topics TOPICS {flags} --intersection cpt-maxpool").out != ""
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_the_most_atoms_of_an_expression():
     assert scoring_trees(queries, encoder, Operators("maxpool")) == [Linear({"bat": 2.0})]
 
 
-def test_a_disentangled_conjunction_pairs_the_terms_that_one_operand_has():
+def test_cpt_beside_maxpool_pairs_the_terms_that_one_operand_has():
     vectors = {"a": {"x": 4.0, "p": 1.0}, "b": {"x": 9.0, "q": 2.0}, "c": {"r": 3.0}, "d": {"x": 1.0}, "e": {}}
     both = Sum((Product(({"p": 1.0}, {"q": 2.0}), weight=0.5), Linear({"x": 9.0, "p": 1.0, "q": 2.0})))
     assert [composed(text, vectors) for text in ("a AND b", "a AND b AND d", "a AND b AND e")] == [both] * 3

@@ -3,12 +3,22 @@ import math
 import pytest
 from refusals import refusal
 
-from pyserini_compneg.compose import Operators
+from pyserini_compneg.compose import INTERSECTIONS, Operators
+from pyserini_compneg.support import progress
 from pyserini_compneg.support.errors import QueryError
 
 
 def test_defaults():
-    assert Operators() == Operators("dismax", "disentangled", "damped", None, 5, None)
+    assert Operators() == Operators("dismax", "cpt-maxpool", "damped", None, 5, None)
+
+
+def test_the_former_name_of_cpt_maxpool(caplog, monkeypatch):
+    monkeypatch.setattr(progress, "_said_in_process", set())
+    for _ in range(2):
+        former = Operators(intersection="disentangled", difference="disentangled", cpt_weight=2)
+        assert former == Operators(intersection="cpt-maxpool", difference="disentangled", cpt_weight=2)
+    assert caplog.messages == ["intersection disentangled is now cpt-maxpool"]
+    assert "disentangled" not in INTERSECTIONS
 
 
 @pytest.mark.parametrize(
@@ -17,7 +27,7 @@ def test_defaults():
         ({"union": "max"}, "union must be one of maxpool, addition, dismax, vanilla, got 'max'"),
         (
             {"intersection": "and"},
-            "intersection must be one of cpt, cpt-l2, cpt-pairs, disentangled, addition, maxpool, vanilla, got 'and'",
+            "intersection must be one of cpt, cpt-l2, cpt-pairs, cpt-maxpool, addition, maxpool, vanilla, got 'and'",
         ),
         (
             {"difference": None},
@@ -28,7 +38,7 @@ def test_defaults():
         ({"cpt_weight": -0.1}, "cpt_weight must be a finite number above 0, got -0.1"),
         (
             {"intersection": "cpt", "cpt_weight": 1.0},
-            "cpt_weight: cpt has no joint occurrence beside other terms; leave it out, or choose disentangled",
+            "cpt_weight: cpt has no joint occurrence beside other terms; leave it out, or choose cpt-maxpool",
         ),
         ({"cpt_weight": 1e10}, "cpt_weight must be from 1e-09 to 1e+09, got 10000000000.0"),
         ({"difference_weight": math.inf}, "difference_weight must be a finite number from 0, got inf"),

@@ -22,7 +22,7 @@ def test_text_tree_and_composed_query():
 
 
 def test_the_pairs_of_queries():
-    """Those of ``cpt`` and ``disentangled``, of every AND that is wanted; a composed query has its own."""
+    """Those of ``cpt`` and ``cpt-maxpool``, of every AND that is wanted; a composed query has its own."""
     encoder = LookupEncoder(
         {"a": {"p": 4.0, "s": 0.5}, "b": {"q": 1.0, "s": 1.0}, "c": {"x": 0.1}, **letters(d="uvwxyz")}
     )

@@ -16,7 +16,7 @@ from refusals import refusal
 
 from pyserini_compneg.compose import Linear
 from pyserini_compneg.documents import formats
-from pyserini_compneg.documents.collection import Part, collection_files, iter_collection_blocks
+from pyserini_compneg.documents.collection import CollectionPart, collection_files, iter_collection_blocks
 from pyserini_compneg.index import build_index, build_sharded_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.lucene import ImpactReader, open_reader
@@ -63,7 +63,7 @@ def write(path, text):
 def records(files, start=(0, 1), shard=(0, 1)):
     return [
         (place, json.loads(line))
-        for block in iter_collection_blocks(Part(files, *shard), start, 1)
+        for block in iter_collection_blocks(CollectionPart(files, *shard), start, 1)
         for place, line in block.numbered()
         if line.strip()
     ]
@@ -79,7 +79,7 @@ def test_every_format_holds_the_same_documents(tmp_path, monkeypatch, name, piec
     assert [record for _, record in read] == DOCUMENTS
     assert sorted(one for part in range(2) for one in records(found, shard=(part, 2))) == sorted(read)
     for number, block in enumerate(
-        block for block in iter_collection_blocks(Part(found), most_lines=1) if block.lines.strip()
+        block for block in iter_collection_blocks(CollectionPart(found), most_lines=1) if block.lines.strip()
     ):
         assert records(found, block.end) == read[number + 1 :]  # where a build that was killed goes on
 
@@ -256,7 +256,7 @@ def test_parquet_holds_what_json_lines_hold(tmp_path, caplog, monkeypatch):
     ]
     assert [place for place, _ in read] == [f"{folder / 'train-00000-of-00002.parquet'}:{row}" for row in (1, 2, 3)]
     assert sorted(one for part in range(2) for one in records(found, shard=(part, 2))) == sorted(read)
-    for number, block in enumerate(iter_collection_blocks(Part(found), most_lines=1)):
+    for number, block in enumerate(iter_collection_blocks(CollectionPart(found), most_lines=1)):
         assert records(found, block.end) == read[number + 1 :]
     (tmp_path / "c.bin").write_bytes(found[0].path.read_bytes())  # known by its first bytes
     build_index(tmp_path / "c.bin", tmp_path / "index", store_raw=True, filter_fields=["year"])

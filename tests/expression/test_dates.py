@@ -11,7 +11,7 @@ from refusals import refusal
 
 from pyserini_compneg.compose import Linear
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.expression.dates import span
+from pyserini_compneg.expression.dates import period
 from pyserini_compneg.expression.filters import read_conditions
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.support.errors import ArgumentError
@@ -49,29 +49,29 @@ def test_spans_are_those_of_the_calendar(time, offset, sign):
     zone = f"{'-' if offset < 0 else '+'}{abs(offset) // 60:02}:{abs(offset) % 60:02}"
     text = time.isoformat(sign, "microseconds")
     for suffix, shift in (("", 0), ("Z", 0), (zone, offset), (zone.replace(":", ""), offset), ("+01", 60)):
-        assert span(text + suffix) == (first - shift * 60_000_000,) * 2
+        assert period(text + suffix) == (first - shift * 60_000_000,) * 2
         minute = moment(utc.replace(second=0, microsecond=0)) - shift * 60_000_000
-        assert span(text[:16] + suffix) == (minute, minute + 60_000_000 - 1)
+        assert period(text[:16] + suffix) == (minute, minute + 60_000_000 - 1)
         second = moment(utc.replace(microsecond=0)) - shift * 60_000_000
-        assert span(text[:19] + suffix) == (second, second + 1_000_000 - 1)
+        assert period(text[:19] + suffix) == (second, second + 1_000_000 - 1)
         tenth = second + utc.microsecond // 100_000 * 100_000
-        assert span(text[:21] + suffix) == (tenth, tenth + 100_000 - 1)
+        assert period(text[:21] + suffix) == (tenth, tenth + 100_000 - 1)
     midnight = utc.replace(hour=0, minute=0, second=0, microsecond=0)
     for length, begin, later in (
         (10, midnight, 1),
         (7, midnight.replace(day=1), 31),
         (4, midnight.replace(month=1, day=1), 366),
     ):
-        found = span(text[:length])
+        found = period(text[:length])
         assert found.first == moment(begin)
-        assert span((begin + timedelta(days=later)).isoformat()[:length]).first >= found.last + 1
+        assert period((begin + timedelta(days=later)).isoformat()[:length]).first >= found.last + 1
         last = EPOCH + (found.last - DAY) * MICROSECOND
         assert last.isoformat()[:length] == text[:length] and (last + MICROSECOND).isoformat()[:length] != text[:length]
 
 
 @pytest.mark.parametrize("text", BAD)
 def test_texts_that_are_no_dates(text):
-    assert span(text) is None
+    assert period(text) is None
 
 
 DATES = [

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.expression.dates import span
+from pyserini_compneg.expression.dates import period
 from pyserini_compneg.expression.filters import _NUMBER, ID, _date_ends, _number_ends, _text
 
 
@@ -18,7 +18,7 @@ def allows(asked: Filter, values: Mapping[str, Collection]) -> bool:
 
 def _is_wanted(wanted: Iterable[str], value: object, is_id: bool) -> bool:
     """Whether a value is one of the wanted values. A range is never a text of that name."""
-    text, date = _text(value), None if isinstance(value, bool) else span(_text(value))
+    text, date = _text(value), None if isinstance(value, bool) else period(_text(value))
     number = None if isinstance(value, (bool, str)) or is_id else float(value)
     for one in wanted:
         numbers, dates = (None, None) if is_id else (_number_ends(one), _date_ends(one))

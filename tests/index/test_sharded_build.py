@@ -11,7 +11,7 @@ from json_lines import write_jsonl
 from pyserini_compneg.commands.encode import main as encode
 from pyserini_compneg.commands.index import main
 from pyserini_compneg.commands.search import main as search
-from pyserini_compneg.documents.collection import Part, collection_files, parts
+from pyserini_compneg.documents.collection import CollectionPart, collection_files, parts
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.index import build_index, build_sharded_index, verify_index
 from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, open_reader
@@ -60,7 +60,7 @@ def test_many_files_are_divided_as_they_are(tmp_path):
     files = collection_files(tmp_path / "films")
     names = [[file.path.stem for file in part.files] for part in parts(files, 3)]
     assert names == [["0"], ["1", "4"], ["2", "3"]]
-    assert parts(files[:1], 2) == [Part(files[:1], 0, 2), Part(files[:1], 1, 2)]
+    assert parts(files[:1], 2) == [CollectionPart(files[:1], 0, 2), CollectionPart(files[:1], 1, 2)]
 
 
 def test_vectors_of_shards_become_shards(tmp_path, collection, capsys):

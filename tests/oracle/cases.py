@@ -17,7 +17,7 @@ from pyserini_compneg.support.errors import CompNegError
 
 UNIT = 192  # settings and means take whole parts of it
 UNIONS = ["dismax", "maxpool", "addition"]
-INTERSECTIONS = ["disentangled", "cpt", "cpt-l2", "cpt-pairs", "maxpool", "addition"]
+INTERSECTIONS = ["cpt-maxpool", "cpt", "cpt-l2", "cpt-pairs", "maxpool", "addition"]
 DIFFERENCES = ["disentangled", "damped", "subtraction", "nrf", "constant", "orthogonal", "elementwise", "ignore"]
 EXCLUSIONS = ["words", "words", "words", "score", 0.2, 0.8, "any"]
 PLAIN = ["and", "and", "or", "or", "not", "not"]  # may stand anywhere
@@ -78,7 +78,7 @@ def draw_case(random, documents, atoms, words, signed):
         "cpt_weight": random.choice([None, None, 0.25, 1.0, 2.0]),
         "exclusion": random.choice(EXCLUSIONS),
     }
-    if settings["intersection"] != "disentangled":
+    if settings["intersection"] != "cpt-maxpool":
         settings["cpt_weight"] = None
     if settings["difference"] == "ignore" or (
         settings["difference"] == "damped" and settings["difference_weight"] == 2

@@ -17,7 +17,7 @@ JUDGED = {
     (record["dataset"], record["id"]): record["right"]
     for _, record in iter_jsonl(Path(__file__).parent / "data" / "readings.jsonl")
 }
-"""Texts that are taken apart, and whether that is right."""
+"""Texts that are decomposed, and whether that is right."""
 
 
 def scifact(folder):
@@ -42,11 +42,11 @@ def cisi(folder):
 
 
 @pytest.mark.parametrize(("load", "most"), [(scifact, 0.005), (pairs, 0.02), (nevir, 0.05), (cisi, 0.05)])
-def test_few_texts_are_taken_apart_wrongly(shared_data, load, most):
+def test_few_texts_are_decomposed_wrongly(shared_data, load, most):
     texts = load(shared_data)
     readings = zip(texts, packaged_reader().read(list(texts.values())), strict=True)
-    apart = [key for key, reading in readings if not isinstance(reading.expression, Atom)]
-    wrong = [key for key in apart if not JUDGED.get((load.__name__, key), False)]
+    decomposed = [key for key, reading in readings if not isinstance(reading.expression, Atom)]
+    wrong = [key for key in decomposed if not JUDGED.get((load.__name__, key), False)]
     assert len(wrong) <= most * len(texts)
 
 

@@ -123,6 +123,6 @@ def test_queries_of_the_command(run, index, query, expected):
 def test_what_is_shown(run):
     shown = run("explain --index one --query 'cheese AND! goat cheese' --docid d0 d2")[1]
     assert "d0: filtered out: AND! goat; otherwise its score would be " in shown
-    assert "d2: rank " in shown and "AND! (disentangled)\n├── cheese: chees" in shown
+    assert "d2: rank " in shown and "AND! (cpt-maxpool)\n├── cheese: chees" in shown
     shown = run("explain --index one --query 'cheese AND! (goat OR wine)'")[1]
     assert "only with         chees\n" in shown and "only with any of  wine  goat\n" in shown

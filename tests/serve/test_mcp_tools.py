@@ -19,13 +19,13 @@ from pyserini_compneg.serve.backend import Backend
 from pyserini_compneg.serve.mcp_tools import tools
 from pyserini_compneg.serve.options import ServeOptions
 from pyserini_compneg.serve.served_index import ServedIndex
-from pyserini_compneg.serve.settings import IndexSettings, Limits
+from pyserini_compneg.serve.settings import Limits, ServedIndexSettings
 from pyserini_compneg.support.errors import IndexReadError
 
 
 @pytest.fixture(scope="module")
 def server(films):
-    index = ServedIndex("films", IndexSettings(path=str(films)))
+    index = ServedIndex("films", ServedIndexSettings(path=str(films)))
     backend = Backend({"films": index}, Limits(), ServeOptions(threads=1))
     yield tools(backend)
     backend.pool.close()
@@ -84,6 +84,10 @@ def test_tools_answer_as_routes_do(server, new_client):
             told = client.get(f"/v1/films/{path}", params={**misread, **more, "unsure": "refuse"}).json()
             assert (refused.is_error, refused.content[0].text) == (True, told["error"])
             assert refused.structured_content == told
+        former = {"query": "spy AND comedy", "intersection": "disentangled"}
+        noted = call(server, "search", **former)
+        assert noted == client.post("/v1/films/search", json=former).json()
+        assert noted["notes"] == ["intersection disentangled is now cpt-maxpool"]
     assert call(server, "list_indexes")["result"] == ["films"]
     assert call(server, "get_document", docid="d2", index="films")["doc"]["title"] == "Spy Drama"
 

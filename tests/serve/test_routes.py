@@ -6,7 +6,7 @@ from json_lines import write_jsonl
 from served import make_client
 
 from pyserini_compneg import Operators, SignedImpactSearcher, decompose
-from pyserini_compneg.compose import DIFFERENCES
+from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.index import build_index, build_sharded_index
 from pyserini_compneg.lucene import ImpactReader
@@ -141,6 +141,26 @@ def test_operators(client, searcher, parameters):
     assert ranking(answer) == searcher.search(query, 10, operators=Operators(**parameters))
     assert answer.json()["query"]["expression"] == query
     assert answer.json()["query"]["operators"]["difference"] == parameters.get("difference", "damped")
+
+
+def test_the_former_name_of_cpt_maxpool_is_accepted_with_a_note(client):
+    asked, new = {"query": "spy AND comedy", "intersection": "disentangled"}, {"intersection": "cpt-maxpool"}
+    for _ in range(2):
+        for send in (
+            lambda asked: client.get("/v1/films/search", params=asked),
+            lambda asked: client.get("/v1/films/explain/d1", params=asked),
+            lambda asked: client.post("/v1/films/search", json=asked),
+        ):
+            answer = send(asked).json()
+            assert answer.pop("notes") == ["intersection disentangled is now cpt-maxpool"]
+            assert answer == send(asked | new).json()
+    description = yaml.safe_load(client.get("/openapi.yaml").text)
+    (schema,) = (
+        one["schema"]
+        for one in description["paths"]["/v1/{index}/search"]["get"]["parameters"]
+        if one["name"] == "intersection"
+    )
+    assert schema["enum"] == list(INTERSECTIONS)
 
 
 @pytest.mark.parametrize("difference", DIFFERENCES)

@@ -13,7 +13,7 @@ from pyserini_compneg.index import build_index, build_sharded_index, update_inde
 from pyserini_compneg.lucene.sharded_reader import open_reader
 from pyserini_compneg.lucene.shards import read_shards
 from pyserini_compneg.serve.served_index import ServedIndex, generation
-from pyserini_compneg.serve.settings import IndexSettings
+from pyserini_compneg.serve.settings import ServedIndexSettings
 from pyserini_compneg.support.errors import ArgumentError, CompNegError, IndexReadError, InputError
 
 
@@ -25,7 +25,7 @@ def folder(films, tmp_path):
 
 @pytest.fixture
 def index(folder):
-    index = ServedIndex("films", IndexSettings(path=str(folder)))
+    index = ServedIndex("films", ServedIndexSettings(path=str(folder)))
     yield index
     index.close()
 
@@ -113,7 +113,7 @@ def test_shards_that_are_left_out_are_in_the_health(tmp_path):
     build_sharded_index(write_jsonl(tmp_path / "films.jsonl", *lines), folder, 2)
     shutil.rmtree(folder / read_shards(folder)[0].path)
     index = ServedIndex(
-        "films", IndexSettings(path=str(folder)), lambda path, _: SignedImpactSearcher(open_reader(path, True))
+        "films", ServedIndexSettings(path=str(folder)), lambda path, _: SignedImpactSearcher(open_reader(path, True))
     )
     assert index.degraded == "1 of its shards are left out, so results are partial"
     index.close()
@@ -123,11 +123,11 @@ def test_shards_that_are_left_out_are_in_the_health(tmp_path):
 def test_the_path_of_an_encoder_is_kept_from_clients(folder, tmp_path, monkeypatch, prefix):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "secret").mkdir()
-    settings = IndexSettings(path=str(folder), encoder=f"{prefix}secret")
+    settings = ServedIndexSettings(path=str(folder), encoder=f"{prefix}secret")
     index = ServedIndex("films", settings, lambda path, _: SignedImpactSearcher(path))
     assert index.folders == {str(folder)}  # a word of its own, that a query may have
     (tmp_path / "secret" / "atoms").mkdir()
-    settings = IndexSettings(path=str(folder), encoder=f"{prefix}secret/atoms")
+    settings = ServedIndexSettings(path=str(folder), encoder=f"{prefix}secret/atoms")
     other = ServedIndex("films", settings, lambda path, _: SignedImpactSearcher(path))
     assert other.folders == {str(folder), "secret/atoms"}
     index.close()
@@ -142,7 +142,7 @@ def test_an_index_that_is_being_opened_is_well(folder):
         return SignedImpactSearcher(path, encoder)
 
     served = []
-    served.append(ServedIndex("films", IndexSettings(path=str(folder)), opened))
+    served.append(ServedIndex("films", ServedIndexSettings(path=str(folder)), opened))
     replace(folder, "n1")
     assert served[0].reload()
     assert said == [None]
@@ -287,7 +287,7 @@ def test_without_the_model_documents_match_by_their_words_alone(tmp_path):
     build_index(write_jsonl(tmp_path / "c.jsonl", *lines), tmp_path / "index", encoder="bm25+mini")
     found = []
     for weight in (None, 0):
-        index = ServedIndex("films", IndexSettings(path=str(tmp_path / "index"), model_weight=weight))
+        index = ServedIndex("films", ServedIndexSettings(path=str(tmp_path / "index"), model_weight=weight))
         with index.searcher() as searcher:
             found.append(searcher.matches("Swiss").total.value)
         index.close()

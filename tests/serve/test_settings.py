@@ -1,7 +1,7 @@
 import pytest
 from refusals import refusal
 
-from pyserini_compneg.serve.settings import IndexSettings, named_indexes, read_server_settings
+from pyserini_compneg.serve.settings import ServedIndexSettings, named_indexes, read_server_settings
 
 
 def test_pyserinis_keys(tmp_path):
@@ -14,9 +14,9 @@ def test_pyserinis_keys(tmp_path):
     )
     settings = read_server_settings(tmp_path / "server.yaml")
     assert settings.indexes == {
-        "films": IndexSettings(path=str(tmp_path / "films")),
-        "papers": IndexSettings(path="some-prebuilt-index", encoder="bm25", language="de"),
-        "counts": IndexSettings(path=str(tmp_path / "films"), model_weight=0),
+        "films": ServedIndexSettings(path=str(tmp_path / "films")),
+        "papers": ServedIndexSettings(path="some-prebuilt-index", encoder="bm25", language="de"),
+        "counts": ServedIndexSettings(path=str(tmp_path / "films"), model_weight=0),
     }
     assert settings.api_keys == ("a-long-key",)
 
@@ -58,8 +58,8 @@ def test_wrong_files(tmp_path, text, error):
 
 def test_indexes_of_the_command_line():
     assert named_indexes(["indexes/films", "papers=indexes/other"]) == {
-        "films": IndexSettings(path="indexes/films"),
-        "papers": IndexSettings(path="indexes/other"),
+        "films": ServedIndexSettings(path="indexes/films"),
+        "papers": ServedIndexSettings(path="indexes/other"),
     }
 
 

@@ -13,7 +13,7 @@ import pytest
 from film_index import start
 from refusals import refusal
 
-from pyserini_compneg.documents.collection import Part, collection_files, iter_collection_blocks
+from pyserini_compneg.documents.collection import CollectionPart, collection_files, iter_collection_blocks
 from pyserini_compneg.eval import read_qrels, read_run
 from pyserini_compneg.support.errors import InputError, OutputError
 from pyserini_compneg.support.files import iter_jsonl, iter_lines
@@ -140,7 +140,7 @@ def test_a_packed_file_that_is_cut_at_its_start(tmp_path, read, ending, kind, pa
     """A download that stops at once leaves a file of no bytes, which is no packed file of no lines."""
     path, whole = tmp_path / f"a.jsonl.{ending}", pack(b"a")
     reader = {
-        "documents": lambda: consume(iter_collection_blocks(Part(collection_files(path)))),
+        "documents": lambda: consume(iter_collection_blocks(CollectionPart(collection_files(path)))),
         "topics": lambda: read_topics(path),
         "run": lambda: read_run(path),
         "judgements": lambda: read_qrels(path),

@@ -6,6 +6,7 @@ import pytest
 
 from pyserini_compneg.encode.corpus import EncodeSettings
 from pyserini_compneg.lucene import IndexSettings
+from pyserini_compneg.support import progress
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.options import COUNT, POSITIVE, add_flags, check_options, given_options, option
 
@@ -15,7 +16,7 @@ class Settings:
     top_terms: int | None = option(None, "keep N", COUNT)
     scale: float = option(2.5, "multiply by X", POSITIVE)
     signed: bool = option(False, "take negative weights")
-    kind: str = option("a", "which one", choices=("a", "b"))
+    kind: str = option("a", "which one", choices=("a", "b"), renamed={"first": "a"})
     share: str | float = option(0.5, "a share, or any", POSITIVE, choices=("any",), metavar="SHARE")
     internal: int = 3
 
@@ -49,6 +50,15 @@ def test_flags_give_settings():
     assert given_options(Settings, args) == {"top_terms": 5, "scale": 1.0, "signed": True, "kind": "b"}
     assert [parser.parse_args(["--share", text]).share for text in ("any", "2")] == ["any", 2.0]
     assert "--internal" not in parser.format_help()
+
+
+def test_a_former_name_of_a_choice_is_accepted_with_one_warning(caplog, monkeypatch):
+    monkeypatch.setattr(progress, "_said_in_process", set())
+    parser = argparse.ArgumentParser()
+    add_flags(parser, Settings)
+    assert parser.parse_args(["--kind", "first"]).kind == Settings(kind="first").kind == "a"
+    assert caplog.messages == ["kind first is now a"]
+    assert "first" not in parser.format_help()
 
 
 @pytest.mark.parametrize(("settings", "further"), [(IndexSettings, "replace"), (EncodeSettings, "update")])

@@ -23,8 +23,8 @@ from pyserini_compneg.encode.models.configuration import (
     part_folder,
     prompt_of,
     read_lengths,
-    reading_of,
     required_json,
+    text_settings,
 )
 from pyserini_compneg.encode.models.heads import Head
 from pyserini_compneg.support.errors import EncodingError
@@ -316,18 +316,18 @@ def _side(modules: Sequence[tuple[str, Path]], whole: Path, side: str) -> Side:
 def _neural(
     folder: Path, side: str, head: Head, prompt: str, own_terms: StaticSide | None, own_logits: Path | None
 ) -> NeuralSide:
-    reading = reading_of(folder, side)
+    texts = text_settings(folder, side)
     made = NeuralSide(
         folder,
         head,
-        reading.max_length,
-        reading.longest,
+        texts.max_length,
+        texts.longest,
         prompt,
-        reading.lowercase,
+        texts.lowercase,
         own_terms,
         own_logits,
-        arguments=reading.arguments,
-        special_tokens=reading.special_tokens,
+        arguments=texts.arguments,
+        special_tokens=texts.special_tokens,
     )
     _check_masked_lm(made)
     return made

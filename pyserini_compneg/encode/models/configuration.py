@@ -116,7 +116,7 @@ def most_terms(folder: Path) -> int | None:
     return count
 
 
-class Reading(NamedTuple):
+class TextSettings(NamedTuple):
     """How sentence-transformers reads the texts of one side of a model; the fields are those of ``NeuralSide``."""
 
     max_length: int
@@ -126,7 +126,7 @@ class Reading(NamedTuple):
     special_tokens: bool
 
 
-def reading_of(folder: Path, side: str) -> Reading:
+def text_settings(folder: Path, side: str) -> TextSettings:
     """The settings of ``sentence_bert_config.json`` for a side, ``query`` or ``document``."""
     config = optional_json(folder / _SENTENCE_FILE)
     arguments = _known(config, ("processor_kwargs", "tokenizer_args"), _TOKENIZER_ARGUMENTS)
@@ -142,7 +142,7 @@ def reading_of(folder: Path, side: str) -> Reading:
     if call.get("truncation", True) in (False, "do_not_truncate"):
         told = [_NO_LIMIT]  # but for the positions of the network
     max_length, longest = read_lengths(folder, next((length for length in told if length is not None), None))
-    return Reading(
+    return TextSettings(
         max_length,
         longest,
         config.get("do_lower_case") is True,

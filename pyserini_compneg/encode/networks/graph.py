@@ -16,7 +16,7 @@ import torch
 
 from pyserini_compneg.encode.models.loading import quiet_transformers
 from pyserini_compneg.encode.models.onnx_model import INPUTS, OUTPUTS
-from pyserini_compneg.encode.networks.int8 import quantised
+from pyserini_compneg.encode.networks.int8 import int8_model
 from pyserini_compneg.encode.networks.torch_model import SparseEncoderModule
 from pyserini_compneg.support.errors import EncodingError, in_one_line, install_hint
 
@@ -33,7 +33,7 @@ def write_graph(module: SparseEncoderModule, precision: str, path: Path) -> None
 
     Args:
         module: The model.
-        precision: ``fp32``; ``int8``, see :func:`~pyserini_compneg.encode.networks.int8.quantised`; or
+        precision: ``fp32``; ``int8``, see :func:`~pyserini_compneg.encode.networks.int8.int8_model`; or
             ``fp16``, for GPUs.
         path: The file to write.
 
@@ -67,7 +67,7 @@ def dense_graph(module: torch.nn.Module, precision: str, folder: Path, output: s
     with _quietly(), tempfile.TemporaryDirectory(dir=folder) as temporary:
         dense, int8 = Path(temporary, "dense.onnx"), Path(temporary, "int8.onnx")
         _export(module, dense, output)
-        model = quantised(dense, int8, INPUTS[0]) if precision == "int8" else onnx.load(dense)
+        model = int8_model(dense, int8, INPUTS[0]) if precision == "int8" else onnx.load(dense)
         if precision == "fp16":
             from onnxruntime.transformers.float16 import convert_float_to_float16
 

@@ -18,17 +18,12 @@ if TYPE_CHECKING:
 _LARGEST = 127
 
 
-def quantised(dense: Path, path: Path, token_ids: str) -> Any:
+def int8_model(dense: Path, path: Path, token_ids: str) -> Any:
     """An int8 model, made from an ONNX file in fp32. ``token_ids`` is the input that picks embeddings.
 
     Matrix products use whole numbers. Each column of the weights has a scale. The activations share one scale, which is
     computed at run time (dynamic quantisation). Each token's embedding has a scale. A tied decoder uses the embeddings
-    as its weights.
-
-    Args:
-        dense: An ONNX file in fp32.
-        path: A temporary file.
-        token_ids: The name of the input that picks embeddings.
+    as its weights. ``path`` is a temporary file.
     """
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic

@@ -38,7 +38,7 @@ from pyserini_compneg.lab.experiments.inputs import (
     WORD_SPACE,
 )
 from pyserini_compneg.lab.experiments.jobs import Jobs
-from pyserini_compneg.lab.experiments.protocol import ProtocolPlan, Reading, RowPlan
+from pyserini_compneg.lab.experiments.protocol import ProtocolPlan, Read, RowPlan
 from pyserini_compneg.lab.experiments.results import Curve, Results, Section
 from pyserini_compneg.lab.experiments.run_folder import Engine, RunFolder
 from pyserini_compneg.lab.experiments.splits import reported_split, tuning_split
@@ -62,7 +62,7 @@ def reproduce(
     reranker: str | None = None,
     threads: int = 1,
     model_options: ModelOptions | None = None,
-    read: Reading = "expression",
+    read: Read = "expression",
     model_weight: float | None = None,
     models: Mapping[str, Path] | None = None,
     wordnet: Path | None = None,
@@ -298,7 +298,7 @@ def _heads(
 
 
 def _settings(
-    protocol: ProtocolPlan, run_folder: RunFolder, jobs: Jobs, left_out: str, read: Reading
+    protocol: ProtocolPlan, run_folder: RunFolder, jobs: Jobs, left_out: str, read: Read
 ) -> dict[str, str | int | float]:
     """The inputs of the figures, other than the rows."""
     settings: dict[str, str | int | float] = {"hits": protocol.hits}

@@ -17,7 +17,7 @@ from pyserini_compneg.expression import ID, Atom, Filter, atoms
 from pyserini_compneg.lab.experiments.dense import DenseMethod
 from pyserini_compneg.lab.experiments.evaluation import heaviest_terms
 from pyserini_compneg.lab.experiments.inputs import WORD_SPACE
-from pyserini_compneg.lab.experiments.protocol import ROW_METHODS, ProtocolPlan, Reading, RowPlan, SectionPlan
+from pyserini_compneg.lab.experiments.protocol import ROW_METHODS, ProtocolPlan, Read, RowPlan, SectionPlan
 from pyserini_compneg.lab.experiments.results import RowRun, Section
 from pyserini_compneg.lab.experiments.run_cache import cached_run
 from pyserini_compneg.lab.experiments.run_folder import Engine, RunFolder
@@ -47,7 +47,7 @@ class Jobs:
     tuning: RunFolder | None = None  # for the split on which rows are tuned
     seconds: float = 0.0
     made: int = 0
-    _read: dict[tuple[int, Reading], Mapping[str, Topic]] = field(default_factory=dict, init=False)
+    _read: dict[tuple[int, Read], Mapping[str, Topic]] = field(default_factory=dict, init=False)
 
     def run(self, sections: Sequence[Section], run_folder: RunFolder) -> None:
         """Adds the runs of their rows to the sections, or the terms of a section's query."""
@@ -125,7 +125,8 @@ class Jobs:
     ) -> tuple[Search, Callable[[Topic], ScoringNode] | None, dict[str, object]]:
         """The ranking and composing functions of a row, and the inputs of its rankings besides the topics."""
         method = make_method(ROW_METHODS, row.method or "", row.settings)
-        depends_on: dict[str, object] = {"method": row.method, "settings": row.settings, "ablation": row.ablation}
+        settings = _settings_of_key(row.settings)
+        depends_on: dict[str, object] = {"method": row.method, "settings": settings, "ablation": row.ablation}
 
         def words() -> WordSpace:
             return run_folder.words
@@ -168,11 +169,17 @@ class Jobs:
         name = f"{row.title} {best.sweep.symbol} = {best.sweep.values[0]:g}"
         return best.model_copy(update={"name": name, "sweep": None})
 
-    def _readings(self, run_folder: RunFolder, reads: Reading) -> Mapping[str, Topic]:
+    def _readings(self, run_folder: RunFolder, reads: Read) -> Mapping[str, Topic]:
         key = id(run_folder), reads
         if key not in self._read:
             self._read[key] = topics_as(reads, run_folder.topics)
         return self._read[key]
+
+
+def _settings_of_key(settings: Mapping[str, object]) -> Mapping[str, object]:
+    """The settings of a row, with the names of operators in release 1.0, so that its runs are reused."""
+    is_renamed = settings.get("intersection") == "cpt-maxpool"
+    return {**settings, "intersection": "disentangled"} if is_renamed else settings
 
 
 def _name(row: RowPlan, engine: Engine | None) -> str:
@@ -205,7 +212,7 @@ def _among(topic: Topic, docids: Sequence[str]) -> Topic:
     return replace(topic, filter=some if topic.filter is None else topic.filter & some)
 
 
-def topics_as(reads: Reading, topics: Sequence[Topic]) -> Mapping[str, Topic]:
+def topics_as(reads: Read, topics: Sequence[Topic]) -> Mapping[str, Topic]:
     """The topics by their ids, with their texts read in a given way.
 
     Call this once for all topics: each call with ``llm`` makes a new reader, which counts its own failures.
@@ -213,6 +220,6 @@ def topics_as(reads: Reading, topics: Sequence[Topic]) -> Mapping[str, Topic]:
     read: Sequence[Topic] = topics
     if reads != "expression":
         read = [replace(topic, expression=Atom(topic.text), composed=None, plain=True) for topic in topics]
-    if take_apart := reader(reads):
-        read = decompose_topics(read, take_apart)
+    if read_texts := reader(reads):
+        read = decompose_topics(read, read_texts)
     return {topic.qid: topic for topic in read}

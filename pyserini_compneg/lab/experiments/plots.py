@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-from pyserini_compneg.lab.experiments.results import Curve, Results, RowRun, Section, Terms, scaled, shown, unit
+from pyserini_compneg.lab.experiments.results import Curve, Results, RowRun, Section, Terms, scaled, shown_figure, unit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,7 +81,7 @@ def _draw_bar(axis: Axes, height: int, row: RowRun, measure: str) -> None:
             axis.plot(ends[1:3], [height, height], "-|", color=_INK, label="95 % interval")
         if published is not None:
             axis.plot(scaled(published, measure), height, "D", color="white", mec=_INK, ms=5, label="paper")
-    axis.annotate(shown(value, measure), (max(ends), height), (6, 0), textcoords="offset points", va="center")
+    axis.annotate(shown_figure(value, measure), (max(ends), height), (6, 0), textcoords="offset points", va="center")
 
 
 def draw_shares(section: Section, measures: Sequence[str]) -> bytes:

@@ -32,7 +32,7 @@ from pyserini_compneg.support.settings_files import Settings, parse_settings, re
 from pyserini_compneg.support.terminal import shown, suggestion
 from pyserini_compneg.topics import Topic
 
-Reading: TypeAlias = Literal["expression", "plain", "model", "llm"]
+Read: TypeAlias = Literal["expression", "plain", "model", "llm"]
 Line = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
 """A text that YAML may break into several lines."""
 
@@ -61,7 +61,7 @@ class RowPlan(Settings):
     settings: dict[str, Any] = {}
     ablation: str | None = None  # the part of query vectors that is left out, one of ABLATIONS
     model_weight: float | None = Field(None, ge=0)  # of bm25+MODEL; None for the command's value, or for a sweep
-    reads: Reading = "expression"  # the dataset's expression, one atom, or a model's reading
+    reads: Read = "expression"  # the dataset's expression, one atom, or a model's reading
     published: tuple[float | None, ...] = ()  # the paper's figures, in the order of the protocol's measures
     published_terms: Line = ""  # the paper's terms, in sections with a query
     note: Line = ""

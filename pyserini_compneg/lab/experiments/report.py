@@ -13,7 +13,7 @@ from pyserini_compneg.eval import LEVEL, row_letters, superscript
 from pyserini_compneg.lab.experiments.datasets.opening import TITLES
 from pyserini_compneg.lab.experiments.inputs import LOWER_IS_BETTER, REMEDY, TERM_MEASURES, WORD_SPACE
 from pyserini_compneg.lab.experiments.plots import draw_activations, draw_bars, draw_curve, draw_framework, draw_shares
-from pyserini_compneg.lab.experiments.results import Curve, Example, Results, RowRun, Section, shown, unit
+from pyserini_compneg.lab.experiments.results import Curve, Example, Results, RowRun, Section, shown_figure, unit
 from pyserini_compneg.support.errors import InputError, OutputError, install_hint
 from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.staging import atomic_writer
@@ -218,16 +218,16 @@ def _value(row: RowRun, measure: str, letters: Mapping[str, str], best: str | No
     if measure not in row.figures:
         return _shown(None, measure)
     figure = row.figures[measure]
-    value = shown(figure.value, measure)
+    value = shown_figure(figure.value, measure)
     better = superscript(letters, figure.better_than(measure in LOWER_IS_BETTER))
     parts = [f"**{value}**" if value == best else value, f"<sup>{better}</sup>" if better else ""]
     if figure.interval:
-        parts.append(f"<br><sub>{' to '.join(shown(end, measure) for end in figure.interval)}</sub>")
+        parts.append(f"<br><sub>{' to '.join(shown_figure(end, measure) for end in figure.interval)}</sub>")
     return "".join(parts)
 
 
 def _shown(value: float | None, measure: str) -> str:
-    return "–" if value is None else shown(value, measure)
+    return "–" if value is None else shown_figure(value, measure)
 
 
 def _legend(has_letters: bool, has_paper: bool, results: Results) -> Iterator[str]:
@@ -274,7 +274,7 @@ def _curve(curve: Curve, path: str) -> Iterator[str]:
     xs = sorted(queries)
     lines = [[escape(curve.x_label), *(f"{x:.3g}" for x in xs)], ["---"] + ["---:"] * len(xs)]
     for method, points in curve.series.items():
-        values = {point.x: shown(point.y, curve.y_label) for point in points}
+        values = {point.x: shown_figure(point.y, curve.y_label) for point in points}
         lines.append([escape(method), *(values.get(x, "") for x in xs)])
     yield _table([*lines, [escape(curve.counted), *(f"{queries[x]:,}" for x in xs)]])
 
@@ -292,7 +292,7 @@ def _example(example: Example) -> Iterator[Sequence[str]]:
     yield ["query", escape(example.qid)]
     yield ["---", "---"]
     yield ["expression", escape(example.expression)]
-    value, other = shown(example.value, measure), shown(example.baseline_value, measure)
+    value, other = shown_figure(example.value, measure), shown_figure(example.baseline_value, measure)
     yield [f"{escape(measure)}{unit(measure)}", f"{method} **{value}**, {baseline} {other}"]
     for title, weights in (("raises a score", example.positive), ("lowers it", example.negative)):
         if weights:

@@ -212,10 +212,10 @@ def scaled(value: float, measure: str) -> float:
     return 100 * value if unit(measure) else value
 
 
-def shown(value: float, measure: str) -> str:
+def shown_figure(value: float, measure: str) -> str:
     """A computed or published value, as text.
 
-    >>> shown(0.25847, "nDCG@10"), shown(0.37093, "paired_accuracy"), shown(-0.12, "delta_mrr@10")
+    >>> shown_figure(0.25847, "nDCG@10"), shown_figure(0.37093, "paired_accuracy"), shown_figure(-0.12, "delta_mrr@10")
     ('0.258', '37.09', '−12.00')
     """
     decimals = 2 if unit(measure) else 3

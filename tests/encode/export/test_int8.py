@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from refusals import refusal  # noqa: E402
 
 from pyserini_compneg.encode.networks import graph as exporting  # noqa: E402
-from pyserini_compneg.encode.networks.int8 import quantised, rounded  # noqa: E402
+from pyserini_compneg.encode.networks.int8 import int8_model, rounded  # noqa: E402
 from pyserini_compneg.support.errors import EncodingError  # noqa: E402
 from pyserini_compneg.support.onnx_sessions import open_session  # noqa: E402
 
@@ -109,7 +109,7 @@ def test_products_that_share_their_weights(tmp_path):
     )
     opset = [helper.make_opsetid("", 20)]
     onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=9), tmp_path / "dense.onnx")
-    model = quantised(tmp_path / "dense.onnx", tmp_path / "int8.onnx", "ids")
+    model = int8_model(tmp_path / "dense.onnx", tmp_path / "int8.onnx", "ids")
     onnx.checker.check_model(model)
     assert tables(model) == [(TensorProto.UINT8, WIDTH, WIDTH), (TensorProto.INT8, TOKENS, WIDTH)]
     (found,) = open_session(model.SerializeToString(), threads=1).run(["states_2"], {"ids": IDS})
@@ -121,7 +121,7 @@ def test_products_that_share_their_weights(tmp_path):
 def test_one_table_serves_embeddings_and_a_decoder_that_is_tied(tmp_path, table, tied):
     decoder = table if tied else table[::-1].copy()
     write_graph(tmp_path / "dense.onnx", table, decoder)
-    model = quantised(tmp_path / "dense.onnx", tmp_path / "int8.onnx", "ids")
+    model = int8_model(tmp_path / "dense.onnx", tmp_path / "int8.onnx", "ids")
     onnx.checker.check_model(model)
     parts = [] if tied else [(TensorProto.INT8, WIDTH, TOKENS - FIRST), (TensorProto.INT8, WIDTH, FIRST)]
     assert tables(model) == [*parts, (TensorProto.INT8, TOKENS, WIDTH)]

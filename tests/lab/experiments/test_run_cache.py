@@ -11,6 +11,7 @@ from pyserini_compneg.lab.experiments.run_cache import cached_run
 from pyserini_compneg.lab.experiments.run_folder import Engine
 from pyserini_compneg.reading import decompose
 from pyserini_compneg.search import Hit
+from pyserini_compneg.support import progress
 from pyserini_compneg.topics.topics import Topic
 
 
@@ -27,6 +28,16 @@ def test_runs_are_made_once(run, tmp_path, monkeypatch):
     assert len(list(runs.iterdir())) == 9
     monkeypatch.setattr("pyserini_compneg.lab.experiments.run_cache.RUN_FORMAT", -1)
     assert [run().runs_made, run().runs_made] == [4, 0]
+
+
+def test_the_former_name_of_cpt_maxpool_keeps_its_runs(run, tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(progress, "_said_in_process", set())
+    old, new = (
+        ("{difference: ignore}", "{intersection: disentangled}"),
+        ("{difference: ignore}", "{intersection: cpt-maxpool}"),
+    )
+    assert [run(old).runs_made, run(new).runs_made] == [4, 0]
+    assert caplog.messages.count("intersection disentangled is now cpt-maxpool") == 1
 
 
 @pytest.mark.parametrize(

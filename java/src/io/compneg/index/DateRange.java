@@ -36,11 +36,11 @@ final class DateRange extends MultiTermQuery {
   private static final long DAY = 24 * 60 * MINUTE;
 
   /** The time that a date names, in microseconds: both ends belong to it. */
-  private record Span(long first, long last) {}
+  private record Period(long first, long last) {}
 
-  private final Span range;
+  private final Period range;
 
-  private DateRange(String field, Span range) {
+  private DateRange(String field, Period range) {
     super(field, MultiTermQuery.CONSTANT_SCORE_REWRITE);
     this.range = range;
   }
@@ -54,25 +54,27 @@ final class DateRange extends MultiTermQuery {
     if (dots < 0 || text.length() == 2) return null;
     boolean isAfter = text.startsWith("<..", dots - 1);
     boolean isBefore = text.startsWith("..<", dots);
-    Span from = dots == 0 ? new Span(Long.MIN_VALUE, 0) : span(text.substring(0, isAfter ? dots - 1 : dots));
-    Span to = dots + 2 == text.length() ? new Span(0, Long.MAX_VALUE) : span(text.substring(dots + (isBefore ? 3 : 2)));
+    Period from = dots == 0 ? new Period(Long.MIN_VALUE, 0) : period(text.substring(0, isAfter ? dots - 1 : dots));
+    Period to =
+        dots + 2 == text.length() ? new Period(0, Long.MAX_VALUE) : period(text.substring(dots + (isBefore ? 3 : 2)));
     if (from == null || to == null) return null;
-    return new DateRange(field, new Span(isAfter ? from.last + 1 : from.first, isBefore ? to.first - 1 : to.last));
+    return new DateRange(field, new Period(isAfter ? from.last + 1 : from.first, isBefore ? to.first - 1 : to.last));
   }
 
   /** Whether any document has a date in a field. */
   static boolean hasDates(IndexReader reader, String field) throws IOException {
     Terms terms = MultiTerms.getTerms(reader, field);
-    return terms != null && new DateRange(field, new Span(Long.MIN_VALUE, Long.MAX_VALUE)).dates(terms).next() != null;
+    return terms != null
+        && new DateRange(field, new Period(Long.MIN_VALUE, Long.MAX_VALUE)).dates(terms).next() != null;
   }
 
   /** Whether a text is a date for people, by its numbers, but none of ISO 8601: {@code 1.5.1999}. */
   static boolean isUnread(String text) {
-    return LIKE_DATE.matcher(text).matches() && span(DocumentReader.stripped(text)) == null;
+    return LIKE_DATE.matcher(text).matches() && period(DocumentReader.stripped(text)) == null;
   }
 
-  /** What {@code expression.dates.span} gives. */
-  private static Span span(String text) {
+  /** What {@code expression.dates.period} gives. */
+  private static Period period(String text) {
     Matcher date = DATE.matcher(text);
     if (!date.matches() || number(date, 1) < 1) return null;
     try {
@@ -80,7 +82,7 @@ final class DateRange extends MultiTermQuery {
       LocalDate last = date.group(3) == null ? month.atEndOfMonth() : month.atDay(number(date, 3));
       if (date.group(4) == null) {
         LocalDate first = date.group(2) == null ? last.withDayOfYear(1) : date.group(3) == null ? month.atDay(1) : last;
-        return new Span(first.toEpochDay() * DAY, (last.toEpochDay() + 1) * DAY - 1);
+        return new Period(first.toEpochDay() * DAY, (last.toEpochDay() + 1) * DAY - 1);
       }
       return time(date, last.toEpochDay() * DAY);
     } catch (DateTimeException e) {
@@ -88,7 +90,7 @@ final class DateRange extends MultiTermQuery {
     }
   }
 
-  private static Span time(Matcher date, long day) {
+  private static Period time(Matcher date, long day) {
     int hour = number(date, 4);
     int minute = number(date, 5);
     int second = number(date, 6);
@@ -102,7 +104,7 @@ final class DateRange extends MultiTermQuery {
     long first =
         day + (hour * 60 + minute) * MINUTE + second * SECOND + Long.parseLong((digits + "000000").substring(0, 6));
     first -= (offsetHour * 60 + offsetMinute) * MINUTE * ("-".equals(date.group(8)) ? -1 : 1);
-    return new Span(first, first + length - 1);
+    return new Period(first, first + length - 1);
   }
 
   private static int number(Matcher date, int group) {
@@ -124,7 +126,7 @@ final class DateRange extends MultiTermQuery {
       @Override
       protected AcceptStatus accept(BytesRef term) {
         if (term.compareTo(end) > 0) return AcceptStatus.END;
-        Span date = term.length > LONGEST ? null : span(term.utf8ToString());
+        Period date = term.length > LONGEST ? null : period(term.utf8ToString());
         return date != null && range.first <= date.first && date.first <= range.last ? AcceptStatus.YES
                                                                                      : AcceptStatus.NO;
       }

@@ -3,8 +3,8 @@ package io.compneg.index;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import io.anserini.search.similarity.ImpactSimilarity;
 import io.compneg.blocks.BlockMaxima;
+import io.compneg.blocks.KeepOrderedMergePolicy;
 import io.compneg.blocks.Optimizing;
-import io.compneg.blocks.SpareOrdered;
 import java.io.Closeable;
 import java.io.IOException;
 import java.io.RandomAccessFile;
@@ -105,7 +105,7 @@ public class ImpactIndexer implements Closeable {
     config.setMergeScheduler(merging);
     config.setUseCompoundFile(false);
     config.setCommitOnClose(false);
-    config.setMergePolicy(new SpareOrdered(directory)); // before a reader is opened, which may begin merges
+    config.setMergePolicy(new KeepOrderedMergePolicy(directory)); // before a reader is opened, which may begin merges
     config.setIndexDeletionPolicy(commits);
     config.setIndexCommit(commits.kept(directory));
     this.exchange = new RandomAccessFile(exchange, "r");

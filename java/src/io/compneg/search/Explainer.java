@@ -15,7 +15,7 @@ import org.apache.lucene.index.ReaderUtil;
 import org.apache.lucene.index.Term;
 
 /**
- * Takes the score of one document apart, with the arithmetic that ranks it.
+ * Explains the score of one document, with the arithmetic that ranks it.
  *
  * <p>An explanation has the {@code score}, whether the document {@code matched} and is {@code allowed} by the filter,
  * and in {@code accumulators} for every

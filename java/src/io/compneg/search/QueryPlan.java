@@ -108,7 +108,7 @@ final class QueryPlan {
       case ScoringTree.Sum sum -> new NodeScorer.Sum(window, planAll(sum.children(), true));
       case ScoringTree.Damped damped -> planDamped(damped, raises);
       case ScoringTree.Excluding excluding -> planExcluding(excluding);
-      case ScoringTree.Named part -> planNamed(part.filter());
+      case ScoringTree.FilterNode part -> planFilter(part.filter());
     };
   }
 
@@ -165,7 +165,7 @@ final class QueryPlan {
     return new LoweringScorer.Excluding(window, child, excluded, excluding.above(), required);
   }
 
-  private NodeScorer planNamed(DocumentFilter filter) {
+  private NodeScorer planFilter(DocumentFilter filter) {
     named.put(accumulators, filter);
     return new NodeScorer.Linear(window, accumulators++, -1);
   }

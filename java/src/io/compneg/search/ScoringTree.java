@@ -55,7 +55,7 @@ public sealed interface ScoringTree {
       implements ScoringTree {}
 
   /** The score 1 for the documents that a filter names; only an excluded part. */
-  record Named(DocumentFilter filter) implements ScoringTree {}
+  record FilterNode(DocumentFilter filter) implements ScoringTree {}
 
   /** How many nodes there are, with an operand of a product counted as one. */
   default int size() {
@@ -167,7 +167,7 @@ public sealed interface ScoringTree {
     List<ScoringTree> excluded = new ArrayList<>();
     for (JsonNode part : node.path("excluded")) {
       boolean named = part.size() == 1 && part.has("filter");
-      excluded.add(named ? new Named(DocumentFilter.of(part.get("filter"))) : tree(part));
+      excluded.add(named ? new FilterNode(DocumentFilter.of(part.get("filter"))) : tree(part));
       if (!named) checkExcluded(excluded.getLast());
     }
     List<Double> above = new ArrayList<>();
@@ -185,7 +185,7 @@ public sealed interface ScoringTree {
       throw new IllegalArgumentException("what excludes needs excluded parts, and above a limit, 0 or more, for each");
     }
     for (int n = 0; n < above.size(); n++) {
-      if (excluded.get(n) instanceof Named) above.set(n, 0.0);
+      if (excluded.get(n) instanceof FilterNode) above.set(n, 0.0);
     }
     return new Excluding(tree(node.get("excluding")), excluded, above, required);
   }

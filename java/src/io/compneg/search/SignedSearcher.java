@@ -298,7 +298,7 @@ public final class SignedSearcher implements Closeable {
   }
 
   /**
-   * Takes the score of one document apart.
+   * Explains the score of one document.
    *
    * @param filter what {@link #filter} gave; null for none
    * @return JSON, see {@link Explainer}; null when the index has no such document

@@ -37,7 +37,7 @@ final class UpdateBase implements Closeable {
   private static final byte NEW = 1;
   private static final byte CHANGED = 2;
   private static final byte UNCHANGED = 3;
-  private static final byte GIVEN = 4; // before in this update
+  private static final byte REPEATED = 4; // given before in this update
 
   private final DirectoryReader reader;
   private final FixedBitSet given; // documents of this index
@@ -112,7 +112,7 @@ final class UpdateBase implements Closeable {
       if (ids.get(i) == null) continue;
       boolean again = docs[i] < 0 ? others.contains(ids.get(i)) : given.getAndSet(docs[i]);
       if (docs[i] < 0 && remembers) others.add(ids.get(i));
-      found[i] = again ? GIVEN : docs[i] < 0 ? NEW : CHANGED;
+      found[i] = again ? REPEATED : docs[i] < 0 ? NEW : CHANGED;
     }
     return found;
   }

@@ -12,7 +12,7 @@ import org.apache.lucene.store.Directory;
  * Lucene's merges, but for the segment of the {@link BlockMaxima}, whose order would be lost: it is left alone until
  * half of it is deleted. A merge that is asked for takes it, too.
  */
-public final class SpareOrdered extends TieredMergePolicy {
+public final class KeepOrderedMergePolicy extends TieredMergePolicy {
   /** Each segment costs a search more than its documents do, and updates are small. */
   private static final int MOST_OF_A_SIZE = 3;
 
@@ -21,7 +21,7 @@ public final class SpareOrdered extends TieredMergePolicy {
   private final byte[] id; // null for none
   private final byte[] next; // if an update was killed
 
-  public SpareOrdered(Directory directory) throws IOException {
+  public KeepOrderedMergePolicy(Directory directory) throws IOException {
     id = BlockMaxima.segment(directory, BlockMaxima.FILE);
     next = BlockMaxima.segment(directory, BlockMaxima.NEXT);
     setForceMergeDeletesPctAllowed(0);
