@@ -2,6 +2,7 @@
 
     python benchmarks/search.py [--documents 300000] [--queries 20] [--rounds 5]
     python benchmarks/search.py --collection VECTORS --encoder MODEL --topics TOPICS [--queries 100]
+    python benchmarks/search.py --collection VECTORS --encoder MODEL --topics TOPICS --damped [--queries 150]
     python benchmarks/search.py --plain | --filters | --reordered | --updated N | --threads N
 
 With ``--collection`` documents and queries are real: the collection is what the command ``index`` takes, texts or
@@ -29,6 +30,11 @@ itself in the same index after N updates, each of which replaces 30 documents of
 by equal texts or vectors. A line has the median times, of the
 processor or with ``--threads`` by the clock, their ratios to the first, and the postings that are read. With
 ``--threads`` a second table has the queries a second if all of a kind are asked at once.
+
+With ``--damped`` whole calls of ``search`` are timed, of the texts of topics with NOT: the default difference beside
+``disentangled``, by the processor in the searching thread. ``damped`` looks up the best scores of what a query
+excludes, and keeps them. In the column "repeated" they are known, in "run" they are forgotten before each round, so
+that only the queries of the round share them, and in "first" before each query.
 """
 
 from __future__ import annotations
@@ -56,13 +62,15 @@ from reporting import INDEXES, describe, environment, table
 from stock import StockSearcher
 from synthetic import ENCODER, SEED, Query, docid, queries, term_names, zipf
 
-from pyserini_compneg.compose import query_line
+from pyserini_compneg.compose import DEFAULT_OPERATORS, Operators, query_line
 from pyserini_compneg.encode import BM25
-from pyserini_compneg.expression import Filter
+from pyserini_compneg.expression import Filter, format_expression
 from pyserini_compneg.index import ImpactIndexer, build_index, update_index
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader
 from pyserini_compneg.lucene.anserini import anserini_jar
 from pyserini_compneg.lucene.java_home import find_java
+from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.topics import read_topics
 
 VOCABULARY = 30_000
 DRAWS = 80
@@ -197,6 +205,32 @@ def compare_ours(variants: Mapping[str, Variant], kinds: Mapping[str, Sequence[Q
     return table(["kind", "k", *header], rows)
 
 
+def compare_damped(index: Path, topics: Path, count: int, rounds: int) -> str:
+    """Times whole calls under ``damped`` beside ``disentangled``, in three states of memory; returns the table."""
+    expressions = [topic.expression for topic in read_topics(topics) if topic.expression]
+    texts = [text for text in map(format_expression, expressions) if " NOT " in text][:count]
+    subtracted, rows = Operators(difference="disentangled"), []
+    with SignedImpactSearcher(index) as searcher:
+
+        def search(text: str, k: int, operators: Operators, forget: bool) -> None:
+            if forget:
+                searcher.reader._top_scores.clear()
+            searcher.search(text, k, operators=operators)
+
+        for k in HITS:
+            searches = {
+                "disentangled": [partial(search, text, k, subtracted, False) for text in texts],
+                "repeated": [partial(search, text, k, DEFAULT_OPERATORS, False) for text in texts],
+                "run": [partial(search, text, k, DEFAULT_OPERATORS, place == 0) for place, text in enumerate(texts)],
+                "first": [partial(search, text, k, DEFAULT_OPERATORS, True) for text in texts],
+            }
+            taken = {name: one.processor.mean(axis=0) for name, one in timed(searches, rounds).items()}
+            base = taken.pop("disentangled")
+            cells = [f"{one.mean():.2f}, {one.mean() / base.mean():.2f}" for one in taken.values()]
+            rows.append([f"k = {k:,}", f"{base.mean():.2f}", *cells])
+    return table(["ms, ratio of the means", "disentangled", *taken], rows)
+
+
 def throughput(reader: ImpactReader, kinds: Mapping[str, Sequence[Query]], most: int, rounds: int) -> str:
     """The queries a second of each kind on 1, 2, 4, ... threads; returns the table."""
     counts = [2**power for power in range(most.bit_length())]
@@ -242,6 +276,7 @@ def main() -> int:
     parser.add_argument("--reordered", action="store_true", help=text)
     text = "the index after N updates of 30 documents beside the same index before"
     parser.add_argument("--updated", type=int, default=0, metavar="N", help=text)
+    parser.add_argument("--damped", action="store_true", help="whole calls: the default NOT beside disentangled")
     parser.add_argument("--plain", action="store_true", help="our search uses the plain index of stock Lucene")
     text = "several threads for each query beside one, in place of ours beside stock"
     parser.add_argument("--threads", type=int, default=1, metavar="N", help=text)
@@ -253,14 +288,18 @@ def main() -> int:
     if args.filters and args.collection:
         parser.error("--filters takes the synthetic documents")
 
-    if args.updated and not args.collection:
-        parser.error("--updated takes a --collection")
+    if (args.updated or args.damped) and not args.collection:
+        parser.error("--updated and --damped take a --collection")
 
     def index_of(reorder: bool = False) -> Path:
         if args.collection:
             return real_index(args.collection, args.encoder, args.impact_scale, reorder)
         return synthetic_index(args.documents, reorder)
 
+    if args.damped:
+        compared = compare_damped(index_of(reorder=True), args.topics, args.queries, args.rounds)
+        print(f"{args.queries} queries with NOT, {args.rounds} rounds; {describe(environment())}\n\n{compared}")
+        return 0
     index = index_of()
     if args.collection:
         kinds = real_queries(index, args.topics, args.queries)
