@@ -6,7 +6,6 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -17,8 +16,9 @@ from pyserini_compneg.encode.models import ModelOptions, NeuralSide, load_checkp
 from pyserini_compneg.eval import Qrels
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lab.experiments.datasets import Dataset
-from pyserini_compneg.lab.experiments.dense import DenseIndex
+from pyserini_compneg.lab.experiments.dense import VectorIndex, dense_index
 from pyserini_compneg.lab.experiments.inputs import REMEDY
+from pyserini_compneg.lab.experiments.options import Engine, RunOptions
 from pyserini_compneg.lab.experiments.run_cache import KEY_DIGITS
 from pyserini_compneg.lab.experiments.word_space import WordSpace, word_queries
 from pyserini_compneg.lucene import MANIFEST_NAME, SHARDS_NAME, is_index
@@ -30,51 +30,19 @@ from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """An encoder, named as in ``--encoder``, and the index of its documents."""
-
-    encoder: str
-    index: Path | None = None  # an existing index; None to build one
-    label: str = ""  # distinguishes its rows; empty for a single engine
-
-    @property
-    def is_hybrid(self) -> bool:
-        """Whether its vectors combine BM25 and a model."""
-        return split_name(self.encoder)[0]
-
-    @property
-    def is_lexical(self) -> bool:
-        """Whether no model makes its vectors: BM25, or a file of vectors."""
-        return self.encoder == BM25 or Path(self.encoder).is_file() or self.is_hybrid
-
-
 class RunFolder(ExitStack):
     """Makes or reuses the files of an experiment. Use it as a context manager, which closes the indexes.
 
     The names of indexes and converted collections contain a hash of all their inputs, and the files are written
-    atomically. So an existing file is valid, and an interrupted experiment can continue. ``dense`` and ``reranker``
-    name models, which are loaded on first use.
+    atomically. So an existing file is valid, and an interrupted experiment can continue. Models are loaded on first
+    use.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        dataset: Dataset,
-        split: str,
-        *,
-        dense: str,
-        reranker: str,
-        threads: int = 1,
-        model_options: ModelOptions | None = None,
-        model_weight: float | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, dataset: Dataset, split: str, options: RunOptions) -> None:
         super().__init__()
-        self.folder, self.dataset, self.split, self.threads = folder, dataset, split, threads
-        self.dense_name, self.reranker_name = dense, reranker
-        self.model_options, self.model_weight = model_options, model_weight
+        self.folder, self.dataset, self.split, self.options = folder, dataset, split, options
         self.topics, self.qrels = dataset.topics(split), dataset.qrels(split)
-        self._dense: dict[tuple[str, Similarity | None], DenseIndex] = {}
+        self._dense: dict[tuple[str, Similarity | None], VectorIndex] = {}
         self._searchers: dict[tuple[Engine, str | None, float | None], SignedImpactSearcher] = {}
         keep_inputs(folder, dataset.folder, remedy=REMEDY)
         if folder.exists() and (is_index(folder) or not folder.is_dir()):
@@ -88,7 +56,7 @@ class RunFolder(ExitStack):
 
         Only ``bm25+MODEL`` has a ``model_weight``. None means the weight of all rows.
         """
-        weight = self.model_weight if model_weight is None else model_weight
+        weight = self.options.model_weight if model_weight is None else model_weight
         weight = weight if engine.is_hybrid else None
         key = engine, ablation, weight
         if key not in self._searchers:
@@ -118,24 +86,24 @@ class RunFolder(ExitStack):
         if Path(encoder).is_file():
             return [content_digest(Path(encoder))]
         hybrid, name = split_name(encoder)
-        checkpoint = load_checkpoint(name, self.model_options)
+        checkpoint = load_checkpoint(name, self.options.model_options)
         sides = (checkpoint.document, checkpoint.query)
         hashes = [model_hash(side) if isinstance(side, NeuralSide) else repr(side) for side in sides]
-        return [*[BM25] * hybrid, *hashes, repr(self.model_options)]
+        return [*[BM25] * hybrid, *hashes, repr(self.options.model_options)]
 
     @cached_property
     def reranker(self) -> PairScorer:
-        return pair_scorer(self.reranker_name)
+        return pair_scorer(self.options.reranker_name)
 
     def dense_fingerprint(self, encoder: str, similarity: Similarity | None) -> str:
         """The inputs of rankings by a dense encoder. Does not load the model."""
         return f"{dense_model_hash(encoder, similarity)}-{self.collection_key}"
 
-    def dense(self, encoder: str, similarity: Similarity | None) -> DenseIndex:
+    def dense(self, encoder: str, similarity: Similarity | None) -> VectorIndex:
         """The documents' vectors by a dense encoder. Missing vectors are made."""
         key = encoder, similarity
         if key not in self._dense:  # only one is kept, because they are large
-            self._dense = {key: DenseIndex(self.documents, DenseEncoder(encoder, similarity))}
+            self._dense = {key: dense_index(self.documents, DenseEncoder(encoder, similarity))}
         return self._dense[key]
 
     @cached_property
@@ -181,7 +149,7 @@ class RunFolder(ExitStack):
                 collection,
                 index,
                 encoder,
-                threads=self.threads,
+                threads=self.options.threads,
                 store_raw=True,
                 existing="resume",
                 model_options=options,
@@ -224,4 +192,4 @@ class RunFolder(ExitStack):
             _logger.warning("%s: lacks %s, %r for one; no method can find them", folder, share, missing[0])
 
     def _options(self, encoder: str) -> ModelOptions | None:
-        return None if encoder == BM25 else self.model_options
+        return None if encoder == BM25 else self.options.model_options
