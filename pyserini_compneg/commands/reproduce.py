@@ -105,10 +105,10 @@ def _reproduce(
     from pyserini_compneg.lab.experiments.datasets import open_dataset
     from pyserini_compneg.lab.experiments.datasets.dataset import DOMAIN
     from pyserini_compneg.lab.experiments.experiment import Experiment
-    from pyserini_compneg.lab.experiments.options import Engine, RunOptions
     from pyserini_compneg.lab.experiments.protocol import read_protocol
     from pyserini_compneg.lab.experiments.report import write_report
     from pyserini_compneg.lab.experiments.results import warn_of_lost_rows, write_results
+    from pyserini_compneg.lab.experiments.run_folder import Engine, RunOptions
 
     protocol = read_protocol(name)
     if args.query:
@@ -117,7 +117,7 @@ def _reproduce(
         protocol = protocol.only(args.rows)
         warn_of_lost_rows(report, {row.title for row in protocol.rows})
     if args.quick:
-        protocol = protocol.without([need for need in protocol.needs if need.kind == "hub"])
+        protocol = protocol.without([need for need in protocol.needs if need.model and not need.is_trained])
     if args.quick and protocol.interference:  # few queries fill few bins
         curve = protocol.interference.model_copy(update={"bins": min(2, protocol.interference.bins)})
         protocol = protocol.model_copy(update={"interference": curve})

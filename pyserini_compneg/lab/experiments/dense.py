@@ -44,7 +44,8 @@ Encode: TypeAlias = Callable[[Sequence[str]], NDArray[Any]]
 """Gives the vectors of query texts, (texts, dimensions)."""
 
 _DEPENDENT = 1e-5
-"""The relative length below which a direction is a rounding error of encoders with 32-bit numbers."""
+"""The relative length below which a direction is a rounding error of encoders with 32-bit numbers. The limit of
+:func:`pyserini_compneg.compose.difference.orthogonal`, whose terms have 64 bits, would keep these errors."""
 
 _PART_DOCUMENTS = 4096
 _REMEDY = "make room, or name another place in COMPNEG_CACHE"

@@ -9,7 +9,6 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from itertools import chain
 from pathlib import Path
 
 from pyserini_compneg.baselines import DenseEncoder
@@ -29,13 +28,12 @@ from pyserini_compneg.lab.experiments.evaluation import (
 )
 from pyserini_compneg.lab.experiments.inputs import DENSE, LOWER_IS_BETTER, SYNONYMS, TERM_MEASURES
 from pyserini_compneg.lab.experiments.jobs import Jobs
-from pyserini_compneg.lab.experiments.options import RunOptions
 from pyserini_compneg.lab.experiments.protocol import ProtocolPlan
 from pyserini_compneg.lab.experiments.results import Curve, Results, Section
 from pyserini_compneg.lab.experiments.rows import RERANKER
-from pyserini_compneg.lab.experiments.run_folder import RunFolder
+from pyserini_compneg.lab.experiments.run_folder import RunFolder, RunOptions
 from pyserini_compneg.lab.experiments.splits import reported_split, tuning_split
-from pyserini_compneg.lab.experiments.term_measures import TermMeasures
+from pyserini_compneg.lab.experiments.term_measures import WORDNET, TermMeasures
 from pyserini_compneg.lab.experiments.text_statistics import text_statistics
 from pyserini_compneg.lucene import java_class
 from pyserini_compneg.support.errors import InputError
@@ -65,9 +63,13 @@ class Experiment:
         split = reported_split(protocol, self.dataset, self.split)
         protocol = self._with_models(protocol)
         tuned_on = tuning_split(protocol, self.dataset, split)
-        protocol, left_out = self._possible(protocol)
+        absent = self.options.absent(protocol)
+        for message in absent.values():
+            _logger.warning("left out: %s", message)
+        protocol = protocol.without(absent)
         self._check_weights(protocol)
-        with self._opened(split) as run_folder, self._opened(tuned_on) if tuned_on else nullcontext() as tuning:
+        opened = partial(RunFolder, self.folder, self.dataset, options=self.options)
+        with opened(split=split) as run_folder, opened(split=tuned_on) if tuned_on else nullcontext() as tuning:
             if protocol.queries == "words":
                 run_folder.ask_words()
             sections = _sections(protocol, run_folder)
@@ -76,32 +78,16 @@ class Experiment:
             jobs.run(sections)
             for section in sections if protocol.measures else []:
                 score(section, protocol.measures, run_folder, terms)
-            return self._results(protocol, jobs, sections, left_out)
-
-    def _opened(self, split: str) -> RunFolder:
-        return RunFolder(self.folder, self.dataset, split, self.options)
+            return self._results(protocol, jobs, sections, "; ".join(absent.values()))
 
     def _with_models(self, protocol: ProtocolPlan) -> ProtocolPlan:
         """The protocol without runs of missing trained models."""
-        trained = [need for need in protocol.needs if need.kind == "trained"]
-        changed = protocol.without([need for need in trained if need.name not in self.options.models])
+        trained = [need for need in protocol.needs if need.is_trained]
+        changed = protocol.without([need for need in trained if need.model not in self.options.models])
         if not changed.sections:
             said = f"protocol {protocol.name}: all its rows are of trained models, and none is there"
             raise InputError(said, remedy="train them with --train, or name their folder with --models")
         return changed
-
-    def _possible(self, protocol: ProtocolPlan) -> tuple[ProtocolPlan, str]:
-        """The protocol without the parts whose default model or WordNet is missing, and a note that names them.
-
-        Raises an error if the user named the missing model or folder, or if nothing else is left.
-        """
-        absent = {}
-        for need in protocol.needs:
-            if need.kind != "trained" and (reason := self.options.absence(need, protocol.is_only(need))):
-                absent[need] = f"{protocol.parts(need)}: {reason}"
-        for message in absent.values():
-            _logger.warning("left out: %s", message)
-        return protocol.without(absent), "; ".join(absent.values())
 
     def _check_weights(self, protocol: ProtocolPlan) -> None:
         other = next((engine.encoder for engine in self.options.engines if not engine.is_hybrid), None)
@@ -113,12 +99,6 @@ class Experiment:
     def _results(self, protocol: ProtocolPlan, jobs: Jobs, sections: Sequence[Section], left_out: str) -> Results:
         run_folder, judged = jobs.run_folder, sections if protocol.measures else []
         statistics, distributions = _statistics(protocol, run_folder)
-        count = protocol.examples
-        found = [
-            examples(section, protocol.measures[0], count, run_folder.qrels, run_folder.title)
-            for section in judged
-            if count
-        ]
         return Results(
             protocol=protocol.name,
             title=protocol.title,
@@ -138,7 +118,11 @@ class Experiment:
             is_papers=run_folder.split in protocol.papers.get(self.dataset.kind, ()),
             sections=sections,
             curves=[*_curves(protocol, judged, run_folder), *distributions],
-            examples=list(chain.from_iterable(found)),
+            examples=[
+                one
+                for section in judged
+                for one in examples(section, protocol.measures[0], protocol.examples, run_folder)
+            ],
             heads=_heads(protocol, self.options),
             seconds=jobs.seconds,
             runs_made=jobs.made,
@@ -194,7 +178,7 @@ def _term_measures(protocol: ProtocolPlan, run_folder: RunFolder) -> TermMeasure
     if not {*protocol.measures} & {*TERM_MEASURES}:
         return None
     texts = {document.docid: document.text or "" for document in run_folder.documents()}
-    files = run_folder.options.wordnet_folder if SYNONYMS in protocol.measures else None
+    files = (run_folder.options.wordnet or WORDNET) if SYNONYMS in protocol.measures else None
     space = run_folder.words if protocol.queries == "words" else None
     return TermMeasures(texts, run_folder.topics, space, files)
 
@@ -272,7 +256,7 @@ def _settings(protocol: ProtocolPlan, jobs: Jobs, left_out: str) -> dict[str, st
 def _encoders(run_folder: RunFolder) -> Iterator[tuple[str, str]]:
     """The encoders and the settings of their indexes. Missing indexes are built."""
     for engine in run_folder.options.engines:
-        manifest = run_folder.searcher(engine).reader.manifest
+        manifest = run_folder.searcher(engine, None, run_folder.options.model_weight).reader.manifest
         about = {} if manifest is None else {**manifest.settings, "impact scale": manifest.impact_scale}
         values = {name: f"{value:g}" if isinstance(value, float) else value for name, value in about.items()}
         listed = ", ".join(f"{name} {value}" for name, value in values.items())

@@ -16,13 +16,12 @@ from pyserini_compneg.expression import ID, Atom, Filter, atoms
 from pyserini_compneg.lab.experiments.dense import DenseMethod
 from pyserini_compneg.lab.experiments.evaluation import heaviest_terms
 from pyserini_compneg.lab.experiments.inputs import WORD_SPACE
-from pyserini_compneg.lab.experiments.options import Engine
 from pyserini_compneg.lab.experiments.protocol import ProtocolPlan, SectionPlan
 from pyserini_compneg.lab.experiments.results import RowRun, Section
 from pyserini_compneg.lab.experiments.rows import ROW_METHODS, Reading, RowPlan
 from pyserini_compneg.lab.experiments.run_cache import cached_run
-from pyserini_compneg.lab.experiments.run_folder import RunFolder
-from pyserini_compneg.lab.experiments.word_space import WordSpace, WordSpaceMethod
+from pyserini_compneg.lab.experiments.run_folder import Engine, RunFolder
+from pyserini_compneg.lab.experiments.word_space import WordSpaceMethod
 from pyserini_compneg.reading import reader
 from pyserini_compneg.search import Hit, Method, SignedImpactSearcher
 from pyserini_compneg.support.errors import InputError
@@ -49,20 +48,19 @@ class Jobs:
 
     def run(self, sections: Sequence[Section]) -> None:
         """Adds the runs of their rows to the sections, or the terms of a section's query."""
-        options = self.run_folder.options
-        engines = [[(row, options.encoders(row)) for row in section.plan.rows] for section in sections]
-        rows = [one for own in engines for one in own]
-        for row, of_row in rows:
+        encoders = self.run_folder.options.encoders
+        runs = [(row, encoders(row)) for section in sections for row in section.plan.rows]
+        for row, of_row in runs:
             if of_row:  # before the first search: a failing reader ends the work immediately
                 self._readings(row, self.run_folder)
-        total = sum(len(of_row) for _, of_row in rows)  # the first run of an encoder builds its index
+        total = sum(len(of_row) for _, of_row in runs)  # the first run of an encoder builds its index
         with progress(None, total, " runs", self.protocol.name, even=False) as bar:
-            for section, own in zip(sections, engines, strict=True):
-                for row, of_row in own:
-                    if not of_row:
+            for section in sections:
+                add = self._shown if section.plan.query else self._reported
+                for row in section.plan.rows:
+                    if row.method is None:
                         section.rows.append(RowRun(row, row.title))
-                    for engine in of_row:
-                        add = self._shown if section.plan.query else self._reported
+                    for engine in encoders(row):
                         section.rows.append(add(section, row, engine))
                         bar.update()
 
@@ -70,7 +68,7 @@ class Jobs:
         """A row with the heaviest terms of the section's query. Adds the terms of its atoms to a drawn section."""
         compose = _ranking(row, engine, self.run_folder).compose
         assert compose is not None, "rows of sections with a query have operators"
-        (topic,) = topics_as(self.run_folder.options.reading(row), section.topics).values()
+        (topic,) = topics_as(_reading(row, self.run_folder), section.topics).values()
         words = atoms(topic.expression) if row.method == WORD_SPACE and topic.expression else []
         if words and (unknown := self.run_folder.words.unknown(words)):
             if not section.rows:  # once for all rows
@@ -101,9 +99,8 @@ class Jobs:
         asked = [read[topic.qid] for topic in topics]
         file = f"{plan.title}-{name}" if run_folder is not self.tuning else f"tuning-{plan.title}-{name}"
         with gathered_warnings(f"row {name!r} of {plan.title!r}"):
-            path, there = cached_run(
-                run_folder.folder, file, ranking.depends_on, asked, ranking.search, self.protocol.hits
-            )
+            inputs, hits = ranking.inputs, self.protocol.hits
+            path, there = cached_run(run_folder.folder, file, inputs, asked, ranking.search, hits)
         if not there:
             self.seconds += time.monotonic() - started
             self.made += run_folder is not self.tuning
@@ -129,8 +126,7 @@ class Jobs:
         return best.model_copy(update={"name": name, "sweep": None})
 
     def _readings(self, row: RowPlan, run_folder: RunFolder) -> Mapping[str, Topic]:
-        reads = run_folder.options.reading(row)
-        key = id(run_folder), reads
+        key = id(run_folder), (reads := _reading(row, run_folder))
         if key not in self._read:
             self._read[key] = topics_as(reads, run_folder.topics)
         return self._read[key]
@@ -140,12 +136,16 @@ def _name(row: RowPlan, engine: Engine) -> str:
     return f"{row.title} [{engine.label}]" if engine.label else row.title
 
 
+def _reading(row: RowPlan, run_folder: RunFolder) -> Reading:
+    return run_folder.options.read if row.reads == "expression" else row.reads
+
+
 class _Ranking(NamedTuple):
     """How a row ranks, and the inputs of its rankings besides the topics."""
 
     search: Callable[[Sequence[Topic], int], dict[str, list[Hit]]]
     compose: Callable[[Topic], ScoringNode] | None  # None without query terms
-    depends_on: dict[str, object]
+    inputs: dict[str, object]
 
 
 def _ranking(row: RowPlan, engine: Engine, run_folder: RunFolder) -> _Ranking:
@@ -154,16 +154,13 @@ def _ranking(row: RowPlan, engine: Engine, run_folder: RunFolder) -> _Ranking:
     match method:
         case WordSpaceMethod():
             inputs |= {"words": WORDS, "collection": run_folder.collection_key}
-
-            def words() -> WordSpace:
-                return run_folder.words
-
+            words = partial(getattr, run_folder, "words")
             return _Ranking(partial(method.search, words), partial(method.compose, words), inputs)
         case DenseMethod():
             inputs["dense"] = run_folder.dense_fingerprint(engine.encoder, row.similarity)
             index = partial(run_folder.dense, engine.encoder, row.similarity)
             return _Ranking(partial(method.search, index), None, inputs)
-    weight = run_folder.options.weight(row)
+    weight = run_folder.options.model_weight if row.model_weight is None else row.model_weight
     searcher = run_folder.searcher(engine, row.ablation, weight)
     if engine.is_hybrid and weight is not None:
         inputs["model weight"] = weight
@@ -174,7 +171,7 @@ def _ranking(row: RowPlan, engine: Engine, run_folder: RunFolder) -> _Ranking:
     if isinstance(method, ComposingMethod) and not row.rerank:
         compose = partial(_composed, searcher, method)
     search = partial(_searched, run_folder, searcher, method, row)
-    return _Ranking(search, compose, inputs | run_folder.depends_on(engine))
+    return _Ranking(search, compose, inputs | run_folder.depends_on(engine, searcher.reader.folder))
 
 
 def _composed(searcher: SignedImpactSearcher, method: ComposingMethod, topic: Topic) -> ScoringNode:

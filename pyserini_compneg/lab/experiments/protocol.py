@@ -20,15 +20,12 @@ from pyserini_compneg.lab.experiments.inputs import (
     WORD_SPACE,
     protocol_names,
 )
-from pyserini_compneg.lab.experiments.rows import DENSE_ENCODER, WORDNET_FILES, Line, Need, RowPlan
+from pyserini_compneg.lab.experiments.rows import DENSE_ENCODER, RERANKER, WORDNET_FILES, Line, Need, RowPlan
 from pyserini_compneg.support.errors import InputError, QueryError
 from pyserini_compneg.support.files import slug
 from pyserini_compneg.support.settings_files import Settings, parse_settings, read_settings
 from pyserini_compneg.support.terminal import shown, suggestion
 from pyserini_compneg.topics import Topic
-
-_CHECKED = ("trained", "dense encoder", "reranker", "hub", "wordnet")
-"""The kinds of needs, in the order in which they are checked and reported."""
 
 
 class SectionPlan(Settings):
@@ -213,17 +210,16 @@ class ProtocolPlan(Settings):
     @property
     def needs(self) -> list[Need]:
         """The models and the folder that its parts need, in the order in which they are checked."""
-        rows = [need for row in self.rows for need in row.needs]
-        rows += [DENSE_ENCODER] * (self.interference is not None) + [WORDNET_FILES] * (SYNONYMS in self.measures)
-        return sorted(dict.fromkeys(rows), key=lambda need: _CHECKED.index(need.kind))
+        found = dict.fromkeys(need for row in self.rows for need in row.needs)
+        chosen = [DENSE_ENCODER] if DENSE_ENCODER in found or self.interference else []
+        chosen += [RERANKER] if RERANKER in found else []
+        return [*chosen, *(need for need in found if need.model), *[WORDNET_FILES] * (SYNONYMS in self.measures)]
 
     def parts(self, need: Need) -> str:
         """The parts that need a model or folder, in words."""
-        rows = {"dense encoder": "rows of dense vectors", "reranker": "rows that are reranked"}
-        parts = [SYNONYMS if need == WORDNET_FILES else rows.get(need.kind, f"rows of {need.name}")]
-        if need == DENSE_ENCODER and self.interference is not None:
-            parts = parts * any(need in row.needs for row in self.rows) + ["the curve by similarity"]
-        return " and ".join(parts)
+        if need != DENSE_ENCODER or self.interference is None:
+            return need.parts
+        return " and ".join([need.parts] * any(need in row.needs for row in self.rows) + ["the curve by similarity"])
 
     def is_only(self, need: Need) -> bool:
         """Whether nothing is left without a model or folder."""

@@ -12,7 +12,7 @@ from pyserini_compneg.baselines import METHODS, Makers, Similarity, make_method
 from pyserini_compneg.encode import checked_weight
 from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.lab.experiments.dense import DENSE_OPERATORS, DenseMethod
-from pyserini_compneg.lab.experiments.inputs import DENSE, WORD_SPACE
+from pyserini_compneg.lab.experiments.inputs import DENSE, SYNONYMS, WORD_SPACE
 from pyserini_compneg.lab.experiments.word_space import WordSpaceMethod
 from pyserini_compneg.search import Method
 from pyserini_compneg.support.settings_files import Settings
@@ -32,16 +32,18 @@ ROW_METHODS: Makers[Method | DenseMethod | WordSpaceMethod] = {
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A model or folder that may be absent, of a kind. Without it, the parts of a protocol that need it are not run."""
+    """A model or folder that may be absent. Equal needs are of the same model, whatever rows say about it."""
 
-    kind: Literal["trained", "dense encoder", "reranker", "hub", "wordnet"]
-    name: str = ""  # of a model that a row names: one that is trained here, or one of the hub
-    is_dense: bool = field(default=False, compare=False)  # a model is known by its name
+    parts: str  # what is not run without it, in words
+    model: str = ""  # the name that rows give it: of a model that a recipe trains, or of one of the hub
+    is_trained: bool = False
+    is_dense: bool = field(default=False, compare=False)
     similarity: Similarity | None = field(default=None, compare=False)
 
 
-DENSE_ENCODER, RERANKER, WORDNET_FILES = Need("dense encoder"), Need("reranker"), Need("wordnet")
-"""The models and the folder that the command names."""
+DENSE_ENCODER, RERANKER = Need("rows of dense vectors"), Need("rows that are reranked")
+WORDNET_FILES = Need(SYNONYMS)
+"""What the command chooses for all rows, and the folder for a measure."""
 
 
 class Sweep(Settings):
@@ -94,17 +96,15 @@ class RowPlan(Settings):
         return self.is_sparse and not self.model and not self.encoder
 
     @property
-    def is_published(self) -> bool:
-        return bool(self.published or self.published_terms)
-
-    @property
     def needs(self) -> list[Need]:
         """The models with which the row is run, other than encoders of the command."""
         if self.method is None:
             return []
-        is_dense = self.method == DENSE
-        needs = [Need("trained", self.model)] if self.model else []
-        needs += [Need("hub", self.encoder, is_dense, self.similarity)] if self.encoder else []
+        is_dense, needs = self.method == DENSE, []
+        if self.model is not None:
+            needs.append(Need(f"rows of {self.model}", self.model, is_trained=True))
+        if self.encoder is not None:
+            needs.append(Need(f"rows of {self.encoder}", self.encoder, False, is_dense, self.similarity))
         needs += [DENSE_ENCODER] if is_dense and not needs else []
         return needs + [RERANKER] if self.rerank else needs
 
@@ -114,13 +114,13 @@ class RowPlan(Settings):
         A row that names an absent model itself is still shown if it has published figures.
         """
         lacking = [need for need in self.needs if need in absent]
-        if not lacking and (self.method or self.is_published):
+        if not lacking and self.method:
             return {}
-        if not self.is_published or any(not need.name for need in lacking):
+        if not (self.published or self.published_terms) or not all(need.model for need in lacking):
             return None
-        missing = f"Published for {self.model}, which is not run here; --train trains it."
-        is_trained = any(need.kind == "trained" for need in lacking)
-        return {"method": None, "note": f"{self.note} {missing}".strip() if is_trained else self.note}
+        trained = [need for need in lacking if need.is_trained]
+        missing = f"Published for {self.model}, which is not run here; --train trains it." if trained else ""
+        return {"method": None, "note": f"{self.note} {missing}".strip()}
 
     @property
     def title(self) -> str:

@@ -5,8 +5,8 @@ from film_set import write_film_set
 
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.experiments.experiment import Experiment
-from pyserini_compneg.lab.experiments.options import Engine, RunOptions
 from pyserini_compneg.lab.experiments.protocol import read_protocol
+from pyserini_compneg.lab.experiments.run_folder import Engine, RunOptions
 
 PROTOCOL = """
 title: Two sections

@@ -12,7 +12,7 @@ from pyserini_compneg.expression import Atom, Filter, atoms
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.experiments.inputs import ALL_MINILM, MS_MARCO_MINILM
 from pyserini_compneg.lab.experiments.jobs import _among
-from pyserini_compneg.lab.experiments.options import Engine
+from pyserini_compneg.lab.experiments.run_folder import Engine
 from pyserini_compneg.support.errors import DownloadError, EncodingError
 from pyserini_compneg.topics.topics import Topic
 
@@ -59,7 +59,7 @@ def run(reproduced, tmp_path, monkeypatch):
             "run_folder.pair_scorer": lambda model: loaded.append(model) or Shortest(),
             "run_folder.dense_model_hash": lambda model, _: f"hash of {model}",
             "jobs.dense_model_hash": lambda model: f"hash of {model}",
-            **dict.fromkeys(["options.check_dense_model", "options.check_pair_scorer"], check),
+            **dict.fromkeys(["run_folder.check_dense_model", "run_folder.check_pair_scorer"], check),
         }.items():
             monkeypatch.setattr(f"pyserini_compneg.lab.experiments.{place}", stand_in)
         options |= {"engines": [Engine("bm25", label=label) for label in labels]}

@@ -10,10 +10,10 @@ from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.experiments.experiment import Experiment
-from pyserini_compneg.lab.experiments.options import Engine, RunOptions
 from pyserini_compneg.lab.experiments.protocol import read_protocol
 from pyserini_compneg.lab.experiments.report import write_report
 from pyserini_compneg.lab.experiments.results import write_results
+from pyserini_compneg.lab.experiments.run_folder import Engine, RunOptions
 from pyserini_compneg.support.errors import IndexFormatError, InputError, OutputError
 
 
@@ -85,7 +85,7 @@ def test_what_a_row_does_not_say_is_in_the_settings_or_nowhere(run):
 
 
 def test_too_few_queries_for_a_curve_are_known_before_anything_is_run(run, dataset, tmp_path, monkeypatch):
-    monkeypatch.setattr("pyserini_compneg.lab.experiments.options.check_dense_model", lambda name: None)
+    monkeypatch.setattr("pyserini_compneg.lab.experiments.run_folder.check_dense_model", lambda name: None)
     count = sum(topic.group == "_ that are not _" for topic in dataset.topics("dev"))
     curve = ("sections:", "interference: {section: Set difference, bins: 9}\nsections:")
     message = refusal(run, curve, error=InputError)

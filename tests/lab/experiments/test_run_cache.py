@@ -7,8 +7,8 @@ from json_lines import write_jsonl
 
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lab.experiments.datasets import open_dataset
-from pyserini_compneg.lab.experiments.options import Engine
 from pyserini_compneg.lab.experiments.run_cache import cached_run
+from pyserini_compneg.lab.experiments.run_folder import Engine
 from pyserini_compneg.reading import decompose
 from pyserini_compneg.search import Hit
 from pyserini_compneg.topics.topics import Topic

@@ -13,8 +13,8 @@ pytest.importorskip("sentence_transformers", reason="training builds on sentence
 from pyserini_compneg.lab.experiments.datasets import open_dataset  # noqa: E402
 from pyserini_compneg.lab.experiments.dense import DenseEncoder  # noqa: E402
 from pyserini_compneg.lab.experiments.experiment import Experiment  # noqa: E402
-from pyserini_compneg.lab.experiments.options import Engine, RunOptions  # noqa: E402
 from pyserini_compneg.lab.experiments.protocol import read_protocol  # noqa: E402
+from pyserini_compneg.lab.experiments.run_folder import Engine, RunOptions  # noqa: E402
 from pyserini_compneg.lab.experiments.splits import shared_queries  # noqa: E402
 from pyserini_compneg.lab.training import train  # noqa: E402
 from pyserini_compneg.lab.training.protocol_models import find_models, train_models  # noqa: E402
