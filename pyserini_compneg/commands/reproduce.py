@@ -104,11 +104,11 @@ def _reproduce(
     from pyserini_compneg.eval.table import run_labels
     from pyserini_compneg.lab.experiments.datasets import open_dataset
     from pyserini_compneg.lab.experiments.datasets.dataset import DOMAIN
-    from pyserini_compneg.lab.experiments.experiment import reproduce
+    from pyserini_compneg.lab.experiments.experiment import Experiment
     from pyserini_compneg.lab.experiments.protocol import read_protocol
     from pyserini_compneg.lab.experiments.report import write_report
     from pyserini_compneg.lab.experiments.results import warn_of_lost_rows, write_results
-    from pyserini_compneg.lab.experiments.run_folder import Engine
+    from pyserini_compneg.lab.experiments.run_folder import Engine, RunOptions
 
     protocol = read_protocol(name)
     if args.query:
@@ -117,7 +117,7 @@ def _reproduce(
         protocol = protocol.only(args.rows)
         warn_of_lost_rows(report, {row.title for row in protocol.rows})
     if args.quick:
-        protocol = protocol.without_encoders()  # of the hub
+        protocol = protocol.without([need for need in protocol.needs if need.model and not need.is_trained])
     if args.quick and protocol.interference:  # few queries fill few bins
         curve = protocol.interference.model_copy(update={"bins": min(2, protocol.interference.bins)})
         protocol = protocol.model_copy(update={"interference": curve})
@@ -143,24 +143,19 @@ def _reproduce(
         protocol = protocol.only_models
     encoders = encoders or [_BM25]
     labels = run_labels(encoders) if len(encoders) > 1 else [""]
-    engines = [Engine(*values) for values in zip(encoders, args.index or [None] * len(encoders), labels, strict=True)]
-    results = reproduce(
-        protocol,
-        dataset,
-        engines,
-        report,
-        split=split,
+    options = RunOptions(
+        [Engine(*values) for values in zip(encoders, args.index or [None] * len(encoders), labels, strict=True)],
         dense_encoder=args.dense_encoder,
         reranker=args.rerank,
-        threads=args.threads,
-        model_options=flags.chosen_model_options(args),
-        read=args.read or "expression",
-        model_weight=args.model_weight,
-        models=models,
         wordnet=args.wordnet,
-        training_split=training,
-        command=f"compneg reproduce {shlex.join(args.arguments)}",
+        models=models,
+        model_options=flags.chosen_model_options(args),
+        model_weight=args.model_weight,
+        read=args.read or "expression",
+        threads=args.threads,
     )
+    command = f"compneg reproduce {shlex.join(args.arguments)}"
+    results = Experiment(dataset, report, options, split, training, command).run(protocol)
     write_results(results, report / "results.json")
     write_report(results, report)
     _logger.info("%s", report / "report.md")

@@ -13,7 +13,7 @@ from score_oracle import score
 from pyserini_compneg.baselines import METHODS, Rocchio, make_method
 from pyserini_compneg.compose import Operators
 from pyserini_compneg.compose.trees import positive_weights
-from pyserini_compneg.lab.experiments.protocol import ROW_METHODS
+from pyserini_compneg.lab.experiments.rows import ROW_METHODS
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support.errors import ArgumentError, InputError
 

@@ -1,7 +1,7 @@
 """Networks in torch, and their export as ONNX graphs. Importing this package loads torch."""
 
 from pyserini_compneg.encode.networks.graph import dense_graph, write_graph
-from pyserini_compneg.encode.networks.pooling import own_logits, pooled_extremes, without_padding
+from pyserini_compneg.encode.networks.pooling import own_logits, sliced_extremes, sliced_pooled
 from pyserini_compneg.encode.networks.torch_model import TorchModel, load_for_training, read_own_logits
 
 __all__ = [
@@ -9,8 +9,8 @@ __all__ = [
     "dense_graph",
     "load_for_training",
     "own_logits",
-    "pooled_extremes",
     "read_own_logits",
-    "without_padding",
+    "sliced_extremes",
+    "sliced_pooled",
     "write_graph",
 ]

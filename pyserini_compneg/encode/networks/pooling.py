@@ -3,11 +3,16 @@
 The logits of all tokens for the whole vocabulary would take gigabytes for a batch of long texts. They never exist at
 once: the vocabulary is processed in slices that stay in the processor's cache. Activations grow with the logit, so they
 are applied after the maximum, once for each term instead of once for each token and term.
+
+In training, the weight of a term depends on the token with the largest logit, and in signed models also on the token
+with the smallest. So only the positions of the extremes are kept, and the gradient flows back through these tokens
+only. It is the exact gradient of the plain head.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,6 +24,9 @@ SLICE = 4112
 """The number of terms whose logits are computed together. With 4,096, the logits of a term would be a power of two
 apart, so few of them would fit into the processor's cache at once, and their maximum would take several times as long.
 """
+
+TRAINING_SLICE = 4096
+"""The same in training. Another number gives the same vectors, but gradients that are rounded otherwise."""
 
 
 def pooled(
@@ -113,12 +121,7 @@ def activated(logits: Tensor, head: Head) -> Tensor:
 def pooled_extremes(highest: Tensor, lowest: Tensor | None, bias: Tensor, head: Head, own: Tensor | None) -> Tensor:
     """The weights of terms, (batch, terms), from the maxima and minima of their products over the tokens.
 
-    Args:
-        highest: The maxima, (batch, terms).
-        lowest: The minima, for signed heads.
-        bias: The decoder's bias, (terms,), the same for all tokens.
-        head: Activation and pooling; Eq. 12 (``absmax``) or 13 (``sum``) if it is signed.
-        own: See :func:`pooled`.
+    Only signed heads have minima. They pool by Eq. 12 (``absmax``) or 13 (``sum``).
     """
     highest = highest + bias
     positive = activated(highest if own is None else torch.maximum(highest, own), head)
@@ -128,3 +131,81 @@ def pooled_extremes(highest: Tensor, lowest: Tensor | None, bias: Tensor, head: 
     if head.pooling == "sum":
         return positive - negative
     return torch.where(positive >= negative, positive, -negative)
+
+
+def sliced_pooled(hidden: Tensor, mask: Tensor, weight: Tensor, bias: Tensor, head: Head, own: Tensor | None) -> Tensor:
+    """The vectors of a batch in training, (batch, terms), as those of inference.
+
+    Args:
+        hidden: The inputs of the decoder, (batch, tokens, width). The first token of each text is not padding.
+        mask: 1 for tokens, 0 for padding, (batch, tokens).
+        weight: The decoder's weights, (terms, width).
+        bias: The decoder's bias, (terms,).
+        head: Activation and pooling, other than an unsigned ``sum``, to which every token contributes.
+        own: One more logit for each term, or −∞, (batch, terms); see :func:`own_logits`.
+
+    Source: Krasakis et al., Eq. 2 (``max``), Eq. 11 with 12 (``absmax``) and 13 (``sum``).
+    """
+    extremes = _Extremes.apply(without_padding(hidden, mask), weight, head.signed)
+    return pooled_extremes(extremes[0], extremes[1] if head.signed else None, bias, head, own)
+
+
+def sliced_extremes(
+    hidden: Tensor, mask: Tensor, weight: Tensor, bias: Tensor, own: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The largest and the smallest logits of terms, both (batch, terms).
+
+    Args:
+        hidden: The inputs of the decoder, as all arguments those of :func:`sliced_pooled`.
+        mask: 1 for tokens, 0 for padding.
+        weight: The decoder's weights.
+        bias: The decoder's bias.
+        own: One more logit for each term, or −∞.
+    """
+    highest, lowest = _Extremes.apply(without_padding(hidden, mask), weight, True) + bias
+    return highest if own is None else torch.maximum(highest, own), lowest
+
+
+class _Extremes(torch.autograd.Function):  # type: ignore[misc]  # mypy has no types of torch
+    """The maximum, and on request the minimum, of ⟨h_i, E_j⟩ over the tokens i, (1 or 2, batch, terms)."""
+
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, weight: Tensor, lowest: bool) -> Tensor:
+        batch, tokens, width = hidden.shape
+        precise = torch.promote_types(hidden.dtype, torch.float32)
+        values = torch.empty(1 + lowest, batch, len(weight), dtype=precise, device=hidden.device)
+        positions = torch.empty(values.shape, dtype=torch.int16, device=hidden.device)
+        flat = hidden.reshape(-1, width)
+        for start in range(0, len(weight), TRAINING_SLICE):
+            logits = (flat @ weight[start : start + TRAINING_SLICE].T.to(flat.dtype)).view(batch, tokens, -1)
+            for side, (value, position) in enumerate([logits.max(1), logits.min(1)] if lowest else [logits.max(1)]):
+                values[side, :, start : start + TRAINING_SLICE] = value
+                positions[side, :, start : start + TRAINING_SLICE] = position
+        ctx.save_for_backward(hidden, weight, positions)
+        return values
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        """The gradient. It is sparse: 0 for terms that a text does not have."""
+        hidden, weight, positions = ctx.saved_tensors
+        tokens, width = hidden.shape[1:]
+        flat = hidden.reshape(-1, width).to(gradient.dtype)
+        d_hidden, d_weight = torch.zeros_like(flat), torch.zeros_like(weight, dtype=gradient.dtype)
+        for start in range(0, len(weight), TRAINING_SLICE):
+            part = slice(start, start + TRAINING_SLICE)
+            side, row, term = (gradient[:, :, part] != 0).nonzero(as_tuple=True)
+            if not len(row):
+                continue
+            token = row * tokens + positions[:, :, part][side, row, term]
+            entries = gradient[:, :, part][side, row, term]
+            rows = weight[part].to(gradient.dtype)
+            size = (len(flat), len(rows))
+            with torch.autocast(hidden.device.type, enabled=False):
+                d_hidden += _sparse(token, term, entries, size) @ rows
+                if ctx.needs_input_grad[1]:
+                    d_weight[part] = _sparse(term, token, entries, size[::-1]) @ flat
+        return d_hidden.view_as(hidden).to(hidden.dtype), d_weight.to(weight.dtype), None
+
+
+def _sparse(rows: Tensor, columns: Tensor, entries: Tensor, size: tuple[int, ...]) -> Tensor:
+    return torch.sparse_coo_tensor(torch.stack([rows, columns]), entries, size, check_invariants=False)

@@ -44,7 +44,8 @@ Encode: TypeAlias = Callable[[Sequence[str]], NDArray[Any]]
 """Gives the vectors of query texts, (texts, dimensions)."""
 
 _DEPENDENT = 1e-5
-"""The relative length below which a direction is a rounding error of encoders with 32-bit numbers."""
+"""The relative length below which a direction is a rounding error of encoders with 32-bit numbers. The limit of
+:func:`pyserini_compneg.compose.difference.orthogonal`, whose terms have 64 bits, would keep these errors."""
 
 _PART_DOCUMENTS = 4096
 _REMEDY = "make room, or name another place in COMPNEG_CACHE"
@@ -172,22 +173,20 @@ class VectorIndex:
         return [Hit(self._docids[document], float(scores[document])) for document in best]
 
 
-class DenseIndex(VectorIndex):
+def dense_index(documents: Callable[[], Iterable[SourceDocument]], encoder: DenseEncoder) -> VectorIndex:
     """The vectors of all documents by a model. They are kept in the cache, so they are encoded only once.
 
     ``documents`` is called twice, and must give the same order each time. The cache has a folder for each model and
     collection, with a ``.npy`` file of float32 (documents, dimensions) for every 4,096 documents. Each file is written
     atomically, so a killed process loses at most one file.
     """
-
-    def __init__(self, documents: Callable[[], Iterable[SourceDocument]], encoder: DenseEncoder) -> None:
-        docids, digest = _docids_and_digest(documents())
-        folder = cache_home() / "dense" / f"{encoder.model_hash}-{digest}"
-        parts = [folder / f"{start:09d}.npy" for start in range(0, len(docids), _PART_DOCUMENTS)]
-        if not all(part.exists() for part in parts):
-            _encode_parts((document.text or "" for document in documents()), parts, len(docids), encoder)
-        vectors = np.concatenate([np.load(part) for part in parts]).astype(np.float64)
-        super().__init__(docids, vectors, encoder.encode_queries, encoder.similarity)
+    docids, digest = _docids_and_digest(documents())
+    folder = cache_home() / "dense" / f"{encoder.model_hash}-{digest}"
+    parts = [folder / f"{start:09d}.npy" for start in range(0, len(docids), _PART_DOCUMENTS)]
+    if not all(part.exists() for part in parts):
+        _encode_parts((document.text or "" for document in documents()), parts, len(docids), encoder)
+    vectors = np.concatenate([np.load(part) for part in parts]).astype(np.float64)
+    return VectorIndex(docids, vectors, encoder.encode_queries, encoder.similarity)
 
 
 def _docids_and_digest(documents: Iterable[SourceDocument]) -> tuple[list[str], str]:

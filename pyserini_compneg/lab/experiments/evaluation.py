@@ -103,12 +103,10 @@ def _point(values: Sequence[float], xs: Sequence[float]) -> Point:
     return Point(sum(xs) / len(xs), mean, low, high, len(values))
 
 
-def examples(
-    section: Section, measure: str, count: int, qrels: Mapping[str, Mapping[str, int]], title: Callable[[str], str]
-) -> Iterator[Example]:
+def examples(section: Section, measure: str, count: int, run_folder: RunFolder) -> Iterator[Example]:
     """For each method except the baseline, the queries with the largest gains and losses against the baseline.
 
-    There are at most ``count`` gains and ``count`` losses. ``title`` gives a document's title by its id.
+    There are at most ``count`` gains and ``count`` losses.
     """
     baseline, *others = section.ran
     base = baseline.per_query
@@ -119,7 +117,7 @@ def examples(
         smallest = [qid for change, qid in changes[:count] if change < 0]
         for qid in largest + smallest:
             topic = row.topics[qid]
-            ours, theirs = (_relevant_at_top(one, qid, qrels[qid]) for one in (row, baseline))
+            ours, theirs = (_relevant_at_top(one, qid, run_folder.qrels[qid]) for one in (row, baseline))
             terms = heaviest_terms(row.compose(topic)) if row.compose else Terms((), ())
             yield Example(
                 section=section.plan.title,
@@ -133,8 +131,8 @@ def examples(
                 baseline_value=base[qid][measure],
                 positive=terms.positive,
                 negative=terms.negative,
-                gained=[title(docid) for docid in ours if docid not in theirs],
-                lost=[title(docid) for docid in theirs if docid not in ours],
+                gained=[run_folder.title(docid) for docid in ours if docid not in theirs],
+                lost=[run_folder.title(docid) for docid in theirs if docid not in ours],
             )
 
 

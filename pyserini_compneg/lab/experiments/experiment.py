@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import logging
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import fields
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, fields
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
-from pyserini_compneg.baselines import DenseEncoder, check_dense_model, check_pair_scorer
+from pyserini_compneg.baselines import DenseEncoder
 from pyserini_compneg.compose import DEFAULT_OPERATORS, WEIGHT_SCALE
-from pyserini_compneg.encode.models import Head, ModelOptions, NeuralSide, load_checkpoint
+from pyserini_compneg.encode.models import Head, NeuralSide, load_checkpoint
 from pyserini_compneg.expression import TEMPLATES
 from pyserini_compneg.lab.experiments.datasets import Dataset
 from pyserini_compneg.lab.experiments.datasets.nevir import EDITS
@@ -28,118 +26,104 @@ from pyserini_compneg.lab.experiments.evaluation import (
     score,
     sweep_curve,
 )
-from pyserini_compneg.lab.experiments.inputs import (
-    ALL_MINILM,
-    DENSE,
-    LOWER_IS_BETTER,
-    MS_MARCO_MINILM,
-    SYNONYMS,
-    TERM_MEASURES,
-    WORD_SPACE,
-)
+from pyserini_compneg.lab.experiments.inputs import DENSE, LOWER_IS_BETTER, SYNONYMS, TERM_MEASURES
 from pyserini_compneg.lab.experiments.jobs import Jobs
-from pyserini_compneg.lab.experiments.protocol import ProtocolPlan, Read, RowPlan
+from pyserini_compneg.lab.experiments.protocol import ProtocolPlan
 from pyserini_compneg.lab.experiments.results import Curve, Results, Section
-from pyserini_compneg.lab.experiments.run_folder import Engine, RunFolder
+from pyserini_compneg.lab.experiments.rows import RERANKER
+from pyserini_compneg.lab.experiments.run_folder import RunFolder, RunOptions
 from pyserini_compneg.lab.experiments.splits import reported_split, tuning_split
-from pyserini_compneg.lab.experiments.term_measures import WORDNET, TermMeasures, check_wordnet
+from pyserini_compneg.lab.experiments.term_measures import WORDNET, TermMeasures
 from pyserini_compneg.lab.experiments.text_statistics import text_statistics
 from pyserini_compneg.lucene import java_class
-from pyserini_compneg.support.errors import DownloadError, EncodingError, InputError
+from pyserini_compneg.support.errors import InputError
 
 _PACKAGES = ("pyserini_compneg", "pyserini", "onnxruntime", "torch", "sentence-transformers")
 _logger = logging.getLogger(__name__)
 
 
-def reproduce(
-    protocol: ProtocolPlan,
-    dataset: Dataset,
-    engines: Sequence[Engine],
-    folder: Path,
-    *,
-    split: str | None = None,
-    dense_encoder: str | None = None,
-    reranker: str | None = None,
-    threads: int = 1,
-    model_options: ModelOptions | None = None,
-    read: Read = "expression",
-    model_weight: float | None = None,
-    models: Mapping[str, Path] | None = None,
-    wordnet: Path | None = None,
-    training_split: str | None = None,
-    command: str = "",
-) -> Results:
-    """Runs a protocol. Runs that are already in the folder are reused.
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """Runs protocols on a dataset.
 
-    Each row is run with each engine. ``dense_encoder``, ``reranker`` and ``wordnet`` default to all-MiniLM-L6-v2, a
-    cross-encoder of MS MARCO and Debian's folder. If a default is missing, the parts that need it are left out.
-    ``read`` says how texts are read in rows that take the dataset's expressions. ``models`` has the folders of trained
-    models by their names in the protocol; rows of other models are not run. The report shows ``command``, and how many
-    queries ``training_split`` has, which is by default the domain split's or the whole training split.
+    The folder keeps indexes, runs and judgements, and runs that are already there are reused. The report shows
+    ``command``, and how many queries ``training_split`` has, which is by default the domain split's or the whole
+    training split.
     """
-    models = models or {}
-    chosen = reported_split(protocol, dataset, split)
-    protocol = _with_models(protocol, models)
-    protocol = protocol.changed(lambda row: {"reads": read} if row.reads == "expression" else {})
-    tuned_on = tuning_split(protocol, dataset, chosen)
-    protocol, left_out = _possible(protocol, dense_encoder, reranker, wordnet)
-    _check_weights(protocol, engines)
-    open_split = partial(
-        RunFolder,
-        folder,
-        dataset,
-        dense=dense_encoder or ALL_MINILM,
-        reranker=reranker or MS_MARCO_MINILM,
-        threads=threads,
-        model_options=model_options,
-        model_weight=model_weight,
-    )
-    with ExitStack() as opened:
-        run_folder = opened.enter_context(open_split(split=chosen))
-        is_of_words = protocol.queries == "words"
-        if is_of_words:
-            run_folder.ask_words()
-        jobs = Jobs(protocol, engines, models)
-        if tuned_on is not None:
-            jobs.tuning = opened.enter_context(open_split(split=tuned_on))
-        sections = _sections(protocol, run_folder)
-        terms = None
-        if {*protocol.measures} & {*TERM_MEASURES}:
-            texts = {document.docid: document.text or "" for document in run_folder.documents()}
-            files = (wordnet or WORDNET) if SYNONYMS in protocol.measures else None
-            terms = TermMeasures(texts, run_folder.topics, run_folder.words if is_of_words else None, files)
-        jobs.run(sections, run_folder)
-        judged = sections if protocol.measures else []
-        for section in judged:
-            score(section, protocol.measures, run_folder, terms)
-        count = protocol.examples
+
+    dataset: Dataset
+    folder: Path
+    options: RunOptions
+    split: str | None = None  # None for the first split of the protocol that the dataset has
+    training_split: str | None = None
+    command: str = ""
+
+    def run(self, protocol: ProtocolPlan) -> Results:
+        """Runs the rows whose models are there, with each engine, and scores them."""
+        split = reported_split(protocol, self.dataset, self.split)
+        protocol = self._with_models(protocol)
+        tuned_on = tuning_split(protocol, self.dataset, split)
+        absent = self.options.absent(protocol)
+        for message in absent.values():
+            _logger.warning("left out: %s", message)
+        protocol = protocol.without(absent)
+        self._check_weights(protocol)
+        opened = partial(RunFolder, self.folder, self.dataset, options=self.options)
+        with opened(split=split) as run_folder, opened(split=tuned_on) if tuned_on else nullcontext() as tuning:
+            if protocol.queries == "words":
+                run_folder.ask_words()
+            sections = _sections(protocol, run_folder)
+            terms = _term_measures(protocol, run_folder)
+            jobs = Jobs(protocol, run_folder, tuning)
+            jobs.run(sections)
+            for section in sections if protocol.measures else []:
+                score(section, protocol.measures, run_folder, terms)
+            return self._results(protocol, jobs, sections, "; ".join(absent.values()))
+
+    def _with_models(self, protocol: ProtocolPlan) -> ProtocolPlan:
+        """The protocol without runs of missing trained models."""
+        trained = [need for need in protocol.needs if need.is_trained]
+        changed = protocol.without([need for need in trained if need.model not in self.options.models])
+        if not changed.sections:
+            said = f"protocol {protocol.name}: all its rows are of trained models, and none is there"
+            raise InputError(said, remedy="train them with --train, or name their folder with --models")
+        return changed
+
+    def _check_weights(self, protocol: ProtocolPlan) -> None:
+        other = next((engine.encoder for engine in self.options.engines if not engine.is_hybrid), None)
+        row = next((row for row in protocol.rows if row.model_weight is not None), None)
+        if row is not None and other is not None:
+            said = f"protocol {protocol.name}: row {row.title!r} says a share of a model"
+            raise InputError(said, remedy=f"give --encoder bm25+MODEL, not {other}")
+
+    def _results(self, protocol: ProtocolPlan, jobs: Jobs, sections: Sequence[Section], left_out: str) -> Results:
+        run_folder, judged = jobs.run_folder, sections if protocol.measures else []
         statistics, distributions = _statistics(protocol, run_folder)
-        found = [
-            examples(section, protocol.measures[0], count, run_folder.qrels, run_folder.title)
-            for section in judged
-            if count
-        ]
         return Results(
             protocol=protocol.name,
             title=protocol.title,
             about=protocol.about,
             dataset={
-                "name": dataset.name,
-                "kind": dataset.kind,
-                "split": chosen,
-                "provenance": dataset.provenance,
+                "name": self.dataset.name,
+                "kind": self.dataset.kind,
+                "split": run_folder.split,
+                "provenance": self.dataset.provenance,
                 "documents": run_folder.document_count(),
                 "queries": len(run_folder.topics),
-                **_training(protocol, dataset, training_split),
+                **self._training(protocol),
             },
-            settings=_settings(protocol, run_folder, jobs, left_out, read),
-            command=command,
+            settings=_settings(protocol, jobs, left_out),
+            command=self.command,
             measures=protocol.measures,
-            is_papers=chosen in protocol.papers.get(dataset.kind, ()),
+            is_papers=run_folder.split in protocol.papers.get(self.dataset.kind, ()),
             sections=sections,
             curves=[*_curves(protocol, judged, run_folder), *distributions],
-            examples=list(chain.from_iterable(found)),
-            heads=_heads(protocol, engines, models, model_options),
+            examples=[
+                one
+                for section in judged
+                for one in examples(section, protocol.measures[0], protocol.examples, run_folder)
+            ],
+            heads=_heads(protocol, self.options),
             seconds=jobs.seconds,
             runs_made=jobs.made,
             statistics=statistics,
@@ -149,96 +133,22 @@ def reproduce(
             ),
         )
 
-
-def _with_models(protocol: ProtocolPlan, names: Mapping[str, Path]) -> ProtocolPlan:
-    """The protocol without runs of missing models. Their rows are shown if they have published figures."""
-
-    def change(row: RowPlan) -> dict[str, Any] | None:
-        if row.method is not None and (row.model is None or row.model in names):
+    def _training(self, protocol: ProtocolPlan) -> dict[str, str | int]:
+        """The queries of the split for training, of which a model may take a part, and how many exclude something."""
+        dataset = self.dataset
+        usual = next((name for name in ("domain-train", "train") if name in dataset.splits), None)
+        split = self.training_split or usual
+        if split is None or dataset.of_domain is None or not protocol.models:
             return {}
-        if not row.published and not row.published_terms:
-            return None
-        missing = f"Published for {row.model}, which is not run here; --train trains it." if row.model else ""
-        return {"method": None, "note": f"{row.note} {missing}".strip()}
-
-    changed = protocol.changed(change, some_run=True)
-    if not changed.sections:
-        said = f"protocol {protocol.name}: all its rows are of trained models, and none is there"
-        raise InputError(said, remedy="train them with --train, or name their folder with --models")
-    return changed
-
-
-def _check_weights(protocol: ProtocolPlan, engines: Sequence[Engine]) -> None:
-    other = next((engine.encoder for engine in engines if not engine.is_hybrid), None)
-    row = next((row for row in protocol.rows if row.model_weight is not None), None)
-    if row is not None and other is not None:
-        said = f"protocol {protocol.name}: row {row.title!r} says a share of a model"
-        raise InputError(said, remedy=f"give --encoder bm25+MODEL, not {other}")
-
-
-def _possible(
-    protocol: ProtocolPlan, dense_encoder: str | None, reranker: str | None, wordnet: Path | None
-) -> tuple[ProtocolPlan, str]:
-    """The protocol without rows and measures whose default model or WordNet is missing, and a note that names them.
-
-    Raises an error if the user named the missing model or folder, or if nothing else is left.
-    """
-    said = []
-    rows = [row for row in protocol.rows if row.method]
-    dense = [row for row in rows if row.method == DENSE and row.model is None and row.encoder is None]
-    if dense or protocol.interference is not None:
-        parts = ["rows of dense vectors"] * bool(dense)
-        parts += ["the curve by similarity"] * (protocol.interference is not None)
-        if missing := _missing(check_dense_model, dense_encoder, ALL_MINILM, len(dense) == len(rows)):
-            said.append(f"{' and '.join(parts)}: {missing}")
-            protocol = protocol.changed(lambda row: None if row in dense else {}, some_run=True)
-            protocol = protocol.model_copy(update={"interference": None})
-    if any(row.rerank for row in protocol.rows):
-        needed = all(row.rerank for row in rows)
-        if missing := _missing(check_pair_scorer, reranker, MS_MARCO_MINILM, needed):
-            said.append(f"rows that are reranked: {missing}")
-            protocol = protocol.changed(lambda row: None if row.rerank else {}, some_run=True)
-    for encoder in dict.fromkeys(row.encoder for row in rows if row.encoder):
-        own = [row for row in rows if row.encoder == encoder]
-        is_dense = own[0].method == DENSE
-        check = partial(check_dense_model, similarity=own[0].similarity) if is_dense else load_checkpoint
-        if missing := _missing(check, None, encoder, len(own) == len(rows)):
-            said.append(f"rows of {encoder}: {missing}")
-            protocol = protocol.without_encoders([encoder])
-    needed = len(protocol.measures) == 1
-    if SYNONYMS in protocol.measures and (missing := _missing(check_wordnet, wordnet, WORDNET, needed)):
-        said.append(f"{SYNONYMS}: {missing}")
-        at = protocol.measures.index(SYNONYMS)
-        protocol = protocol.changed(lambda row: {"published": row.published[:at] + row.published[at + 1 :]})
-        protocol = protocol.model_copy(update={"measures": protocol.measures[:at] + protocol.measures[at + 1 :]})
-    for message in said:
-        _logger.warning("left out: %s", message)
-    return protocol, "; ".join(said)
-
-
-def _missing(check: Callable[[Any], object], name: str | Path | None, default: str | Path, needed: bool) -> str:
-    """The reason why a model or folder is unavailable, or an empty text. Raises an error if it was named or needed."""
-    try:
-        check(name or default)
-    except (DownloadError, EncodingError, InputError) as error:
-        if name is not None or needed:
-            raise
-        return str(error)
-    return ""
-
-
-def _training(protocol: ProtocolPlan, dataset: Dataset, split: str | None) -> dict[str, str | int]:
-    """The queries of the split for training, of which a model may take a part, and how many exclude something."""
-    split = split or next((name for name in ("domain-train", "train") if name in dataset.splits), None)
-    if split is None or dataset.of_domain is None or not protocol.models:
-        return {}
-    try:
-        topics = dataset.topics(split)
-    except InputError:  # no query of these domains; no model is trained
-        return {}
-    negated = sum("not" in (topic.group or "").split() for topic in topics)
-    _logger.info("%s: %d queries for training (%s), %d of them with NOT", dataset.folder, len(topics), split, negated)
-    return {"training split": split, "queries for training": len(topics), "of them with NOT": negated}
+        try:
+            topics = dataset.topics(split)
+        except InputError:  # no query of these domains; no model is trained
+            return {}
+        negated = sum("not" in (topic.group or "").split() for topic in topics)
+        _logger.info(
+            "%s: %d queries for training (%s), %d of them with NOT", dataset.folder, len(topics), split, negated
+        )
+        return {"training split": split, "queries for training": len(topics), "of them with NOT": negated}
 
 
 def _sections(protocol: ProtocolPlan, run_folder: RunFolder) -> list[Section]:
@@ -263,6 +173,16 @@ def _sections(protocol: ProtocolPlan, run_folder: RunFolder) -> list[Section]:
     return sections
 
 
+def _term_measures(protocol: ProtocolPlan, run_folder: RunFolder) -> TermMeasures | None:
+    """What computes the protocol's ``TERM_MEASURES``, if it has any."""
+    if not {*protocol.measures} & {*TERM_MEASURES}:
+        return None
+    texts = {document.docid: document.text or "" for document in run_folder.documents()}
+    files = (run_folder.options.wordnet or WORDNET) if SYNONYMS in protocol.measures else None
+    space = run_folder.words if protocol.queries == "words" else None
+    return TermMeasures(texts, run_folder.topics, space, files)
+
+
 def _statistics(
     protocol: ProtocolPlan, run_folder: RunFolder
 ) -> tuple[dict[str, tuple[float, float | None]], list[Curve]]:
@@ -278,41 +198,36 @@ def _curves(protocol: ProtocolPlan, sections: Sequence[Section], run_folder: Run
     for section in sections:
         measure = protocol.measures[0]
         if plan is not None and section.plan.title == plan.section:
-            compare = partial(similarities, DenseEncoder(run_folder.dense_name))
+            compare = partial(similarities, DenseEncoder(run_folder.options.dense_name))
             yield interference_curve(section, plan.bins, measure, compare)
         if section.plan.sweep_symbol:
             yield sweep_curve(section, measure)
 
 
-def _heads(
-    protocol: ProtocolPlan, engines: Sequence[Engine], models: Mapping[str, Path], options: ModelOptions | None
-) -> dict[str, Head]:
+def _heads(protocol: ProtocolPlan, options: RunOptions) -> dict[str, Head]:
     """The heads of the sparse models that were run, by the names of models and encoders; none if no head has signs."""
-    sparse = [row for row in protocol.rows if row.method and row.method not in (DENSE, WORD_SPACE)]
-    named = {row.model: str(models[row.model]) for row in sparse if row.model}
-    if any(not row.model and not row.encoder for row in sparse):
-        named |= {engine.label or engine.encoder: engine.encoder for engine in engines if not engine.is_lexical}
-    sides = {name: load_checkpoint(place, options).document for name, place in named.items()}
+    named = {row.model: str(options.models[row.model]) for row in protocol.rows if row.is_sparse and row.model}
+    if any(row.takes_encoders for row in protocol.rows):
+        named |= {engine.label or engine.encoder: engine.encoder for engine in options.engines if not engine.is_lexical}
+    sides = {name: load_checkpoint(place, options.model_options).document for name, place in named.items()}
     heads = {name: side.head for name, side in sides.items() if isinstance(side, NeuralSide)}
     return heads if any(head.signed for head in heads.values()) else {}
 
 
-def _settings(
-    protocol: ProtocolPlan, run_folder: RunFolder, jobs: Jobs, left_out: str, read: Read
-) -> dict[str, str | int | float]:
+def _settings(protocol: ProtocolPlan, jobs: Jobs, left_out: str) -> dict[str, str | int | float]:
     """The inputs of the figures, other than the rows."""
+    options = jobs.run_folder.options
     settings: dict[str, str | int | float] = {"hits": protocol.hits}
-    settings |= {f"model {name!r}": str(folder) for name, folder in jobs.models.items()}
+    settings |= {f"model {name!r}": str(folder) for name, folder in options.models.items()}
     if jobs.tuning is not None:
         settings["tuned on"] = jobs.tuning.split
-    own = {DENSE, WORD_SPACE}
-    if protocol.methods - own:
-        if any(row.method and row.method not in own and not row.model for row in protocol.rows):
-            settings |= _encoders(jobs.engines, run_folder)
-        if run_folder.model_options is not None:
-            settings["model options"] = repr(run_folder.model_options)
-        if run_folder.model_weight is not None:
-            settings["model weight, where a row does not say"] = run_folder.model_weight
+    if sparse := [row for row in protocol.rows if row.is_sparse]:
+        if any(not row.model for row in sparse):
+            settings |= _encoders(jobs.run_folder)
+        if options.model_options is not None:
+            settings["model options"] = repr(options.model_options)
+        if options.model_weight is not None:
+            settings["model weight, where a row does not say"] = options.model_weight
         settings["query weights"] = f"round(weight * {WEIGHT_SCALE:g})"
         settings["operators, where a row does not say"] = ", ".join(
             f"{field.name} {value}"
@@ -322,9 +237,9 @@ def _settings(
     if left_out:
         settings["left out"] = left_out
     if protocol.interference or any(row.method == DENSE and not row.encoder for row in protocol.rows):
-        settings["dense encoder"] = run_folder.dense_name
-    if any(row.rerank for row in protocol.rows):
-        settings["reranker"] = run_folder.reranker_name
+        settings["dense encoder"] = options.dense_name
+    if RERANKER in protocol.needs:
+        settings["reranker"] = options.reranker_name
     settings |= {
         "Python": platform.python_version(),
         "Java": str(java_class("java.lang.System").getProperty("java.version")),
@@ -333,15 +248,15 @@ def _settings(
     for package in _PACKAGES:
         with suppress(PackageNotFoundError):
             settings[package] = version(package)
-    if read != "expression":
-        settings["queries"] = f"plain texts, read as {read}"
+    if options.read != "expression":
+        settings["queries"] = f"plain texts, read as {options.read}"
     return settings
 
 
-def _encoders(engines: Sequence[Engine], run_folder: RunFolder) -> Iterator[tuple[str, str]]:
+def _encoders(run_folder: RunFolder) -> Iterator[tuple[str, str]]:
     """The encoders and the settings of their indexes. Missing indexes are built."""
-    for engine in engines:
-        manifest = run_folder.searcher(engine).reader.manifest
+    for engine in run_folder.options.engines:
+        manifest = run_folder.searcher(engine, None, run_folder.options.model_weight).reader.manifest
         about = {} if manifest is None else {**manifest.settings, "impact scale": manifest.impact_scale}
         values = {name: f"{value:g}" if isinstance(value, float) else value for name, value in about.items()}
         listed = ", ".join(f"{name} {value}" for name, value in values.items())

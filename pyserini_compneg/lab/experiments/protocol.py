@@ -5,117 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Any, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from pyserini_compneg.baselines import METHODS, Makers, Similarity, make_method
-from pyserini_compneg.encode import checked_weight
-from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.eval import parse_measures
 from pyserini_compneg.expression import Expression, parse
 from pyserini_compneg.lab.experiments.datasets import KINDS
-from pyserini_compneg.lab.experiments.dense import DENSE_OPERATORS, DenseMethod
 from pyserini_compneg.lab.experiments.inputs import (
-    DENSE,
     FOLDER,
     STATISTICS,
+    SYNONYMS,
     TERM_MEASURES,
     WORD_SPACE,
     protocol_names,
 )
-from pyserini_compneg.lab.experiments.word_space import WordSpaceMethod
-from pyserini_compneg.search import Method
+from pyserini_compneg.lab.experiments.rows import DENSE_ENCODER, RERANKER, WORDNET_FILES, Line, Need, RowPlan
 from pyserini_compneg.support.errors import InputError, QueryError
 from pyserini_compneg.support.files import slug
 from pyserini_compneg.support.settings_files import Settings, parse_settings, read_settings
 from pyserini_compneg.support.terminal import shown, suggestion
 from pyserini_compneg.topics import Topic
-
-Read: TypeAlias = Literal["expression", "plain", "model", "llm"]
-Line = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
-"""A text that YAML may break into several lines."""
-
-ROW_METHODS: Makers[Method | DenseMethod | WordSpaceMethod] = {
-    **{name: made for name, made in METHODS.items() if "judged" not in made[1]},
-    DENSE: (DenseMethod, tuple(DENSE_OPERATORS)),
-    WORD_SPACE: (WordSpaceMethod, ("difference",)),
-}
-"""The methods of rows: the methods of ``search`` but for feedback, of dense vectors and of word spaces."""
-
-
-class Sweep(Settings):
-    """A setting of the method, or ``model_weight``, that a row varies. The row is expanded to a row for each value."""
-
-    setting: str
-    symbol: str  # in formulas and plots
-    values: tuple[int | float, ...] = Field(min_length=1)
-
-
-class RowPlan(Settings):
-    """A method, as a row of a table."""
-
-    name: str = Field(min_length=1, max_length=100)
-    formula: str = ""
-    method: str | None = None  # a name in ROW_METHODS; None for a row that is only published
-    settings: dict[str, Any] = {}
-    ablation: str | None = None  # the part of query vectors that is left out, one of ABLATIONS
-    model_weight: float | None = Field(None, ge=0)  # of bm25+MODEL; None for the command's value, or for a sweep
-    reads: Read = "expression"  # the dataset's expression, one atom, or a model's reading
-    published: tuple[float | None, ...] = ()  # the paper's figures, in the order of the protocol's measures
-    published_terms: Line = ""  # the paper's terms, in sections with a query
-    note: Line = ""
-    rerank: Literal["text", "atoms", "both"] | None = None  # the part of a query that the reranking model reads
-    rerank_judged: bool = False  # whether the judged documents of each query are ranked again, instead of the first
-    sweep: Sweep | None = None  # after reading it has one value, which is also in the settings
-    tuned: bool = False  # whether only the best value of its sweep is run, chosen on another split
-    model: str | None = None  # a trained model in the protocol's models, instead of the encoders of the command
-    encoder: str | None = None  # a model of the hub, instead of the encoders of the command
-    similarity: Similarity | None = None  # of a dense encoder whose files do not say how its vectors are compared
-
-    @model_validator(mode="after")
-    def _tuned_has_a_sweep(self) -> RowPlan:
-        if self.tuned and self.sweep is None:
-            raise ValueError(f"row {shown(self.name)} is tuned, but has no sweep that says of which values")
-        if self.rerank_judged and self.rerank is None:
-            raise ValueError(f"row {shown(self.name)} has rerank_judged, but no rerank that says what the model reads")
-        if self.similarity and (self.method != DENSE or self.encoder is None):
-            raise ValueError(f"row {shown(self.name)} has a similarity, but no encoder of the method {DENSE}")
-        return self
-
-    @property
-    def title(self) -> str:
-        """The name, with the row's value of its sweep."""
-        if self.tuned:
-            return f"{self.name}, tuned"
-        return f"{self.name}, {self.sweep.symbol} = {self.sweep.values[0]:g}" if self.sweep else self.name
-
-    def at_each_value(self) -> list[RowPlan]:
-        """The row at each value of its sweep, checked. A row without a sweep gives itself."""
-        rows, sweep = [self], self.sweep
-        if sweep is not None:
-            is_weight = sweep.setting == "model_weight"
-            changes: list[dict[str, Any]] = [
-                {
-                    **({"model_weight": value} if is_weight else {"settings": {**self.settings, sweep.setting: value}}),
-                    "sweep": sweep.model_copy(update={"values": (value,)}),
-                    "tuned": False,
-                }
-                for value in sweep.values
-            ]
-            rows = [self.model_copy(update={**change, "published": ()}) for change in changes]
-        for row in rows:
-            try:
-                if row.method is not None:
-                    make_method(ROW_METHODS, row.method, row.settings)
-                checked_weight(row.model_weight)
-                if row.rerank and row.method in (None, DENSE):
-                    raise ValueError(f"rerank: ranks documents of a method of search again, not of {row.method}")
-                if row.ablation not in (None, *ABLATIONS):
-                    raise ValueError(f"no ablation {shown(row.ablation)}; expected one of {', '.join(ABLATIONS)}")
-            except ValueError as error:
-                raise ValueError(f"row {shown(row.title)}: {error}") from None
-        return rows
 
 
 class SectionPlan(Settings):
@@ -262,21 +172,21 @@ class ProtocolPlan(Settings):
     @property
     def only_models(self) -> ProtocolPlan:
         """The protocol without the rows of the command's encoders."""
+        return self.changed(lambda row: None if row.takes_encoders else {})
+
+    def without(self, absent: Collection[Need]) -> ProtocolPlan:
+        """The protocol without the parts that need an absent model or folder; see :meth:`RowPlan.without`."""
+        at = self.measures.index(SYNONYMS) if WORDNET_FILES in absent else len(self.measures)
 
         def change(row: RowPlan) -> dict[str, Any] | None:
-            is_own = row.model or row.encoder or row.method in (None, DENSE, WORD_SPACE)
-            return {} if is_own else None
+            update = row.without(absent)
+            return update if update is None else {"published": row.published[:at] + row.published[at + 1 :]} | update
 
-        return self.changed(change)
-
-    def without_encoders(self, names: Collection[str] | None = None) -> ProtocolPlan:
-        """The protocol without runs of rows that name some encoders, or any; their published figures stay."""
-
-        def change(row: RowPlan) -> dict[str, Any] | None:
-            is_one = row.encoder is not None and (names is None or row.encoder in names)
-            return ({"method": None} if row.published or row.published_terms else None) if is_one else {}
-
-        return self.changed(change, some_run=True)
+        protocol = self.changed(change, some_run=True)
+        curve = None if DENSE_ENCODER in absent else protocol.interference
+        return protocol.model_copy(
+            update={"measures": self.measures[:at] + self.measures[at + 1 :], "interference": curve}
+        )
 
     def asking(self, query: str) -> ProtocolPlan:
         """The protocol with another query, in the first section whose own query has the same last operator."""
@@ -298,8 +208,24 @@ class ProtocolPlan(Settings):
         return [row for section in self.sections for row in section.rows]
 
     @property
-    def methods(self) -> set[str]:
-        return {row.method for row in self.rows if row.method}
+    def needs(self) -> list[Need]:
+        """The models and the folder that its parts need, in the order in which they are checked."""
+        found = dict.fromkeys(need for row in self.rows for need in row.needs)
+        chosen = [DENSE_ENCODER] if DENSE_ENCODER in found or self.interference else []
+        chosen += [RERANKER] if RERANKER in found else []
+        return [*chosen, *(need for need in found if need.model), *[WORDNET_FILES] * (SYNONYMS in self.measures)]
+
+    def parts(self, need: Need) -> str:
+        """The parts that need a model or folder, in words."""
+        if need != DENSE_ENCODER or self.interference is None:
+            return need.parts
+        return " and ".join([need.parts] * any(need in row.needs for row in self.rows) + ["the curve by similarity"])
+
+    def is_only(self, need: Need) -> bool:
+        """Whether nothing is left without a model or folder."""
+        if need == WORDNET_FILES:
+            return len(self.measures) == 1
+        return all(need in row.needs for row in self.rows if row.method)
 
     @property
     def weighs_model(self) -> bool:

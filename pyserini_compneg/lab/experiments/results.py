@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pyserini_compneg.compose import ScoringNode
     from pyserini_compneg.encode.models import Head
     from pyserini_compneg.eval import Figure, PerQuery, Run
-    from pyserini_compneg.lab.experiments.protocol import RowPlan, SectionPlan
+    from pyserini_compneg.lab.experiments.protocol import SectionPlan
+    from pyserini_compneg.lab.experiments.rows import RowPlan
     from pyserini_compneg.topics import Topic
 
 _logger = logging.getLogger(__name__)

@@ -4,26 +4,38 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
-from pyserini_compneg.baselines import DenseEncoder, PairScorer, Similarity, dense_model_hash, pair_scorer
+from pyserini_compneg.baselines import (
+    DenseEncoder,
+    PairScorer,
+    Similarity,
+    check_dense_model,
+    check_pair_scorer,
+    dense_model_hash,
+    pair_scorer,
+)
 from pyserini_compneg.documents import SourceDocument
 from pyserini_compneg.encode import BM25, split_name
 from pyserini_compneg.encode.models import ModelOptions, NeuralSide, load_checkpoint, model_hash
 from pyserini_compneg.eval import Qrels
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lab.experiments.datasets import Dataset
-from pyserini_compneg.lab.experiments.dense import DenseIndex
-from pyserini_compneg.lab.experiments.inputs import REMEDY
+from pyserini_compneg.lab.experiments.dense import VectorIndex, dense_index
+from pyserini_compneg.lab.experiments.inputs import ALL_MINILM, MS_MARCO_MINILM, REMEDY
+from pyserini_compneg.lab.experiments.protocol import ProtocolPlan
+from pyserini_compneg.lab.experiments.rows import DENSE_ENCODER, RERANKER, WORDNET_FILES, Need, Read, RowPlan
 from pyserini_compneg.lab.experiments.run_cache import KEY_DIGITS
+from pyserini_compneg.lab.experiments.term_measures import WORDNET, check_wordnet
 from pyserini_compneg.lab.experiments.word_space import WordSpace, word_queries
 from pyserini_compneg.lucene import MANIFEST_NAME, SHARDS_NAME, is_index
 from pyserini_compneg.search import SignedImpactSearcher
-from pyserini_compneg.support.errors import InputError, OutputError
+from pyserini_compneg.support.errors import DownloadError, EncodingError, InputError, OutputError
 from pyserini_compneg.support.files import content_digest, slug
 from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
@@ -49,47 +61,86 @@ class Engine:
         return self.encoder == BM25 or Path(self.encoder).is_file() or self.is_hybrid
 
 
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What rows are run with, where they do not say.
+
+    ``dense_encoder``, ``reranker`` and ``wordnet`` default to all-MiniLM-L6-v2, a cross-encoder of MS MARCO and
+    Debian's folder. If a default is missing, the parts that need it are left out.
+    """
+
+    engines: Sequence[Engine]
+    dense_encoder: str | None = None
+    reranker: str | None = None
+    wordnet: Path | None = None
+    models: Mapping[str, Path] = field(default_factory=dict)  # trained models, by their names in the protocol
+    model_options: ModelOptions | None = None
+    model_weight: float | None = None  # the share of the model in bm25+MODEL
+    read: Read = "expression"  # how texts are read in rows that take the dataset's expressions
+    threads: int = 1
+
+    @property
+    def dense_name(self) -> str:
+        return self.dense_encoder or ALL_MINILM
+
+    @property
+    def reranker_name(self) -> str:
+        return self.reranker or MS_MARCO_MINILM
+
+    def encoders(self, row: RowPlan) -> Sequence[Engine]:
+        """The encoders with which a row is run, each once: none for a row that is only published."""
+        if row.takes_encoders or row.method is None:
+            return self.engines if row.method else []
+        model = str(self.models[row.model]) if row.model else self.dense_name
+        return [Engine(row.encoder or model)]
+
+    def absent(self, protocol: ProtocolPlan) -> dict[Need, str]:
+        """The defaults and the models of the hub that a protocol needs and that are missing, and what that leaves out.
+
+        Raises an error if the user named the missing model or folder, or if nothing else is left.
+        """
+        choices: dict[Need, tuple[str | Path | None, Callable[[Any], object], str | Path]] = {
+            DENSE_ENCODER: (self.dense_encoder, check_dense_model, ALL_MINILM),
+            RERANKER: (self.reranker, check_pair_scorer, MS_MARCO_MINILM),
+            WORDNET_FILES: (self.wordnet, check_wordnet, WORDNET),
+        }
+        absent = {}
+        for need in protocol.needs:
+            if need.is_trained:
+                continue
+            of_hub = partial(check_dense_model, similarity=need.similarity) if need.is_dense else load_checkpoint
+            named, check, default = choices.get(need, (None, of_hub, need.model))
+            try:
+                check(named or default)
+            except (DownloadError, EncodingError, InputError) as error:
+                if named is not None or protocol.is_only(need):
+                    raise
+                absent[need] = f"{protocol.parts(need)}: {error}"
+        return absent
+
+
 class RunFolder(ExitStack):
     """Makes or reuses the files of an experiment. Use it as a context manager, which closes the indexes.
 
     The names of indexes and converted collections contain a hash of all their inputs, and the files are written
-    atomically. So an existing file is valid, and an interrupted experiment can continue. ``dense`` and ``reranker``
-    name models, which are loaded on first use.
+    atomically. So an existing file is valid, and an interrupted experiment can continue. Models are loaded on first
+    use.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        dataset: Dataset,
-        split: str,
-        *,
-        dense: str,
-        reranker: str,
-        threads: int = 1,
-        model_options: ModelOptions | None = None,
-        model_weight: float | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, dataset: Dataset, split: str, options: RunOptions) -> None:
         super().__init__()
-        self.folder, self.dataset, self.split, self.threads = folder, dataset, split, threads
-        self.dense_name, self.reranker_name = dense, reranker
-        self.model_options, self.model_weight = model_options, model_weight
+        self.folder, self.dataset, self.split, self.options = folder, dataset, split, options
         self.topics, self.qrels = dataset.topics(split), dataset.qrels(split)
-        self._dense: dict[tuple[str, Similarity | None], DenseIndex] = {}
+        self._dense: dict[tuple[str, Similarity | None], VectorIndex] = {}
         self._searchers: dict[tuple[Engine, str | None, float | None], SignedImpactSearcher] = {}
         keep_inputs(folder, dataset.folder, remedy=REMEDY)
         if folder.exists() and (is_index(folder) or not folder.is_dir()):
             raise OutputError("is an index or no folder", where=folder, remedy=REMEDY)
         folder.mkdir(parents=True, exist_ok=True)
 
-    def searcher(
-        self, engine: Engine, ablation: str | None = None, model_weight: float | None = None
-    ) -> SignedImpactSearcher:
-        """The searcher of an encoder's index. A missing index is built.
-
-        Only ``bm25+MODEL`` has a ``model_weight``. None means the weight of all rows.
-        """
-        weight = self.model_weight if model_weight is None else model_weight
-        weight = weight if engine.is_hybrid else None
+    def searcher(self, engine: Engine, ablation: str | None, model_weight: float | None) -> SignedImpactSearcher:
+        """The searcher of an encoder's index. A missing index is built. Only ``bm25+MODEL`` has a ``model_weight``."""
+        weight = model_weight if engine.is_hybrid else None
         key = engine, ablation, weight
         if key not in self._searchers:
             index, options = engine.index or self._built(engine.encoder), self._options(engine.encoder)
@@ -100,13 +151,12 @@ class RunFolder(ExitStack):
             self._check_documents(opened)
         return self._searchers[key]
 
-    def depends_on(self, engine: Engine) -> dict[str, object]:
+    def depends_on(self, engine: Engine, index: Path) -> dict[str, object]:
         """The inputs of an engine's rankings: the encoder and the state of the index.
 
         The state consists of Lucene's commit, whose segments have random names, and of the manifest, or of the list of
         shards with their checksums.
         """
-        index = self.searcher(engine).reader.folder
         files = sorted((*index.glob("segments_*"), index / MANIFEST_NAME, index / SHARDS_NAME))
         state = content_digest(*filter(Path.is_file, files), digits=KEY_DIGITS)
         return {"encoder": self._fingerprint(engine.encoder), "index": state}
@@ -118,24 +168,24 @@ class RunFolder(ExitStack):
         if Path(encoder).is_file():
             return [content_digest(Path(encoder))]
         hybrid, name = split_name(encoder)
-        checkpoint = load_checkpoint(name, self.model_options)
+        checkpoint = load_checkpoint(name, self.options.model_options)
         sides = (checkpoint.document, checkpoint.query)
         hashes = [model_hash(side) if isinstance(side, NeuralSide) else repr(side) for side in sides]
-        return [*[BM25] * hybrid, *hashes, repr(self.model_options)]
+        return [*[BM25] * hybrid, *hashes, repr(self.options.model_options)]
 
     @cached_property
     def reranker(self) -> PairScorer:
-        return pair_scorer(self.reranker_name)
+        return pair_scorer(self.options.reranker_name)
 
     def dense_fingerprint(self, encoder: str, similarity: Similarity | None) -> str:
         """The inputs of rankings by a dense encoder. Does not load the model."""
         return f"{dense_model_hash(encoder, similarity)}-{self.collection_key}"
 
-    def dense(self, encoder: str, similarity: Similarity | None) -> DenseIndex:
+    def dense(self, encoder: str, similarity: Similarity | None) -> VectorIndex:
         """The documents' vectors by a dense encoder. Missing vectors are made."""
         key = encoder, similarity
         if key not in self._dense:  # only one is kept, because they are large
-            self._dense = {key: DenseIndex(self.documents, DenseEncoder(encoder, similarity))}
+            self._dense = {key: dense_index(self.documents, DenseEncoder(encoder, similarity))}
         return self._dense[key]
 
     @cached_property
@@ -176,15 +226,9 @@ class RunFolder(ExitStack):
         index = self.folder / "indexes" / f"{slug(Path(encoder).name)}-{made_of}"
         if not index.exists():
             index.parent.mkdir(exist_ok=True)
-            collection, options = self._collection(), self._options(encoder)
+            collection, threads, options = self._collection(), self.options.threads, self._options(encoder)
             build_index(
-                collection,
-                index,
-                encoder,
-                threads=self.threads,
-                store_raw=True,
-                existing="resume",
-                model_options=options,
+                collection, index, encoder, threads=threads, store_raw=True, existing="resume", model_options=options
             )
         return index
 
@@ -224,4 +268,4 @@ class RunFolder(ExitStack):
             _logger.warning("%s: lacks %s, %r for one; no method can find them", folder, share, missing[0])
 
     def _options(self, encoder: str) -> ModelOptions | None:
-        return None if encoder == BM25 else self.model_options
+        return None if encoder == BM25 else self.options.model_options

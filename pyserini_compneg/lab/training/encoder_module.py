@@ -16,8 +16,7 @@ from sentence_transformers.sparse_encoder.modules import SparseStaticEmbedding
 from torch import Tensor, nn
 
 from pyserini_compneg.encode.models import OWN_LOGITS_FILE, Head
-from pyserini_compneg.encode.networks import own_logits
-from pyserini_compneg.lab.training.sliced_head import sliced_extremes, sliced_pooled
+from pyserini_compneg.encode.networks import own_logits, sliced_extremes, sliced_pooled
 from pyserini_compneg.support.errors import InputError
 
 _BASE, _SPARSE = "sentence_transformers.base.modules", "sentence_transformers.sparse_encoder.modules"

@@ -4,9 +4,9 @@ import pytest
 from film_set import write_film_set
 
 from pyserini_compneg.lab.experiments.datasets import open_dataset
-from pyserini_compneg.lab.experiments.experiment import reproduce
+from pyserini_compneg.lab.experiments.experiment import Experiment
 from pyserini_compneg.lab.experiments.protocol import read_protocol
-from pyserini_compneg.lab.experiments.run_folder import Engine
+from pyserini_compneg.lab.experiments.run_folder import Engine, RunOptions
 
 PROTOCOL = """
 title: Two sections
@@ -41,10 +41,11 @@ def dataset(tmp_path_factory):
 def reproduced(dataset, tmp_path):
     """Runs the text of a protocol; its report is in ``report``, unless another folder is given."""
 
-    def reproduced(text, **options):
+    def reproduced(text, dataset=dataset, folder=tmp_path / "report", training_split=None, **options):
         (tmp_path / "two.yaml").write_text(text)
-        options = {"dataset": dataset, "engines": [Engine("bm25")], "folder": tmp_path / "report"} | options
-        return reproduce(read_protocol(str(tmp_path / "two.yaml")), **options)
+        chosen = RunOptions(**{"engines": [Engine("bm25")]} | options)
+        experiment = Experiment(dataset, folder, chosen, training_split=training_split)
+        return experiment.run(read_protocol(str(tmp_path / "two.yaml")))
 
     return reproduced
 

@@ -17,7 +17,7 @@ from pyserini_compneg.baselines import DenseEncoder, check_dense_model, dense_mo
 from pyserini_compneg.documents.source_documents import SourceDocument
 from pyserini_compneg.expression import parse
 from pyserini_compneg.lab.experiments import dense
-from pyserini_compneg.lab.experiments.dense import DenseIndex, DenseMethod
+from pyserini_compneg.lab.experiments.dense import DenseMethod, dense_index
 from pyserini_compneg.support.errors import EncodingError, InputError, install_hint
 from pyserini_compneg.topics.topics import Topic
 
@@ -105,7 +105,7 @@ def test_rankings_are_those_of_brute_force(text, operators, vectors, k):
     wordings = dict.fromkeys(["a or b", "a that are also b", "a that are not b"], D)
     documents = {f"film {i}": direction(f"film {i}", 4) for i in range(30)}
     encoder = DenseStandIn(a=A, b=B, c=C, ab=AB, **wordings, **documents)
-    index = DenseIndex(films(*documents, *(f"{text}'" for text in documents)), encoder)
+    index = dense_index(films(*documents, *(f"{text}'" for text in documents)), encoder)
     scores = {}
     for film, document in documents.items():
         if len(vectors) == 1:
@@ -125,7 +125,7 @@ def test_dot_products_are_not_those_of_length_1(text):
     documents = {f"film {i}": (i + 1) * direction(f"film {i}", 4) for i in range(30)}
     encoder = DenseStandIn(a=3 * A, b=2 * B, ab=5 * AB, **documents)
     encoder.similarity = "dot"
-    hits = DenseMethod().search(lambda: DenseIndex(films(*documents), encoder), [Topic("q", text, parse(text))], 30)[
+    hits = DenseMethod().search(lambda: dense_index(films(*documents), encoder), [Topic("q", text, parse(text))], 30)[
         "q"
     ]
     if text == "a OR b":
@@ -139,7 +139,7 @@ def test_dot_products_are_not_those_of_length_1(text):
 
 def test_the_texts_of_all_topics_are_encoded_once_and_in_one_batch():
     encoder = DenseStandIn()
-    index = DenseIndex(films("x"), encoder)
+    index = dense_index(films("x"), encoder)
     texts = ("a AND b", "b NOT c", "a")
     topics = [Topic(text, text, parse(text)) for text in texts]
     assert [*DenseMethod().search(lambda: index, topics, 1)] == [*texts]
@@ -158,14 +158,14 @@ def test_documents_are_encoded_once_and_in_parts(cache, monkeypatch):
     killed, again, same = DenseStandIn(), DenseStandIn(), DenseStandIn()
     killed.encode_documents = lambda texts: killed.encode_queries(texts) if not killed.batches else 1 / 0
     with pytest.raises(ZeroDivisionError):
-        DenseIndex(films(*"edcba"), killed)
-    found = [DenseIndex(films(*"edcba"), encoder).search([direction("c")[None]], 1) for encoder in (again, same)]
+        dense_index(films(*"edcba"), killed)
+    found = [dense_index(films(*"edcba"), encoder).search([direction("c")[None]], 1) for encoder in (again, same)]
     assert (killed.batches, again.batches, same.batches) == ([["e", "d"]], [["c", "b"], ["a"]], [])
     assert [hits[0][0].docid for hits in found] == ["c", "c"]
     other = DenseStandIn()
     other.model_hash = "fedcba9876543210"
     for texts, encoder in (("edcab", again), ("edcb", again), ("edcba", other)):
-        DenseIndex(films(*texts), encoder)
+        dense_index(films(*texts), encoder)
     assert len(list(cache.iterdir())) == 4
     assert {path.name for path in cache.glob("*/*")} == {"000000000.npy", "000000002.npy", "000000004.npy"}
 
@@ -179,7 +179,7 @@ def test_documents_are_encoded_once_and_in_parts(cache, monkeypatch):
     ],
 )
 def test_bad_documents_are_refused_before_any_is_encoded(documents, message):
-    assert refusal(DenseIndex, documents, DenseStandIn()) == message
+    assert refusal(dense_index, documents, DenseStandIn()) == message
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,9 @@ from refusals import refusal
 
 from pyserini_compneg.expression import Atom, Difference
 from pyserini_compneg.lab.experiments.evaluation import check_interference, interference_curve, sweep_curve
-from pyserini_compneg.lab.experiments.protocol import Interference, RowPlan, SectionPlan, Sweep
+from pyserini_compneg.lab.experiments.protocol import Interference, SectionPlan
 from pyserini_compneg.lab.experiments.results import RowRun, Section
+from pyserini_compneg.lab.experiments.rows import RowPlan, Sweep
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.topics import Topic
 

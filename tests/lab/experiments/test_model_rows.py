@@ -59,7 +59,7 @@ def run(reproduced, tmp_path, monkeypatch):
             "run_folder.pair_scorer": lambda model: loaded.append(model) or Shortest(),
             "run_folder.dense_model_hash": lambda model, _: f"hash of {model}",
             "jobs.dense_model_hash": lambda model: f"hash of {model}",
-            **dict.fromkeys(["experiment.check_dense_model", "experiment.check_pair_scorer"], check),
+            **dict.fromkeys(["run_folder.check_dense_model", "run_folder.check_pair_scorer"], check),
         }.items():
             monkeypatch.setattr(f"pyserini_compneg.lab.experiments.{place}", stand_in)
         options |= {"engines": [Engine("bm25", label=label) for label in labels]}

@@ -13,9 +13,10 @@ from pyserini_compneg.eval import Figure
 from pyserini_compneg.eval.significance import PairedDifference, PValue
 from pyserini_compneg.lab.experiments import plots
 from pyserini_compneg.lab.experiments.plots import activated, draw_bars, draw_curve
-from pyserini_compneg.lab.experiments.protocol import RowPlan, SectionPlan
+from pyserini_compneg.lab.experiments.protocol import SectionPlan
 from pyserini_compneg.lab.experiments.report import escape, write_report
 from pyserini_compneg.lab.experiments.results import Curve, Example, Point, Results, RowRun, Section
+from pyserini_compneg.lab.experiments.rows import RowPlan
 from pyserini_compneg.support.errors import OutputError
 
 PIPE = re.compile(r"(?<!\\)(?:\\\\)*\|")

@@ -9,11 +9,11 @@ from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lab.experiments.datasets import open_dataset
-from pyserini_compneg.lab.experiments.experiment import reproduce
+from pyserini_compneg.lab.experiments.experiment import Experiment
 from pyserini_compneg.lab.experiments.protocol import read_protocol
 from pyserini_compneg.lab.experiments.report import write_report
 from pyserini_compneg.lab.experiments.results import write_results
-from pyserini_compneg.lab.experiments.run_folder import Engine
+from pyserini_compneg.lab.experiments.run_folder import Engine, RunOptions
 from pyserini_compneg.support.errors import IndexFormatError, InputError, OutputError
 
 
@@ -85,7 +85,7 @@ def test_what_a_row_does_not_say_is_in_the_settings_or_nowhere(run):
 
 
 def test_too_few_queries_for_a_curve_are_known_before_anything_is_run(run, dataset, tmp_path, monkeypatch):
-    monkeypatch.setattr("pyserini_compneg.lab.experiments.experiment.check_dense_model", lambda name: None)
+    monkeypatch.setattr("pyserini_compneg.lab.experiments.run_folder.check_dense_model", lambda name: None)
     count = sum(topic.group == "_ that are not _" for topic in dataset.topics("dev"))
     curve = ("sections:", "interference: {section: Set difference, bins: 9}\nsections:")
     message = refusal(run, curve, error=InputError)
@@ -348,9 +348,11 @@ def test_words_of_the_documents_as_queries(films_among_others, tmp_path, monkeyp
     monkeypatch.setattr("pyserini_compneg.lab.experiments.plots._png", lambda figure: drawn.append(figure) or b"")
     protocol, data = read_protocol("widdows-words"), films_among_others
     nowhere = tmp_path / "nowhere"
-    message = refusal(reproduce, protocol, data, [], tmp_path / "r", wordnet=nowhere, error=InputError)
+    nothing = Experiment(data, tmp_path / "r", RunOptions([], wordnet=nowhere))
+    message = refusal(nothing.run, protocol, error=InputError)
     assert message.startswith(f"{nowhere}: no file index.noun of WordNet; install ")
-    results = reproduce(protocol, data, [Engine("bm25")], tmp_path / "report", wordnet=write_wordnet(tmp_path / "wn"))
+    options = RunOptions([Engine("bm25")], wordnet=write_wordnet(tmp_path / "wn"))
+    results = Experiment(data, tmp_path / "report", options).run(protocol)
     one, two = results.sections
     assert one.queries > 5 and two.queries > 5 and not (tmp_path / "report" / "indexes").exists()
     shares = {row.name: row.figures["negated_terms"].value for row in one.rows}
@@ -368,7 +370,8 @@ def test_words_of_the_documents_as_queries(films_among_others, tmp_path, monkeyp
 def test_the_words_near_a_word_without_a_sense(films_among_others, tmp_path, caplog):
     """As ``suit NOT lawsuit`` in Widdows' Table 1."""
     protocol = read_protocol("widdows-senses")
-    results = reproduce(protocol.asking("spy NOT comedy"), films_among_others, [Engine("bm25")], tmp_path / "report")
+    experiment = Experiment(films_among_others, tmp_path / "report", RunOptions([Engine("bm25")]))
+    results = experiment.run(protocol.asking("spy NOT comedy"))
     (section,) = results.sections
     plain, _, negated = section.rows
     assert plain.terms.positive[0][0] == "spy" and "comedy" in dict(plain.terms.positive)
@@ -377,7 +380,7 @@ def test_the_words_near_a_word_without_a_sense(films_among_others, tmp_path, cap
     page = (tmp_path / "report" / "report.md").read_text()
     assert "| method | formula | nearest words |\n" in page and "| no negation | a | spy **1.00**, " in page
     assert not caplog.messages
-    suit, _ = reproduce(protocol, films_among_others, [Engine("bm25")], tmp_path / "report").sections
+    suit, _ = experiment.run(protocol).sections
     assert [row.terms for row in suit.rows] == [None] * 3 and suit.rows[0].plan.published_terms
     said = "too few documents have 'suit' and 'lawsuit' for a vector"
     assert caplog.messages[0] == f"section 'A word without a sense' has no words: {said}" and len(caplog.messages) == 2

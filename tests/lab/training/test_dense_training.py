@@ -12,9 +12,9 @@ pytest.importorskip("sentence_transformers", reason="training builds on sentence
 
 from pyserini_compneg.lab.experiments.datasets import open_dataset  # noqa: E402
 from pyserini_compneg.lab.experiments.dense import DenseEncoder  # noqa: E402
-from pyserini_compneg.lab.experiments.experiment import reproduce  # noqa: E402
+from pyserini_compneg.lab.experiments.experiment import Experiment  # noqa: E402
 from pyserini_compneg.lab.experiments.protocol import read_protocol  # noqa: E402
-from pyserini_compneg.lab.experiments.run_folder import Engine  # noqa: E402
+from pyserini_compneg.lab.experiments.run_folder import Engine, RunOptions  # noqa: E402
 from pyserini_compneg.lab.experiments.splits import shared_queries  # noqa: E402
 from pyserini_compneg.lab.training import train  # noqa: E402
 from pyserini_compneg.lab.training.protocol_models import find_models, train_models  # noqa: E402
@@ -115,7 +115,7 @@ def test_models_are_trained_once_and_run(tmp_path, protocol, films, caplog):
     assert again == models == find_models(protocol, films, tmp_path / "models")
     assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "models").rglob("*") if path.is_file()}
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
-    results = reproduce(protocol, films, [Engine("bm25")], tmp_path / "report", models=models)
+    results = Experiment(films, tmp_path / "report", RunOptions([Engine("bm25")], models=models)).run(protocol)
     atoms, unions = results.sections
     assert [row.name for row in atoms.rows if row.path] == ["not trained", "sparse", "dense", "dense without figures"]
     assert atoms.rows[1].published(0) == 0.3
@@ -166,7 +166,7 @@ def test_models_that_are_not_there(tmp_path, protocol, films, caplog):
     (record,) = caplog.records
     assert record.getMessage().startswith(f"left out: rows of models that {tmp_path}/models lacks: ")
     assert record.getMessage().endswith("; --train trains them")
-    results = reproduce(protocol, films, [Engine("bm25")], tmp_path / "report")
+    results = Experiment(films, tmp_path / "report", RunOptions([Engine("bm25")])).run(protocol)
     (atoms,) = results.sections
     found = {row.name: row.path is None for row in atoms.rows}
     assert found == {"not trained": False, "sparse": True, "dense": True}

@@ -6,9 +6,8 @@ from pyserini_compneg.encode.models import Head
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
 
-from pyserini_compneg.encode.networks.pooling import own_logits  # noqa: E402
-from pyserini_compneg.lab.training import sliced_head  # noqa: E402
-from pyserini_compneg.lab.training.sliced_head import sliced_pooled  # noqa: E402
+from pyserini_compneg.encode.networks import pooling  # noqa: E402
+from pyserini_compneg.encode.networks.pooling import own_logits, sliced_pooled  # noqa: E402
 
 HEADS = ["relu:max", "log1p_relu:max", "snrelu:absmax", "snrelu:absmax:0.5", "snrelu:sum", "snrelu:sum:0.5"]
 TERMS, WIDTH = 11, 4
@@ -16,7 +15,7 @@ TERMS, WIDTH = 11, 4
 
 @pytest.fixture(autouse=True)
 def small_slices(monkeypatch):
-    monkeypatch.setattr(sliced_head, "SLICE", 3)
+    monkeypatch.setattr(pooling, "TRAINING_SLICE", 3)
 
 
 def plain(hidden, mask, weight, bias, head, own):
