@@ -19,12 +19,11 @@ from typing import Any
 from pyserini_compneg.documents.passages import shown_passages
 from pyserini_compneg.lucene import MANIFEST_NAME, QUERY_TOKENIZER, SHARDS_NAME, IndexSettings, Manifest, is_index
 from pyserini_compneg.support.errors import IndexReadError, OutputError
-from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.staging import (
-    DISK_FULL,
     atomic_writer,
     changed_settings,
     former_folder,
+    index_disk_errors,
     lock_file,
     locked,
     output_errors,
@@ -63,7 +62,7 @@ def new_index_folder(target: Path, plan: Mapping[str, Any], settings: IndexSetti
     """
     check_target(target, settings.may_overwrite)
     folder = _building(target)
-    with ExitStack() as stack:
+    with index_disk_errors(target), ExitStack() as stack:
         with output_errors(target, "give another folder"):
             stack.enter_context(parent_folders(target))
             stack.enter_context(_building_alone(target))
@@ -79,13 +78,11 @@ def new_index_folder(target: Path, plan: Mapping[str, Any], settings: IndexSetti
             with output_errors(target, "give another folder"):
                 (folder / _PLAN).unlink(missing_ok=True)
                 replace_folder(folder, target)
-        except BaseException as error:
+        except BaseException:
             if (folder / _PLAN).exists():
                 _logger.warning("%s: the unfinished build is kept; add %s to continue it", target, _RESUME)
             else:
                 shutil.rmtree(folder, ignore_errors=True)
-            if isinstance(error, OSError) and error.errno in DISK_FULL and error.filename is None:
-                raise OutputError(f"the index cannot be written: {reason_of(error)}", where=target) from None
             raise
 
 

@@ -81,6 +81,17 @@ def output_errors(path: object, remedy: str = "", kinds: tuple[type[Exception], 
 
 
 @contextmanager
+def index_disk_errors(index: object) -> Iterator[None]:
+    """Turns errors of a full disk, whose messages name no file, into ``index: the index cannot be written: reason``."""
+    try:
+        yield
+    except OSError as cause:
+        if cause.errno in DISK_FULL and cause.filename is None:
+            raise OutputError(f"the index cannot be written: {reason_of(cause)}", where=index) from None
+        raise
+
+
+@contextmanager
 def atomic_writer(path: str | Path | None, remedy: str = _REMEDY, *, colours: bool = False) -> Iterator[TextIO]:
     """A text handle for a file that is written atomically.
 
