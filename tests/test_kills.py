@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from index_folders import hidden
 from json_lines import write_jsonl
+from refusals import KEPT
 from stand_in_encoder import StandInEncoder
 from steps import as_steps, at_step, copied
 from updated_indexes import best, draw_document
@@ -439,7 +440,7 @@ def test_a_second_process_is_told(machine, name):
     assert state.left() == set()
 
 
-KEPT = f"warning: FOLDER/{NAME}: the encoded documents are kept; continue with --resume\n"
+WARNED = re.escape(f"warning: FOLDER/{NAME}: {KEPT}\n")
 NO_ROOM = "error: FOLDER/.*: cannot be written: file too large; make room, or give another --output\n"
 NO_ROOM_FOR_INDEX = "(info: updating: .*\n)?error: FOLDER/index: the index cannot be written: [Ff]ile too large\n"
 
@@ -449,7 +450,7 @@ NO_ROOM_FOR_INDEX = "(info: updating: .*\n)?error: FOLDER/index: the index canno
     ("name", "limit", "message"),
     [
         ("vectors", 100, NO_ROOM),
-        ("vectors", 450, KEPT + NO_ROOM),
+        ("vectors", 450, WARNED + NO_ROOM),
         ("update of shards", 400, NO_ROOM_FOR_INDEX),
         ("update of shards", 700, NO_ROOM_FOR_INDEX),
     ],
@@ -462,5 +463,5 @@ def test_a_full_disk(machine, name, limit, message):
     assert code == 1
     assert re.fullmatch(message.replace("FOLDER", re.escape(str(state.folder))), said), said
     assert state.look() == state.visible
-    assert bool(state.left()) == message.startswith(KEPT)
+    assert bool(state.left()) == message.startswith(WARNED)
     state.run("a", machine.work.existing[-1])

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from refusals import refusal
+from refusals import KEPT, START_ANEW, UNFINISHED, refusal
 from stand_in_encoder import StandInEncoder
 from vector_files import NAME, encode, leftovers, records, sources
 
@@ -26,7 +26,7 @@ def unfinished(tmp_path, collection, small_blocks, monkeypatch, caplog):
         encode(collection, tmp_path / "out")
     place = tmp_path / "out" / NAME
     assert leftovers(place.parent) == [f".{NAME}.partial", f".{NAME}.state"]
-    assert caplog.messages == [f"{place}: the encoded documents are kept; continue with --resume"]
+    assert caplog.messages == [f"{place}: {KEPT}"]
     return place
 
 
@@ -47,13 +47,10 @@ def test_other_work_is_not_continued(tmp_path, collection, unfinished, changed, 
     for existing in ("resume", "resume or overwrite"):
         options |= {"existing": existing}
         assert refusal(encode, collection, tmp_path / "out", **options, error=OutputError) == (
-            f"{unfinished}: cannot be continued, because {changed} changed; start again with --overwrite and without "
-            "--resume"
+            f"{unfinished}: the unfinished work cannot be continued, because {changed} changed since; {START_ANEW}"
         )
     assert leftovers(tmp_path / "out") == [f".{NAME}.partial", f".{NAME}.state"]
-    assert refusal(encode, collection, tmp_path / "out", error=OutputError) == (
-        f"{unfinished}: there is unfinished work; continue it with --resume, or discard it with --overwrite"
-    )
+    assert refusal(encode, collection, tmp_path / "out", error=OutputError) == f"{unfinished}: {UNFINISHED}"
 
 
 def test_data_that_are_too_short_are_not_continued(tmp_path, collection, unfinished):
