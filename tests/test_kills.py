@@ -393,6 +393,21 @@ def test_work_that_is_killed_at_its_steps_shows_nothing_and_can_be_begun_again(m
         assert work.left(folder) == set()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["index"])
+@pytest.mark.parametrize("end", ["killed", "full", "interrupted"])
+def test_an_old_index_that_is_removed_in_part(machine, end):
+    """Where folders are not swapped, the old one has another name until it is gone."""
+    last = machine.expected["a"][2]
+    for step in range(last - 2, last + 20, 3):
+        state = machine()
+        state.choose(swaps=False)
+        state.run("b", "refuse")
+        state.run("a", "overwrite", end, step)
+        state.run("a", "refuse")
+        state.teardown()
+
+
 BEGUN = """
 import os, signal, sys
 from pathlib import Path

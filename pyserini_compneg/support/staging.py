@@ -286,9 +286,11 @@ def locked(target: Path, busy: str, remedy: str = "wait for it", *, waits: bool 
     try:
         yield
     finally:
-        with suppress(OSError):  # delete before the release, so that a waiting process sees it is gone
-            path.unlink()
-        lock.release()
+        try:
+            with suppress(OSError):  # delete before the release, so that a waiting process sees it is gone
+                path.unlink()
+        finally:  # also after an interruption
+            lock.release()
 
 
 @contextmanager
