@@ -20,8 +20,7 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -66,6 +65,9 @@ class Command(Work):
     again: tuple[str, ...] = ()
     worker: str = ""
 
+    def begin(self, turn, folder):
+        return self.start(self.inputs[turn % len(self.inputs)], folder, *self.again)
+
 
 def command(name, *arguments):
     """A command as a process."""
@@ -93,14 +95,6 @@ def model_state(folder):
     return content_digest(folder / "model.safetensors"), figures
 
 
-def sample_index(folder, shards=0, documents=DOCUMENTS):
-    """An index of documents, in shards if there are any."""
-    if shards:
-        build_sharded_index(documents, folder / "index", shards)
-    else:
-        build_index(documents, folder / "index")
-
-
 def update(changes, folder, *flags):
     """Starts an update; every other one merges the index, too."""
     told = ["--collection", changes, "--delete", changes.with_suffix(".txt"), *flags]
@@ -124,6 +118,9 @@ def commands(home):
     for path, kept, gone in zip(changes, (lines[:-20], changed), (lines[-20:], lines[:20]), strict=True):
         path.write_text("\n".join(kept))
         path.with_suffix(".txt").write_text("\n".join(json.loads(line)["docid"] for line in gone))
+    update_whole = Command(
+        *(update, "index", index_state, lambda folder: build_index(changes[0], folder / "index")), inputs=changes
+    )
     return {
         "index": Command(
             lambda documents, folder: command(
@@ -131,10 +128,8 @@ def commands(home):
             ),
             *("index", index_state),
         ),
-        "update": Command(*(update, "index", index_state, partial(sample_index, documents=changes[0])), inputs=changes),
-        "shards": Command(
-            *(update, "index", index_state, partial(sample_index, shards=2, documents=changes[0])), inputs=changes
-        ),
+        "update": update_whole,
+        "shards": replace(update_whole, prepare=lambda folder: build_sharded_index(changes[0], folder / "index", 2)),
         "encode": Command(
             lambda documents, folder: command(
                 *("encode", "--collection", documents, "--output", folder, "--encoder", base, "--backend", "torch"),
@@ -144,7 +139,11 @@ def commands(home):
             beside=(VECTORS_FILE,),
             inputs=(many,),
         ),
-        "search": Command(search, "run.txt", content_digest, sample_index, beside=("index",), inputs=(QUERIES,)),
+        "search": Command(
+            *(search, "run.txt", content_digest, lambda folder: build_index(DOCUMENTS, folder / "index")),
+            beside=("index",),
+            inputs=(QUERIES,),
+        ),
         "train": Command(
             lambda recipe, folder: command(
                 "train", recipe, "--data", home / "data", "--output", folder / "model", "--resume", "--overwrite"
@@ -184,7 +183,8 @@ def cluster_commands(home, address):
             worker=part,
         ),
         "search": Command(
-            *(search, "run.txt", content_digest, partial(sample_index, shards=SHARDS)),
+            *(search, "run.txt", content_digest),
+            prepare=lambda folder: build_sharded_index(DOCUMENTS, folder / "index", SHARDS),
             beside=("index",),
             inputs=(topics,),
             again=ray,
@@ -215,10 +215,6 @@ def killed(victim: str, work: Command, process, nodes: Nodes | None, choice: ran
     return True
 
 
-def begun(work: Command, turn: int, folder: Path):
-    return work.start(work.inputs[turn % len(work.inputs)], folder, *work.again)
-
-
 def finished(process) -> str:
     """Waits for the end of a process; returns what it said if the end is not a good one."""
     said = process.communicate()[1]
@@ -232,8 +228,8 @@ def series(work: Command, victim: str, folder: Path, expected, nodes, choice, se
         turn += 1
         if work.again:
             subprocess.run(["rm", "-rf", folder / work.result], check=True)
-        old, new = work.look(folder), expected[turn % len(expected)]
-        process = begun(work, turn, folder)
+        old, new, again = work.look(folder), expected[turn % len(expected)], 0
+        process = work.begin(turn, folder)
         for _ in range(min(KILLS_OF_A_RESULT, kills - done)):
             if not killed(victim, work, process, nodes, choice, 1.1 * seconds):
                 ended_before += 1
@@ -242,12 +238,12 @@ def series(work: Command, victim: str, folder: Path, expected, nodes, choice, se
             if (there := work.look(folder)) != old and there != new:
                 yield "after a kill, the result is neither the old one nor the new one"
             if victim == "command":
-                process = begun(work, turn, folder)
-        wrong, again = finished(process), 0
+                process = work.begin(turn, folder)
+        wrong = finished(process)
         while wrong and nodes and victim == "command" and again < 30:  # until the killed command's workers are gone
             again += 1
             time.sleep(2)
-            wrong = finished(begun(work, turn, folder))
+            wrong = finished(work.begin(turn, folder))
         if wrong or work.look(folder) != new:
             yield wrong or "another result"
         if left := work.left(folder):
@@ -283,7 +279,7 @@ def main() -> int:
                 expected.append(work.look(undisturbed))
             assert None not in expected
             started = time.monotonic()
-            finished(begun(work, 0, folder))
+            finished(work.begin(0, folder))
             seconds = time.monotonic() - started
             for victim in victims:
                 print(f"{name}: ", end="", flush=True)
