@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from pyserini_compneg.commands import clusters, flags
 from pyserini_compneg.commands.running import command
@@ -40,8 +39,8 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from pyserini_compneg.encode.sharded import encode_in_shards
 
     model_options = flags.chosen_model_options(args, batch_size=args.batch_size)
-    existing: Any = " or ".join(name for name in ("resume", "overwrite", "update") if getattr(args, name)) or "refuse"
-    settings = EncodeSettings(**given_options(EncodeSettings, args), existing=existing, model_options=model_options)
+    options = given_options(EncodeSettings, args) | {"existing": flags.chosen_existing(args)}
+    settings = EncodeSettings(**options, model_options=model_options)
     if args.shards is None:
         print(encode_collection(args.collection, args.output, args.encoder, settings))
         return

@@ -224,6 +224,12 @@ def add_model_options(flags: Flags, without: str = "") -> None:
     add_flags(flags, ModelOptions, [name for name in _MODEL_OPTIONS if name != without])
 
 
+def chosen_existing(args: argparse.Namespace) -> Any:
+    """How the flags treat an existing result and unfinished work, for ``existing``."""
+    further = [name for name in ("replace", "update") if getattr(args, name, False)]
+    return " or ".join(further or [name for name in ("resume", "overwrite") if getattr(args, name)]) or "refuse"
+
+
 def chosen_model_options(args: argparse.Namespace, batch_size: int | None = None) -> ModelOptions | None:
     """The given model options, or None."""
     given = {name: value for name, value in given_options(ModelOptions, args).items() if name in _MODEL_OPTIONS}

@@ -49,7 +49,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         "model_options": flags.chosen_model_options(args),
         "bm25": {name: getattr(args, name) for name in ("k1", "b", "language") if getattr(args, name) is not None},
         "collection_format": args.collection_format,
-        "existing": _existing(args),
+        "existing": flags.chosen_existing(args),
         **given_options(IndexSettings, args),
     }
     if args.pairs_from is not None and args.pair_terms:
@@ -75,14 +75,6 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     counted = "passages" if manifest.passages else "documents"
     empty = f" ({manifest.empty_documents} without a term)" if manifest.empty_documents else ""
     say(f"{args.index}: {manifest.documents} {counted}{empty}, encoder {manifest.encoder}")
-
-
-def _existing(args: argparse.Namespace) -> str:
-    """How the flags treat an existing index or an unfinished build of one."""
-    if args.replace:
-        return "replace"
-    chosen = [name for name in ("resume", "overwrite") if getattr(args, name)]
-    return " or ".join(chosen) or "refuse"
 
 
 def _parser() -> argparse.ArgumentParser:

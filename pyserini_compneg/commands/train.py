@@ -32,7 +32,7 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     if args.data is not None and not os.path.isdir(args.data):
         raise InputError(f"{args.data}: no such folder of datasets; name one with --data")
     config = located(config, args.data, args.base, args.teacher)
-    results = train(config, args.output, resume=args.resume, overwrite=args.overwrite)
+    results = train(config, args.output, flags.chosen_existing(args))
     for name, value in results.items():
         print(f"{name}\t{value:.4f}")
 

@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import io
 import json
-import logging
 import os
 import re
 import zlib
@@ -22,12 +21,16 @@ from pyserini_compneg.support.errors import ArgumentError, InputError, OutputErr
 from pyserini_compneg.support.json_objects import parse_json_object
 from pyserini_compneg.support.schema import misfit
 from pyserini_compneg.support.staging import (
+    ExistingWork,
     atomic_writer,
-    changed_settings,
+    continues,
+    exists_already,
     locked,
     output_errors,
     parent_folders,
+    read_record,
     remove_left,
+    say_kept,
 )
 from pyserini_compneg.support.surrogates import utf8
 
@@ -44,7 +47,6 @@ _GZIP = 31
 """The window bits by which zlib reads gzip."""
 _MEMBERS_KEPT = 8
 _REMEDY = "make room, or give another --output"
-_logger = logging.getLogger(__name__)
 
 
 def shard_path(folder: str | Path, number: int = 0, count: int = 1) -> Path:
@@ -70,17 +72,16 @@ def check_same_division(path: Path) -> None:
 
 @contextmanager
 def shard_file(
-    path: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool, restart: bool = False
+    path: Path, plan: Mapping[str, Any], settings: ExistingWork, restarts: bool = False
 ) -> Iterator[ShardFile]:
     """Opens the file of a shard for writing. On a clean exit it takes its final name.
 
-    On an exception, complete blocks are kept. ``resume`` continues them if ``plan`` is equal: the source and the
-    settings of the vectors, in JSON. If it is not, ``restart`` discards them. ``overwrite`` replaces an existing file
-    and discards unfinished work.
+    On an exception, complete blocks are kept. Later work can continue them if ``plan`` is equal: the source and the
+    settings of the vectors, in JSON. If it is not, ``restarts`` discards them.
     """
     with output_errors(path, _REMEDY), parent_folders(path), locked(path, "another process is writing it"):
-        check_output(path, overwrite)
-        file = ShardFile(path, plan, overwrite, resume, restart)
+        check_output(path, settings.may_overwrite)
+        file = ShardFile(path, plan, settings.existing, restarts)
         try:
             yield file
             file.finish()
@@ -96,13 +97,13 @@ class ShardFile:
     counts the complete blocks. Both files are hidden.
     """
 
-    def __init__(self, path: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool, restart: bool) -> None:
+    def __init__(self, path: Path, plan: Mapping[str, Any], existing: str, restarts: bool) -> None:
         self._path = path
         self._plan = plan
         self._partial, self._state = _partial_of(path), _state_of(path)
         self.position = (0, 1)
         self.documents = 0
-        self._open(overwrite, resume, restart)
+        self._open(existing, restarts)
 
     def finish(self) -> None:
         self._data.close()
@@ -113,7 +114,7 @@ class ShardFile:
         with suppress(OSError):  # counted blocks are on disk; the buffer may hold a block that did not fit
             self._data.close()
         if self.documents and self._state.exists():
-            _logger.warning("%s: the encoded documents are kept; continue with --resume", self._path)
+            say_kept(self._path)
         else:
             self._partial.unlink(missing_ok=True)
             self._state.unlink(missing_ok=True)
@@ -133,23 +134,13 @@ class ShardFile:
         with atomic_writer(self._state, _REMEDY) as handle:
             json.dump(state, handle)
 
-    def _open(self, overwrite: bool, resume: bool, restart: bool) -> None:
+    def _open(self, existing: str, restarts: bool) -> None:
         remove_left(self._state)
         state = self._unfinished()
-        if state is not None and restart and changed_settings(state["plan"], self._plan):
-            state = None
-        if state is not None and not resume and not overwrite:
-            raise _unfinished_work(self._path)
-        if state is None or not resume:
+        if not state or not continues(self._path, state["plan"], self._plan, existing, restarts=restarts):
             self._state.unlink(missing_ok=True)
             self._data: BinaryIO = self._partial.open("wb")
             return
-        if changed := changed_settings(state["plan"], self._plan):
-            raise OutputError(
-                f"cannot be continued, because {', '.join(changed)} changed",
-                where=self._path,
-                remedy="start again with --overwrite and without --resume",
-            )
         self._data = self._partial.open("r+b")
         self._data.truncate(state["bytes"])
         self._data.seek(state["bytes"])
@@ -157,12 +148,10 @@ class ShardFile:
 
     def _unfinished(self) -> dict[str, Any] | None:
         """The state of unfinished work, if all its data exist."""
-        with suppress(OSError, ValueError, RecursionError):
-            state: dict[str, Any] = json.loads(self._state.read_text(encoding="utf-8"))
-            match state:
-                case {"plan": dict(), "bytes": int(size), "documents": int(count), "position": [int(file), int(line)]}:
-                    if min(size, count, file) >= 0 and line >= 1 and self._partial.stat().st_size >= size:
-                        return state
+        match state := read_record(self._state):
+            case {"plan": dict(), "bytes": int(size), "documents": int(count), "position": [int(file), int(line)]}:
+                written = self._partial.stat().st_size if self._partial.exists() else -1
+                return state if min(size, count, file) >= 0 and line >= 1 and written >= size else None
         return None
 
 
@@ -250,8 +239,7 @@ def _digest(text: str) -> bytes:
 
 
 def check_unfinished(path: Path) -> None:
-    if _state_of(path).exists():
-        raise _unfinished_work(path)
+    continues(path, read_record(_state_of(path)), {}, "refuse")
 
 
 def clear_unfinished(path: Path) -> None:
@@ -267,18 +255,12 @@ def _state_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.state")
 
 
-def _unfinished_work(path: Path) -> OutputError:
-    return OutputError(
-        "there is unfinished work", where=path, remedy="continue it with --resume, or discard it with --overwrite"
-    )
-
-
 def check_output(path: Path, overwrite: bool) -> None:
     """Refuses an existing output. Callers check this before they load a model."""
     if path.is_dir():
         raise OutputError("a folder", where=path, remedy="move it, or give another --output")
     if path.exists() and not overwrite:
-        raise OutputError("exists already", where=path, remedy="give --overwrite to replace it, or another --output")
+        raise exists_already(path)
 
 
 def read_about(path: Path) -> dict[str, Any]:

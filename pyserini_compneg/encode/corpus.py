@@ -192,14 +192,12 @@ def encode_shard(
     about |= {"impact_scale": model.impact_scale} | sizes
     _check_other_shards(path, about, settings.may_overwrite and not settings.updates)
     plan = {"model": dict(model.settings), "encoder": encoder, "fields": fields, "sources": fingerprint(files)} | sizes
-    plan = json.loads(json.dumps(plan))
     with closing(KnownVectors(path)) if settings.updates else nullcontext() as known:
         # A bad document is reported now, not after hours of encoding the documents before it.
         total = counted["documents"][part.number] if counted else sum(count_documents(part, fields, known=known))
         _check_some(total, part, collection)
         bar = progress(None, total, " docs", "encoding", summary=True)
-        may = {"overwrite": settings.may_overwrite, "resume": settings.may_resume, "restart": settings.updates}
-        with bar, token_rate(bar), shard_file(path, plan, **may) as target:
+        with bar, token_rate(bar), shard_file(path, plan, settings, settings.updates) as target:
             bar.initial = bar.n = target.documents
             for lines in _encoded(target, part, model, encoder, settings, known):
                 bar.update(lines)

@@ -6,7 +6,6 @@ import json
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +33,7 @@ from pyserini_compneg.encode.models import ModelOptions, load_checkpoint
 from pyserini_compneg.lucene import analysis_settings
 from pyserini_compneg.support.errors import ArgumentError, InputError, OutputError
 from pyserini_compneg.support.progress import Runner, in_turn
-from pyserini_compneg.support.staging import atomic_writer, keep_inputs
+from pyserini_compneg.support.staging import atomic_writer, continues, keep_inputs, read_record
 
 PLAN_FILE = ".vectors.plan"
 """The file beside the shards that records their origin. It stays after the run, so another run can check it."""
@@ -73,7 +72,7 @@ def encode_in_shards(
     model_made = run(model_settings, [(model, settings.model_options)], "reading the model")[0]
     plan: dict[str, Any] = {"shards": shards, "encoder": encoder, "model": model_made, "fields": settings.fields}
     plan |= analysis_settings(language) | {"passages": settings.passages}
-    plan = json.loads(json.dumps(plan | {"sources": fingerprint(files)}))
+    plan |= {"sources": fingerprint(files)}
     record = _continued(folder, plan, paths, settings.may_overwrite) if settings.may_resume else None
     if record is None:
         counts = run(
@@ -111,22 +110,14 @@ def _check_folder(paths: Sequence[Path], settings: EncodeSettings) -> None:
 
 def _continued(folder: Path, plan: Mapping[str, Any], paths: Sequence[Path], overwrite: bool) -> Any:
     """The record of an earlier run of the same plan; None if there is no such run, or if it is to be overwritten."""
-    record: Any = None
-    with suppress(OSError, ValueError, RecursionError):
-        record = json.loads((folder / PLAN_FILE).read_text(encoding="utf-8"))
-    if not _is_plan(record):
+    record = read_record(folder / PLAN_FILE)
+    if not (record and _is_plan(record)):
         if overwrite or not any(path.exists() for path in paths):
             return None
         raise OutputError("nothing says what its shards are made of", where=folder, remedy=_REMEDY)
-    before = record["plan"]
-    # A model is identified by its hash, so its folder may change.
-    if changed := ", ".join(name for name in plan if name != "encoder" and plan[name] != before.get(name)):
-        if overwrite:
-            return None
-        raise OutputError(
-            f"its shards cannot be continued, because {changed} changed since", where=folder, remedy=_REMEDY
-        )
-    return record
+    # A model is identified by its hash, so its folder may change. A finished run leaves its plan, too.
+    same = continues(folder, record["plan"], plan, "resume", restarts=overwrite, same={"encoder"})
+    return record if same else None
 
 
 def _is_plan(record: Any) -> bool:

@@ -19,17 +19,20 @@ from typing import Any
 from pyserini_compneg.documents.passages import shown_passages
 from pyserini_compneg.lucene import MANIFEST_NAME, QUERY_TOKENIZER, SHARDS_NAME, IndexSettings, Manifest, is_index
 from pyserini_compneg.support.errors import IndexReadError, OutputError
-from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.staging import (
-    DISK_FULL,
+    START_ANEW,
     atomic_writer,
-    changed_settings,
+    continues,
+    exists_already,
     former_folder,
+    index_disk_errors,
     lock_file,
     locked,
     output_errors,
     parent_folders,
+    read_record,
     replace_folder,
+    say_kept,
     undo_half_an_exchange,
 )
 
@@ -49,7 +52,6 @@ _MAXIMA_FILES = (BLOCK_MAXIMA, f"{BLOCK_MAXIMA}.tmp", f"{BLOCK_MAXIMA}.next")
 _OUR_FILES = (MANIFEST_NAME, SHARDS_NAME, SKIPPED_LOG, *_MAXIMA_FILES, _PLAN, _ARTIFACT, QUERY_TOKENIZER)
 _KILLED_UPDATE = rf"\.{re.escape(SHARDS_NAME)}\.[0-9a-f]{{8}}\.tmp"
 _INDEX_FILES = re.compile("|".join([_LUCENE_FILES, _KILLED_UPDATE, *map(re.escape, _OUR_FILES)]))
-_RESUME, _OVERWRITE, _REPLACE = (f"--{mode} (existing={mode!r})" for mode in ("resume", "overwrite", "replace"))
 _SHARD = re.compile(r"shard-\d{5}-of-\d{5}")
 _logger = logging.getLogger(__name__)
 
@@ -63,15 +65,17 @@ def new_index_folder(target: Path, plan: Mapping[str, Any], settings: IndexSetti
     """
     check_target(target, settings.may_overwrite)
     folder = _building(target)
-    with ExitStack() as stack:
+    with index_disk_errors(target), ExitStack() as stack:
         with output_errors(target, "give another folder"):
             stack.enter_context(parent_folders(target))
             stack.enter_context(_building_alone(target))
-            if is_index(former_folder(target)):
-                undo_half_an_exchange(target)
+            _repair_exchange(target)
             check_target(target, settings.may_overwrite)  # another build may have finished meanwhile
-            if not (settings.may_resume and _can_be_continued(target, plan, settings.existing == "replace")):
-                _empty(target, folder, settings.may_overwrite)
+            # A model is identified by its hash, so its folder may change.
+            same = {"encoder"} if "model" in plan["settings"] else set[str]()
+            replaces = settings.existing == "replace"
+            if not continues(target, unfinished_plan(target), plan, settings.existing, restarts=replaces, same=same):
+                _empty(folder)
         try:
             yield folder
             check_target(target, settings.may_overwrite)
@@ -79,13 +83,11 @@ def new_index_folder(target: Path, plan: Mapping[str, Any], settings: IndexSetti
             with output_errors(target, "give another folder"):
                 (folder / _PLAN).unlink(missing_ok=True)
                 replace_folder(folder, target)
-        except BaseException as error:
+        except BaseException:
             if (folder / _PLAN).exists():
-                _logger.warning("%s: the unfinished build is kept; add %s to continue it", target, _RESUME)
+                say_kept(target)
             else:
                 shutil.rmtree(folder, ignore_errors=True)
-            if isinstance(error, OSError) and error.errno in DISK_FULL and error.filename is None:
-                raise OutputError(f"the index cannot be written: {reason_of(error)}", where=target) from None
             raise
 
 
@@ -103,11 +105,10 @@ def check_target(target: Path, may_overwrite: bool) -> None:
         raise OutputError(said, where=target, remedy="move it, or give another folder")
     if not may_overwrite and unfinished_plan(target) is not None:
         said = "exists already, and there is an unfinished build to replace it"
-        remedy = f"give {_REPLACE} to continue that build, or {_OVERWRITE} to start anew"
+        remedy = f"give --replace (existing='replace') to continue that build, or {START_ANEW}"
         raise OutputError(said, where=target, remedy=remedy)
     if not may_overwrite:
-        remedy = f"give {_OVERWRITE} to replace it, or another folder"
-        raise OutputError("exists already", where=target, remedy=remedy)
+        raise exists_already(target)
 
 
 def _foreign(folder: Path) -> list[str]:
@@ -148,11 +149,8 @@ def _has_manifest(folder: Path) -> bool:
 def unfinished_plan(index: str | Path) -> Mapping[str, Any] | None:
     """The plan of an unfinished build of an index, or None."""
     target = Path(os.path.realpath(index))
-    try:
-        plan = json.loads((_building(target) / _PLAN).read_text("utf-8")) if target.name else None
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return None
-    return plan if isinstance(plan, dict) and plan.keys() >= _PLAN_KEYS else None
+    plan = read_record(_building(target) / _PLAN) if target.name else None
+    return plan if plan and plan.keys() >= _PLAN_KEYS else None
 
 
 def keep_unfinished(folder: Path, plan: Mapping[str, Any]) -> None:
@@ -175,35 +173,26 @@ def _building_alone(target: Path) -> AbstractContextManager[None]:
     return locked(target, "another process is building it", "wait for it, or give another folder")
 
 
-def _can_be_continued(target: Path, plan: Mapping[str, Any], replace: bool) -> bool:
-    """Whether there is an unfinished build with this plan. Another plan is an error, unless ``replace`` is set."""
-    before, now = unfinished_plan(target), json.loads(json.dumps(plan))
-    if before is None:
-        return False
-    # A model is identified by its hash, so its folder may change.
-    same_model = {"encoder"} if "model" in now["settings"] else set()
-    changed = ", ".join(name for name in changed_settings(before, now) if name not in same_model)
-    if changed and not replace:
-        said = f"the unfinished build cannot be continued, because {changed} changed since"
-        raise OutputError(said, where=target, remedy=f"give {_REPLACE} to start anew")
-    if changed:
-        _logger.warning("%s: %s changed since the unfinished build, so it starts anew", target, changed)
-    return not changed
-
-
-def _empty(target: Path, folder: Path, may_overwrite: bool) -> None:
+def _empty(folder: Path) -> None:
     """Creates an empty folder for a build, and deletes an unfinished build."""
-    if unfinished_plan(target) is not None and not may_overwrite:
-        remedy = f"give {_RESUME} to continue it, or {_OVERWRITE} to discard it"
-        raise OutputError("there is an unfinished build of it", where=target, remedy=remedy)
     if folder.exists():
         drop_unfinished(folder)  # first: nobody can continue what a kill leaves half removed
         shutil.rmtree(folder)
     folder.mkdir()
 
 
+def _repair_exchange(target: Path) -> None:
+    """Ends or undoes an exchange of folders that was killed. The former folder may be removed in part."""
+    former = former_folder(target)
+    files = [path.name for path in former.rglob("*") if not path.is_dir()]
+    if is_index(former) or (target.exists() and former.exists() and all(map(_INDEX_FILES.fullmatch, files))):
+        undo_half_an_exchange(target)
+
+
 def clear_stale(target: Path) -> None:
     """Removes the remains of a killed build beside an index, if they cannot be continued and no process is building."""
-    if unfinished_plan(target) is None and (_building(target).exists() or lock_file(target).exists()):
+    remains = (_building(target), lock_file(target), former_folder(target))
+    if unfinished_plan(target) is None and any(path.exists() for path in remains):
         with suppress(OSError), _building_alone(target):
             shutil.rmtree(_building(target), ignore_errors=True)
+            _repair_exchange(target)

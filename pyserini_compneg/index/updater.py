@@ -44,11 +44,10 @@ from pyserini_compneg.lucene.shards import ShardEntry, read_shards, shard_checks
 from pyserini_compneg.lucene.versions import check_upgrade
 from pyserini_compneg.lucene.writer import Found
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, InputError, OutputError
-from pyserini_compneg.support.files import reason_of
+from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, InputError
 from pyserini_compneg.support.json_objects import id_text
 from pyserini_compneg.support.processors import bounded_threads
-from pyserini_compneg.support.staging import DISK_FULL, locked, output_errors
+from pyserini_compneg.support.staging import index_disk_errors, locked, output_errors
 from pyserini_compneg.support.terminal import shown
 
 _logger = logging.getLogger(__name__)
@@ -137,6 +136,7 @@ class ImpactUpdater(VectorLines):
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
+            stack.enter_context(index_disk_errors(self._place))
             with output_errors(self.folder):
                 stack.enter_context(locked(self.folder, "another process is updating or building it"))
             with open_reader(self.folder) as reader:
@@ -153,10 +153,8 @@ class ImpactUpdater(VectorLines):
         if error is None:
             with self._stack:
                 self._finish()
-            return
-        self._stack.__exit__(kind, error, traceback)
-        if isinstance(error, OSError) and error.errno in DISK_FULL and error.filename is None:
-            raise OutputError(f"the index cannot be written: {reason_of(error)}", where=self._place) from None
+        else:
+            self._stack.__exit__(kind, error, traceback)
 
     def _checked(self, reader: Reader) -> IndexSettings:
         """The settings of the index. Refuses an index that cannot be updated."""

@@ -1,13 +1,15 @@
 """Writes files and folders atomically: a kill, a full disk or a second writer never leaves a broken result.
 
 A result is written under a hidden name beside its final place, and renamed when it is complete. An existing result
-stays until then. During long work, a lock beside the result keeps other processes away.
+stays until then. During long work, a lock beside the result keeps other processes away. Work that can be continued
+leaves a record of what it makes, and from which inputs: :func:`continues` compares it with the requested work.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import json
 import logging
 import os
 import re
@@ -15,7 +17,7 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import field
@@ -40,6 +42,9 @@ process of the same part, which was considered lost and is about to end."""
 
 Existing = Literal["refuse", "resume", "overwrite", "resume or overwrite"]
 """How existing results and unfinished work are treated."""
+
+START_ANEW = "start anew with --overwrite (existing='overwrite') and without --resume"
+_RESUME, _OVERWRITE = "--resume (existing='resume')", "--overwrite (existing='overwrite')"
 
 _REMEDY = "choose another place with --output"
 _TEMPORARY = re.compile(r"[0-9a-f]{8}\.tmp")
@@ -78,6 +83,17 @@ def output_errors(path: object, remedy: str = "", kinds: tuple[type[Exception], 
         if isinstance(cause, OSError) and cause.errno == errno.ENAMETOOLONG:
             raise ArgumentError(reason_of(cause), where=path) from None
         raise OutputError(f"cannot be written: {reason_of(cause)}", where=path, remedy=remedy) from None
+
+
+@contextmanager
+def index_disk_errors(index: object) -> Iterator[None]:
+    """Turns errors of a full disk, whose messages name no file, into ``index: the index cannot be written: reason``."""
+    try:
+        yield
+    except OSError as cause:
+        if cause.errno in DISK_FULL and cause.filename is None:
+            raise OutputError(f"the index cannot be written: {reason_of(cause)}", where=index) from None
+        raise
 
 
 @contextmanager
@@ -270,9 +286,11 @@ def locked(target: Path, busy: str, remedy: str = "wait for it", *, waits: bool 
     try:
         yield
     finally:
-        with suppress(OSError):  # delete before the release, so that a waiting process sees it is gone
-            path.unlink()
-        lock.release()
+        try:
+            with suppress(OSError):  # delete before the release, so that a waiting process sees it is gone
+                path.unlink()
+        finally:  # also after an interruption
+            lock.release()
 
 
 @contextmanager
@@ -328,6 +346,54 @@ def _exchange(a: Path, b: Path) -> bool:
     renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
     return renameat2 is not None and renameat2(here, os.fsencode(a), here, os.fsencode(b), exchange) == 0
+
+
+def read_record(file: Path) -> dict[str, Any] | None:
+    """The JSON object that unfinished work has left in a file, or None if there is none, or none that can be read."""
+    with suppress(OSError, ValueError, RecursionError):
+        record = json.loads(file.read_text(encoding="utf-8"))
+        return record if isinstance(record, dict) else None
+    return None
+
+
+def continues(
+    target: Path,
+    before: Mapping[str, Any] | None,
+    now: Mapping[str, Any],
+    existing: str,
+    *,
+    restarts: bool = False,
+    same: Collection[str] = (),
+) -> bool:
+    """Whether unfinished work on a result is continued; if not, it may be discarded.
+
+    ``before`` is the plan of this work: what is made, and from which inputs; None if there is no such work. ``now`` is
+    the plan of the requested work. If other settings than those in ``same`` differ, the work is refused, or with
+    ``restarts`` discarded.
+    """
+    if before is None or existing == "overwrite":
+        return False
+    if existing == "refuse":
+        remedy = f"give {_RESUME} to continue it, or {_OVERWRITE} to discard it"
+        raise OutputError("there is unfinished work", where=target, remedy=remedy)
+    names = changed_settings(before, json.loads(json.dumps(now)))
+    changed = ", ".join(name for name in names if name not in same)
+    if changed and not restarts:
+        said = f"the unfinished work cannot be continued, because {changed} changed since"
+        raise OutputError(said, where=target, remedy=START_ANEW)
+    if changed:
+        _logger.warning("%s: %s changed since the work was begun, so it starts anew", target, changed)
+    return not changed
+
+
+def say_kept(target: Path) -> None:
+    """Warns that work has ended before its result was complete, and can be continued."""
+    _logger.warning("%s: the unfinished work is kept; add %s to continue it", target, _RESUME)
+
+
+def exists_already(target: Path) -> OutputError:
+    remedy = f"give {_OVERWRITE} to replace it, or another place"
+    return OutputError("exists already", where=target, remedy=remedy)
 
 
 def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from refusals import EXISTS
 from tiny_training import write_dataset
 
 from pyserini_compneg.commands.eval import main as evaluate
@@ -93,5 +94,4 @@ def test_what_is_there_is_not_replaced_unless_asked(home, monkeypatch, capsys):
     (home / "c.yaml").write_text(CONFIG.format(base="m", queries="shared", head=SIGNED))
     (home / "model").mkdir()
     assert main([str(home / "c.yaml"), "--output", str(home / "model")]) == 1
-    message = f"error: {home}/model: exists already; choose another --output, or replace it with --overwrite\n"
-    assert capsys.readouterr().err == message
+    assert capsys.readouterr().err == f"error: {home}/model: {EXISTS}\n"

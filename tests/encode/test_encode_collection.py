@@ -2,7 +2,7 @@ import json
 
 import pytest
 from json_lines import write_jsonl
-from refusals import refusal
+from refusals import EXISTS, refusal
 from stand_in_encoder import StandInEncoder, vector
 from vector_files import DOCUMENTS, NAME, encode, leftovers, records, sources
 
@@ -82,7 +82,7 @@ def test_a_file_that_is_there_already(tmp_path, collection):
     before = place.read_bytes()
     for existing in ("refuse", "resume"):
         message = refusal(encode, collection, tmp_path / "out", "other", existing=existing, error=OutputError)
-        assert message == f"{place}: exists already; give --overwrite to replace it, or another --output"
+        assert message == f"{place}: {EXISTS}"
     assert place.read_bytes() == before
     encode(collection, tmp_path / "out", "other", existing="overwrite")
     assert records(place)[0]["encoder"] == "other"

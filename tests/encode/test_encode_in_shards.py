@@ -8,6 +8,7 @@ from threading import Timer
 import pytest
 from filelock import FileLock
 from json_lines import write_jsonl
+from refusals import START_ANEW
 from vector_files import records
 
 from pyserini_compneg.encode import sharded
@@ -46,8 +47,8 @@ def test_shards_of_another_collection_are_not_kept(collection, output):
     collection.write_text('{"id": "new", "contents": "a war film"}\n' + before)
     with pytest.raises(OutputError) as refused:
         encode_in_shards(collection, output, "mini", 2, existing="resume")
-    why = "its shards cannot be continued, because sources changed since"
-    assert str(refused.value) == f"{output}: {why}; give --overwrite to start anew, or another --output"
+    why = "the unfinished work cannot be continued, because sources changed since"
+    assert str(refused.value) == f"{output}: {why}; {START_ANEW}"
     paths = encode_in_shards(collection, output, "mini", 2, existing="resume or overwrite")
     assert ids(paths) == [["new", "d1", "d3"], ["d0", "d2", "d4"]]
 

@@ -7,7 +7,7 @@ import pytest
 from film_index import start
 from index_folders import contents, hidden, postings
 from json_lines import write_jsonl
-from refusals import refusal
+from refusals import EXISTS, refusal
 
 from pyserini_compneg.commands.index import main
 from pyserini_compneg.compose import Linear, Product, query_pairs
@@ -124,8 +124,7 @@ def test_an_existing_index_is_refused_before_the_collection_is_read(tmp_path, in
     before = contents(index)
     broken = write_jsonl(tmp_path / "broken.jsonl", "broken")
     message = refusal(build_index, broken, index, error=OutputError)
-    said = "exists already; give --overwrite (existing='overwrite') to replace it, or another folder"
-    assert message == f"{index}: {said}"
+    assert message == f"{index}: {EXISTS}"
     with pytest.raises(InputError, match="not valid JSON"):
         build_index(broken, index, existing="overwrite")
     assert contents(index) == before
@@ -257,8 +256,7 @@ def test_the_command(tmp_path, collection, capfd):
     assert main(arguments) == 0
     assert capfd.readouterr() == ("", f"{index}: 3 documents, encoder bm25\n")
     assert main(arguments) == 1
-    said = f"error: {index}: exists already; give --overwrite (existing='overwrite') to replace it, or another folder\n"
-    assert capfd.readouterr() == ("", said)
+    assert capfd.readouterr() == ("", f"error: {index}: {EXISTS}\n")
     more = ["--overwrite", "--threads", "2", "--store-raw", "--optimize", "--impact-scale", "100"]
     assert main([*arguments, *more]) == 0
     assert Manifest.read(index).impact_scale == 100

@@ -3,7 +3,7 @@
 import pytest
 from index_folders import hidden, postings
 from json_lines import write_jsonl
-from refusals import refusal
+from refusals import START_ANEW, refusal
 from stand_in_encoder import StandInEncoder, vector
 
 from pyserini_compneg.documents.collection import collection_files, has_vectors
@@ -85,8 +85,7 @@ def test_a_build_is_continued(tmp_path, collection, model, monkeypatch, name, mo
     )
     monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder(precision="int8"))
     assert refusal(build_index, collection, tmp_path / "index", name, existing="resume", error=OutputError) == (
-        f"{tmp_path / 'index'}: the unfinished build cannot be continued, because settings changed since; give "
-        "--replace (existing='replace') to start anew"
+        f"{tmp_path / 'index'}: the unfinished work cannot be continued, because settings changed since; " + START_ANEW
     )
     monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder())
     assert build_index(collection, tmp_path / "index", moved, existing="resume").encoder == moved

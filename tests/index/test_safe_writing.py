@@ -10,7 +10,7 @@ import pytest
 from film_index import start
 from index_folders import contents, hidden
 from json_lines import write_jsonl
-from refusals import refusal
+from refusals import START_ANEW, UNFINISHED, refusal
 
 from pyserini_compneg.compose import Linear
 from pyserini_compneg.index import ImpactIndexer, build, build_index
@@ -120,17 +120,12 @@ def test_another_build_is_not_continued(collection, unfinished, caplog):
             unfinished,
             **{"encoder": "splade", "existing": "resume", **options},
             error=OutputError,
-        ) == (
-            f"{unfinished}: the unfinished build cannot be continued, because {changed} changed since; give "
-            "--replace (existing='replace') to start anew"
-        )
+        ) == (f"{unfinished}: the unfinished work cannot be continued, because {changed} changed since; {START_ANEW}")
         assert hidden(unfinished.parent) == [".index.building"]
-    assert refusal(build_index, collection, unfinished, "splade", error=OutputError) == (
-        f"{unfinished}: there is an unfinished build of it; give --resume (existing='resume') to continue it, or "
-        "--overwrite (existing='overwrite') to discard it"
-    )
+    said = refusal(build_index, collection, unfinished, "splade", error=OutputError)
+    assert said == f"{unfinished}: {UNFINISHED}"
     build_index(collection, unfinished, "splade", existing="replace")
-    assert f"{unfinished}: sources changed since the unfinished build, so it starts anew" in caplog.messages
+    assert f"{unfinished}: sources changed since the work was begun, so it starts anew" in caplog.messages
 
 
 def test_a_second_writer_is_refused(tmp_path, collection):

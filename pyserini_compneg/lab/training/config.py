@@ -23,9 +23,6 @@ from pyserini_compneg.support.settings_files import Settings, parse_settings, se
 LOG_FILE = "training_log.json"
 """The files in the folder of a trained model: the settings, the results, and the log."""
 
-START_ANEW = "start anew with --overwrite and without --resume"
-"""The remedy for a training that cannot be resumed."""
-
 DENSE = "dense"
 """The head of a bi-encoder."""
 

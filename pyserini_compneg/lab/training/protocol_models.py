@@ -72,7 +72,7 @@ def train_models(
     for name, (recipe, config) in configs.items():
         if not places[name].exists():
             _logger.info("training %s", recipe)
-            train(config, places[name], resume=True)
+            train(config, places[name], existing="resume")
         elif difference := _difference(places[name], config):
             raise InputError(difference, where=places[name], remedy="choose another place with --models")
     return places

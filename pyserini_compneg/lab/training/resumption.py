@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from pyserini_compneg.lab.training.config import START_ANEW
 from pyserini_compneg.support.errors import InputError, OutputError, in_one_line
+from pyserini_compneg.support.staging import START_ANEW
 
 
 def restore(checkpoint: Path, states: Mapping[str, Any]) -> dict[str, Any]:

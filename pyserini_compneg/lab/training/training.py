@@ -12,17 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.encode.models import model_folder
-from pyserini_compneg.lab.training.config import LOG_FILE, START_ANEW, AnyConfig, ReaderTrainConfig
+from pyserini_compneg.lab.training.config import LOG_FILE, AnyConfig, ReaderTrainConfig
 from pyserini_compneg.lab.training.examples import read_examples
 from pyserini_compneg.lab.training.judged_requests import read_judged, refuse_common
 from pyserini_compneg.lab.training.tagged_requests import read_requests
 from pyserini_compneg.support.errors import CompNegError, InputError, OutputError, install_hint
 from pyserini_compneg.support.files import content_digest
 from pyserini_compneg.support.staging import (
-    changed_settings,
+    START_ANEW,
+    Existing,
+    continues,
+    exists_already,
     locked,
     output_errors,
     parent_folders,
+    read_record,
     replace_folder,
 )
 
@@ -32,14 +36,16 @@ _PACKAGES = ("torch", "transformers", "sentence_transformers", "accelerate", "da
 _READER_PACKAGES = ("torch", "transformers", "tokenizers", "onnx", "onnxscript", "onnxruntime")
 
 
-def train(config: AnyConfig, output: str | Path, resume: bool = False, overwrite: bool = False) -> dict[str, float]:
+def train(config: AnyConfig, output: str | Path, existing: Existing = "refuse") -> dict[str, float]:
     """Trains a model. The complete folder appears at the end; until then checkpoints are in ``OUTPUT.training``.
 
     Args:
         config: The settings.
         output: The folder to create.
-        resume: Continue a killed training with the same settings, if there is one.
-        overwrite: Replace the folder of a former model.
+        existing: How to treat the folder of a former model, and an unfinished training. ``refuse`` raises an
+            OutputError. ``resume`` continues the training, and raises an OutputError if something has changed since.
+            ``overwrite`` replaces the folder and discards the training. ``resume or overwrite`` replaces the folder
+            and continues the training.
 
     Returns:
         The results of the kept model on dev; empty without dev. For a reader, the shares of right readings.
@@ -52,7 +58,7 @@ def train(config: AnyConfig, output: str | Path, resume: bool = False, overwrite
     packages = _READER_PACKAGES if isinstance(config, ReaderTrainConfig) else _PACKAGES
     if missing := [name for name in packages if find_spec(name) is None]:
         raise InputError(f"training needs {', '.join(missing)}; {install_hint('train')}")
-    _check_output(output, overwrite)
+    _check_output(output, "overwrite" in existing)
     _check_models(config)
     examples = _examples(config)
     with ExitStack() as stack:
@@ -60,7 +66,7 @@ def train(config: AnyConfig, output: str | Path, resume: bool = False, overwrite
             stack.enter_context(parent_folders(unfinished))
             busy, remedy = "another process trains here", "wait for it, or choose another --output"
             stack.enter_context(locked(unfinished, busy, remedy))
-            _prepare_unfinished(unfinished, config, examples, resume, overwrite)
+            _prepare_unfinished(output, unfinished, config, examples, existing)
         return _finish(config, examples, unfinished, output)
 
 
@@ -104,8 +110,7 @@ def _check_output(output: Path, overwrite: bool) -> None:
     if not output.exists():
         return
     if not overwrite:
-        remedy = "choose another --output, or replace it with --overwrite"
-        raise OutputError("exists already", where=output, remedy=remedy)
+        raise exists_already(output)
     if not (output / LOG_FILE).is_file():
         fault = f"is not a model that was trained here (no {LOG_FILE})"
         raise OutputError(fault, where=output, remedy="choose another --output")
@@ -124,32 +129,18 @@ def _check_models(config: AnyConfig) -> None:
 
 
 def _prepare_unfinished(
-    folder: Path, config: AnyConfig, examples: Sequence[Any], resume: bool, overwrite: bool
+    output: Path, folder: Path, config: AnyConfig, examples: Sequence[Any], existing: Existing
 ) -> None:
     """Makes the folder of the unfinished training, or checks that an existing one belongs to this training."""
     settings = config.model_dump(mode="json")
     settings["texts of data"] = content_digest(repr(examples))
     file = folder / _SETTINGS_FILE
-    if resume and file.is_file():
-        former = _former_settings(file)
-        if changed := changed_settings(former, settings):
-            fault = f"was started with other settings ({', '.join(changed)})"
-            raise InputError(fault, where=folder, remedy=f"restore them, or {START_ANEW}")
+    former = read_record(file)
+    if former is None and folder.exists() and existing != "overwrite":
+        raise OutputError("is missing or damaged", where=file, remedy=START_ANEW)
+    if continues(output, former, settings, existing):
         return
-    if folder.exists() and not overwrite:
-        remedy = "continue it with --resume, or delete it with --overwrite"
-        raise OutputError("has an unfinished training", where=folder, remedy=remedy)
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir()
     file.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-
-
-def _former_settings(file: Path) -> dict[str, object]:
-    try:
-        former = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        former = None
-    if not isinstance(former, dict):
-        raise InputError("is damaged", where=file, remedy=START_ANEW)
-    return former

@@ -70,7 +70,7 @@ def test_a_killed_training_of_a_bi_encoder_is_resumed(tmp_path, trunk, dataset):
     expected = train(config, tmp_path / "whole")
     with killed_at(3, DenseTrainer):
         train(config, tmp_path / "resumed")
-    assert train(config, tmp_path / "resumed", resume=True) == expected
+    assert train(config, tmp_path / "resumed", existing="resume") == expected
     one, other = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "resumed"))
     assert one == other
 

@@ -161,7 +161,7 @@ def test_a_killed_training_is_resumed_to_the_same_bits(tmp_path, trunk, monkeypa
         context.setattr(torch, "save", killed)
         train(settings, tmp_path / "resumed")
     assert not (tmp_path / "resumed").exists()
-    train(settings, tmp_path / "resumed", resume=True)
+    train(settings, tmp_path / "resumed", existing="resume")
     whole, resumed = (json.loads((tmp_path / name / "reader.json").read_text()) for name in ("whole", "resumed"))
     assert whole == resumed
 
@@ -198,7 +198,7 @@ def test_a_second_process_is_refused(tmp_path, trunk, monkeypatch):
     messages = []
 
     def second(*_, **__):
-        messages.append(train_error(settings, tmp_path / "reader", resume=True))
+        messages.append(train_error(settings, tmp_path / "reader", existing="resume"))
         raise InputError("enough")
 
     monkeypatch.setattr(torch.nn.functional, "cross_entropy", second)

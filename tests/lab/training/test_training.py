@@ -5,6 +5,7 @@ import shutil
 import pytest
 from checkpoints import sample_texts
 from json_lines import write_jsonl
+from refusals import START_ANEW, UNFINISHED
 from tiny_training import killed_at, tiny_config, train_error, training_log, write_dataset
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
@@ -57,7 +58,7 @@ def test_a_killed_training_is_resumed_to_the_same_bits(tmp_path, checkpoints, da
     with killed_at(step):
         train(config, tmp_path / "resumed")
     assert not (tmp_path / "resumed").exists()
-    assert train(config, tmp_path / "resumed", resume=True) == expected
+    assert train(config, tmp_path / "resumed", existing="resume") == expected
     assert not (tmp_path / "resumed.training").exists()
     assert evaluated_steps(tmp_path / "resumed") == evaluated_steps(tmp_path / "whole") == [0, 2, 4, 6, 7]
     ours, theirs = weights(tmp_path / "resumed"), weights(tmp_path / "whole")
@@ -71,14 +72,14 @@ def test_patience_survives(tmp_path, checkpoints, dataset, monkeypatch):
     config = tiny_config(checkpoints.bert, dataset, steps=40, learning_rate=0.0, patience=2)
     with killed_at(5):
         train(config, tmp_path / "killed")
-    killed = train(config, tmp_path / "killed", resume=True)
+    killed = train(config, tmp_path / "killed", existing="resume")
 
     with monkeypatch.context() as patch:
         patch.setattr(fine_tuning, "write_layout", full_disk)
         assert train_error(config, tmp_path / "m") == (
             f"{tmp_path}/m: cannot be written: no space left on device; free some space, and continue with --resume"
         )
-    assert train(config, tmp_path / "m", resume=True) == killed
+    assert train(config, tmp_path / "m", existing="resume") == killed
     assert evaluated_steps(tmp_path / "m") == evaluated_steps(tmp_path / "killed") == [0, 2, 4, 6]
 
 
@@ -129,7 +130,7 @@ def test_damaged_checkpoints(tmp_path, killed_training):
         content = bytearray(whole)
         content[len(content) // 2] ^= 255
         (checkpoint / name).write_bytes(content[: int(left * len(content))])
-        message = train_error(config, tmp_path / "m", resume=True)
+        message = train_error(config, tmp_path / "m", existing="resume")
         assert message.startswith(f"{checkpoint}: is damaged (")
         assert message.endswith("); delete this folder, and continue with --resume")
         (checkpoint / name).write_bytes(whole)
@@ -138,9 +139,9 @@ def test_damaged_checkpoints(tmp_path, killed_training):
 def test_what_is_not_resumed_and_not_deleted(tmp_path, killed_training, monkeypatch):
     """Other settings or texts, a base of the same name, damaged settings; folders that were not asked for."""
     config, checkpoint = killed_training
-    place, anew = tmp_path / "m.training", "start anew with --overwrite and without --resume"
-    other = f"{place}: was started with other settings ({{}}); restore them, or {anew}"
-    resumed = lambda config: train_error(config, tmp_path / "m", resume=True)  # noqa: E731
+    place = tmp_path / "m.training"
+    other = f"{tmp_path}/m: the unfinished work cannot be continued, because {{}} changed since; {START_ANEW}"
+    resumed = lambda config: train_error(config, tmp_path / "m", existing="resume")  # noqa: E731
     assert resumed(changed(config, steps=5)) == other.format("training")
     with monkeypatch.context() as patch:
         patch.setattr(training, "read_examples", lambda *_: [])
@@ -151,12 +152,12 @@ def test_what_is_not_resumed_and_not_deleted(tmp_path, killed_training, monkeypa
     assert resumed(config).startswith(f"{checkpoint}: is of another model (Missing key")
     for content in ("", "[]"):
         (place / "training.json").write_text(content)
-        assert resumed(config) == f"{place}/training.json: is damaged; {anew}"
-    unfinished = "has an unfinished training; continue it with --resume, or delete it with --overwrite"
-    assert train_error(config, tmp_path / "m") == f"{place}: {unfinished}"
+        assert resumed(config) == f"{place}/training.json: is missing or damaged; {START_ANEW}"
+    (place / "training.json").write_text("{}")
+    assert train_error(config, tmp_path / "m") == f"{tmp_path}/m: {UNFINISHED}"
     (tmp_path / "m").mkdir()
     no_model = "is not a model that was trained here (no training_log.json); choose another --output"
-    assert train_error(config, tmp_path / "m", overwrite=True) == f"{tmp_path}/m: {no_model}"
+    assert train_error(config, tmp_path / "m", existing="overwrite") == f"{tmp_path}/m: {no_model}"
 
 
 def test_a_loss_that_is_not_finite_ends_the_training(tmp_path, checkpoints, dataset, monkeypatch):
@@ -208,7 +209,7 @@ def test_a_full_disk(tmp_path, checkpoints, dataset, monkeypatch):
         f"{tmp_path}/m.training/checkpoints/checkpoint-4: cannot be written: [Errno 28] No space left on device; free "
         "some space, and continue with --resume"
     )
-    train(config, tmp_path / "m", resume=True)
+    train(config, tmp_path / "m", existing="resume")
     assert evaluated_steps(tmp_path / "m") == [0, 2, 4]
 
 
