@@ -12,9 +12,9 @@ import json
 import reprlib
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
-from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.compose.scoring import Combination, Damped, Excluding, Linear, Product, ScoringNode
 from pyserini_compneg.compose.trees import is_open
 from pyserini_compneg.expression import MAX_DEPTH, Filter
 from pyserini_compneg.support.errors import ArgumentError, QueryError
@@ -22,19 +22,21 @@ from pyserini_compneg.support.vectors import SparseVector
 
 _DEFAULT_SETTINGS = {"power": None, "root": 1, "weight": 1}
 
+_COMBINATIONS = {kind.key: kind for kind in get_args(ScoringNode) if issubclass(kind, Combination)}
+"""The kinds that are written as a list of children, by the key of the list."""
+
 _KINDS = {
     "product": ("a product", (), ("power", "root", "weight")),
     "damped": ("a damped score", ("excluded", "best", "weight"), ("floor",)),
     "excluding": ("what excludes", ("excluded", "above"), ("required",)),
     "vector": ("a vector", (), ()),
-    "max": ("a maximum", (), ()),
-    "sum": ("a sum", (), ()),
+    **{key: (kind.called, (), ()) for key, kind in _COMBINATIONS.items()},
     "filter": ("a filter", (), ()),
 }
 """For each key that identifies a kind of object: the kind's name in messages, its other keys, and its optional keys."""
 
 _SCORE, _OPERAND, _EXCLUDED, _REQUIRED = (
-    ("a score", ("vector", "product", "max", "sum", "damped", "excluding")),
+    ("a score", ("vector", "product", *_COMBINATIONS, "damped", "excluding")),
     ("an operand of a product", ("vector",)),
     ("an excluded part", ("vector", "product", "damped", "filter")),
     ("a required part", ("vector",)),
@@ -110,10 +112,8 @@ def _tree(node: ScoringNode | Filter) -> dict[str, Any]:
             settings = {name: getattr(node, name) for name in _DEFAULT_SETTINGS}
             given = {name: _number(value) for name, value in settings.items() if value != _DEFAULT_SETTINGS[name]}
             return {"product": [_vector(operand) for operand in operands], **given}
-        case Max(children):
-            return {"max": [_tree(child) for child in children]}
-        case Sum(children):
-            return {"sum": [_tree(child) for child in children]}
+        case Combination(children):
+            return {node.key: [_tree(child) for child in children]}
         case Damped(child, excluded, best, weight, floor):
             parts = {"excluded": [_tree(part) for part in excluded], "best": [_number(score) for score in best]}
             last = {"floor": _number(floor)} if floor else {}
@@ -143,6 +143,8 @@ def _read(value: object, path: str, level: int, place: tuple[str, tuple[str, ...
         raise QueryError(f"{what} must be an object with {named}, got {reprlib.repr(value)}", where=path)
     _check_keys(value, kind, path)
     parts = partial(_parts, value, path, level + 1)
+    if kind in _COMBINATIONS:
+        return _COMBINATIONS[kind](parts(kind, "one or more scores"))
     match kind:
         case "vector":
             return _made(Linear, path, _weights(value["vector"], f"{path}.vector"))
@@ -152,10 +154,6 @@ def _read(value: object, path: str, level: int, place: tuple[str, tuple[str, ...
             settings = {key: setting for key, setting in value.items() if key != kind}
             operands = _parts(value, path, level, kind, "two or more vectors", _OPERAND)
             return _made(Product, path, tuple(operand.weights for operand in operands), **settings)
-        case "max":
-            return Max(parts(kind, "one or more scores"))
-        case "sum":
-            return Sum(parts(kind, "one or more scores"))
     child = _read(value[kind], f"{path}.{kind}", level + 1)
     if kind == "damped":
         excluded = parts("excluded", "one or more vectors or products", _EXCLUDED)

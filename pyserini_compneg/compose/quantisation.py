@@ -17,7 +17,7 @@ import math
 from collections.abc import Container
 from dataclasses import replace
 
-from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Product, ScoringNode
+from pyserini_compneg.compose.scoring import Linear, Product, ScoringNode
 from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.vectors import SparseVector, complement_term, is_complement, is_number, positive_part
 
@@ -60,13 +60,7 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
         scaled = tuple(whole(operand, weight_scale) for operand in node.operands)
         proportion = 1.0 if math.isclose(node.degree, 1) else weight_scale ** (1 - node.degree)
         return replace(node, operands=scaled, weight=node.weight * proportion)
-    node = node.with_children([quantised(child, weight_scale) for child in node.children])
-    if isinstance(node, Damped):
-        best = tuple(score * weight_scale for score in node.best)
-        return replace(node, best=best, floor=node.floor * weight_scale)
-    if isinstance(node, Excluding):
-        return replace(node, above=tuple(limit * weight_scale for limit in node.above))
-    return node
+    return node.with_children([quantised(child, weight_scale) for child in node.children]).rescaled(weight_scale)
 
 
 def checked_scale(weight_scale: float) -> float:

@@ -2,6 +2,7 @@
 
 Every node has ``children``, the nodes below it, and ``with_children``, the same node over other children. The first
 children are ``wanted``: by their positive terms a query finds documents. The others only lower or leave out documents.
+A node that has children also has ``rescaled``, the same node for scores multiplied by a factor.
 
 A node is *open* while it lacks scores that only an index knows: a :class:`Damped` without ``best``, an
 :class:`Excluding` with a ``share``. :func:`~pyserini_compneg.compose.resolve.resolved` closes it.
@@ -127,17 +128,15 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
-class Max:
-    """The best value among the children that a document matches.
-
-    Raises:
-        QueryError: No children, or a child that is not a scoring node.
-    """
+class Combination:
+    """A value made of the children's values alone. A kind has a ``key`` in JSON, and is ``called`` so in messages."""
 
     children: tuple[ScoringNode, ...]
+    key: ClassVar[str]
+    called: ClassVar[str]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "children", _checked_children(self.children, "a maximum"))
+        object.__setattr__(self, "children", _checked_children(self.children, self.called))
 
     @property
     def wanted(self) -> tuple[ScoringNode, ...]:
@@ -146,9 +145,24 @@ class Max:
     def with_children(self, children: Sequence[ScoringNode]) -> Self:
         return replace(self, children=tuple(children))
 
+    def rescaled(self, factor: float) -> Self:
+        return self
+
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class Max(Combination):
+    """The best value among the children that a document matches.
+
+    Raises:
+        QueryError: No children, or a child that is not a scoring node.
+    """
+
+    key = "max"
+    called = "a maximum"
+
+
+@dataclass(frozen=True, slots=True)
+class Sum(Combination):
     """The sum of the children's values. A document matches when it matches any of them.
 
     The negative terms of a linear child, and a product of negative weight, count whatever else the document matches.
@@ -157,17 +171,8 @@ class Sum:
         QueryError: No children, or a child that is not a scoring node.
     """
 
-    children: tuple[ScoringNode, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "children", _checked_children(self.children, "a sum"))
-
-    @property
-    def wanted(self) -> tuple[ScoringNode, ...]:
-        return self.children
-
-    def with_children(self, children: Sequence[ScoringNode]) -> Self:
-        return replace(self, children=tuple(children))
+    key = "sum"
+    called = "a sum"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +229,9 @@ class Damped:
 
     def with_children(self, children: Sequence[ScoringNode]) -> Self:
         return replace(self, child=children[0], excluded=tuple(children[1:]))
+
+    def rescaled(self, factor: float) -> Self:
+        return replace(self, best=tuple(score * factor for score in self.best), floor=self.floor * factor)
 
     def damped(self, score: float, ratio: float) -> float:
         """The damped score: ``score`` is the score of the child, ``ratio`` the largest bᵢ / bestᵢ."""
@@ -291,6 +299,9 @@ class Excluding:
         parts: list[Any] = others  # checked by the constructor
         excluded = tuple(part if isinstance(part, Filter) else parts.pop(0) for part in self.excluded)
         return replace(self, child=child, excluded=excluded, required=tuple(parts))
+
+    def rescaled(self, factor: float) -> Self:
+        return replace(self, above=tuple(limit * factor for limit in self.above))
 
 
 ScoringNode: TypeAlias = Linear | Product | Max | Sum | Damped | Excluding

@@ -154,6 +154,10 @@ class _ComposedForm(NamedTuple):
                     yield from self._damped(part)
                 case Excluding():
                     yield from self._excluding(part)
+                case _:  # a kind that has no drawing of its own
+                    for number, child in enumerate(part.children, 1):
+                        yield f"{type(part).__name__.lower()}, part {number}", []
+                        yield from _indented(self.lines(child))
         terms = _terms(Linear(reduce(add, vectors, {})), self.scale)
         for label, sign in (("positive", 1), ("negative", -1)):
             if signed := [term for term in terms if term.weight * sign > 0]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
-from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode
+from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene import Reader
 from pyserini_compneg.support.errors import ArgumentError
@@ -129,30 +129,42 @@ def _parts(reader: Reader, node: ScoringNode, docid: str, filter: Filter | None)
 
 
 def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:
-    if isinstance(node, Linear):
-        raising = [Contribution(term, amount) for term, _, amount in next(accumulators)]
-        negative = len(positive_part(node.weights)) < len(node.weights)
-        lowering = [Contribution(term, -amount) for term, _, amount in next(accumulators)] if negative else []
-        return _Node(bool(raising), raising + lowering)
-    if isinstance(node, Product):
-        return _explain_product(node, [next(accumulators) for _ in node.factors])
-    if isinstance(node, Damped):
-        child = _explain(node.child, accumulators)
-        return _explain_damped(node, child, [_explain(part, accumulators) for part in node.excluded])
-    if isinstance(node, Excluding):
-        return _explain_excluding(node, _explain(node.child, accumulators), accumulators)
-    children = [_explain(child, accumulators) for child in node.children]
-    matched = [child for child in children if child.matched]
-    filtered = [] if matched else [child for child in children if child.filtered_out]
-    if isinstance(node, Max):
-        return max(matched or filtered, key=lambda child: child.value, default=_Node(False, []))
+    match node:
+        case Linear(weights):
+            raising = [Contribution(term, amount) for term, _, amount in next(accumulators)]
+            negative = len(positive_part(weights)) < len(weights)
+            lowering = [Contribution(term, -amount) for term, _, amount in next(accumulators)] if negative else []
+            return _Node(bool(raising), raising + lowering)
+        case Product():
+            return _explain_product(node, [next(accumulators) for _ in node.factors])
+        case Max(children):
+            return _explain_max([_explain(child, accumulators) for child in children])
+        case Sum(children):
+            return _explain_sum([_explain(child, accumulators) for child in children])
+        case Damped(child, excluded):
+            wanted = _explain(child, accumulators)
+            return _explain_damped(node, wanted, [_explain(part, accumulators) for part in excluded])
+        case Excluding(child):
+            return _explain_excluding(node, _explain(child, accumulators), accumulators)
+
+
+def _explain_max(children: Sequence[_Node]) -> _Node:
+    """The best alternative that matches. If none matches, the best of those that are filtered out."""
+    alternatives = [child for child in children if child.matched] or [child for child in children if child.filtered_out]
+    return max(alternatives, key=lambda child: child.value, default=_Node(False, []))
+
+
+def _explain_sum(children: Sequence[_Node]) -> _Node:
+    """All parts. It is filtered out if no part matches and one is filtered out."""
+    matched = any(child.matched for child in children)
+    filtered_out = next((child.filtered_out for child in children if child.filtered_out), None)
     rest = [part for child in children for part in (child.rest if child.filtered_out else child.parts)]
-    if not filtered:
+    if matched or filtered_out is None:
         lowered = tuple(one for child in children if not child.filtered_out for one in child.lowered)
-        return _Node(bool(matched), rest, None, lowered)
+        return _Node(matched, rest, None, lowered)
     parts = [part for child in children for part in child.parts]
     lowered = tuple(one for child in children for one in child.lowered)
-    return _Node(False, parts, filtered[0].filtered_out, lowered, rest)
+    return _Node(False, parts, filtered_out, lowered, rest)
 
 
 def _explain_excluding(node: Excluding, child: _Node, accumulators: Iterator[Sequence[Any]]) -> _Node:

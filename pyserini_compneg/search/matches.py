@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from pyserini_compneg.compose import Linear, ScoringNode
-from pyserini_compneg.compose.scoring import Excluding
+from pyserini_compneg.compose import Damped, Linear, Max, ScoringNode, Sum
 from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import checked_facets
@@ -112,9 +111,9 @@ def _bound(reader: Reader, node: ScoringNode, filter: Filter | None) -> int | No
 
 
 def _enough(node: ScoringNode) -> Iterator[str]:
-    """The terms of which any one is enough for a document to match. Deleted documents are among those that have it."""
+    """Terms of which any one is enough for a document to match. Deleted documents are among those that have it."""
     if isinstance(node, Linear):
         yield from positive_part(node.weights)
-    elif not isinstance(node, Excluding):
+    elif isinstance(node, Max | Sum | Damped):
         for child in node.wanted:
             yield from _enough(child)

@@ -57,8 +57,8 @@ def stock_obstacle(node: ScoringNode) -> tuple[type[Product | Max] | None, str] 
         return Product, "a product"
     if any(isinstance(part, Max) for part in parts):
         return Max, "a maximum"
-    if isinstance(node, Sum):
-        return None, "a sum of vectors"
+    if not isinstance(node, Linear):
+        return None, "a sum of vectors" if isinstance(node, Sum) else "more than one vector"
     for term, weight in weights:
         if weight != int(weight):
             return None, f"a fractional weight, {weight:g} of {term!r}"

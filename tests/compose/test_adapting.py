@@ -6,7 +6,7 @@ from refusals import refusal
 from score_oracle import evaluate, score
 from scoring_strategies import DOCUMENTS, nodes
 
-from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, Sum, adapted
+from pyserini_compneg.compose import Linear, Max, Product, Sum, adapted
 from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.support.errors import QueryError
 
@@ -15,14 +15,9 @@ AB = Product(({"a": 4.0}, {"b": 1.0}))
 
 def pairs_only(node):
     """Whether every product that may become a vector has two operands."""
-    match node:
-        case Product(operands):
-            return len(operands) == 2 and node.is_sum_over_tuples
-        case Max(children) | Sum(children):
-            return all(map(pairs_only, children))
-        case Damped(child) | Excluding(child):
-            return pairs_only(child)
-    return True
+    if isinstance(node, Product):
+        return len(node.operands) == 2 and node.is_sum_over_tuples
+    return all(map(pairs_only, node.wanted))
 
 
 @given(nodes(), DOCUMENTS)

@@ -67,7 +67,7 @@ final class QueryPlan {
         && max.children().size() <= MOST_ALTERNATIVES) {
       root = planAlternatives(max.children());
     } else {
-      root = plan(tree, true);
+      root = tree.scorer(this, true);
     }
     byTerm.forEach((text, list) -> {
       boolean positive = list.stream().anyMatch(each -> each.positive);
@@ -78,7 +78,7 @@ final class QueryPlan {
   private NodeScorer planAlternatives(List<ScoringTree> children) {
     for (ScoringTree child : children) {
       int from = accumulators;
-      NodeScorer node = plan(child, true); // its accumulators are those that are made here
+      NodeScorer node = child.scorer(this, true); // its accumulators are those that are made here
       alternatives.add(new Alternative(node, from, accumulators));
     }
     return new NodeScorer.Max(window, alternatives.stream().map(Alternative::node).toArray(NodeScorer[] ::new));
@@ -99,24 +99,13 @@ final class QueryPlan {
     return operandAccumulators;
   }
 
-  /** Lays out a tree; {@code raises} is false for what is excluded or required, since that only lowers scores. */
-  private NodeScorer plan(ScoringTree tree, boolean raises) {
-    return switch (tree) {
-      case ScoringTree.Linear linear -> planLinear(linear.weights(), raises);
-      case ScoringTree.Product product -> planProduct(product, raises);
-      case ScoringTree.Max max -> new NodeScorer.Max(window, planAll(max.children(), true));
-      case ScoringTree.Sum sum -> new NodeScorer.Sum(window, planAll(sum.children(), true));
-      case ScoringTree.Damped damped -> planDamped(damped, raises);
-      case ScoringTree.Excluding excluding -> planExcluding(excluding);
-      case ScoringTree.FilterNode part -> planFilter(part.filter());
-    };
+  /** Lays out several trees; see {@link ScoringTree#scorer}. */
+  NodeScorer[] scorers(List<ScoringTree> trees, boolean raises) {
+    return trees.stream().map(tree -> tree.scorer(this, raises)).toList().toArray(new NodeScorer[0]);
   }
 
-  private NodeScorer[] planAll(List<ScoringTree> children, boolean raises) {
-    return children.stream().map(child -> plan(child, raises)).toList().toArray(new NodeScorer[0]);
-  }
-
-  private NodeScorer planLinear(Map<String, Double> weights, boolean raises) {
+  /** Lays out a vector. */
+  NodeScorer linear(Map<String, Double> weights, boolean raises) {
     double largest = weights.values().stream().mapToDouble(Math::abs).max().orElse(1);
     int positive = accumulators++;
     boolean signed = weights.values().stream().anyMatch(weight -> weight < 0);
@@ -128,7 +117,8 @@ final class QueryPlan {
     return new NodeScorer.Linear(window, positive, negative);
   }
 
-  private NodeScorer planProduct(ScoringTree.Product product, boolean raises) {
+  /** Lays out a product. */
+  NodeScorer product(ScoringTree.Product product, boolean raises) {
     boolean positive = raises && product.weight() > 0;
     Map<Map<String, Double>, Integer> planned = new LinkedHashMap<>();
     int[] operands = new int[product.operands().size()];
@@ -153,19 +143,8 @@ final class QueryPlan {
     return accumulator;
   }
 
-  private NodeScorer planDamped(ScoringTree.Damped damped, boolean raises) {
-    NodeScorer child = plan(damped.child(), raises); // its accumulators come before those of the excluded parts
-    return new LoweringScorer.Damped(window, child, planAll(damped.excluded(), false), damped);
-  }
-
-  private NodeScorer planExcluding(ScoringTree.Excluding excluding) {
-    NodeScorer child = plan(excluding.child(), true);
-    NodeScorer[] excluded = planAll(excluding.excluded(), false);
-    NodeScorer[] required = planAll(excluding.required(), false);
-    return new LoweringScorer.Excluding(window, child, excluded, excluding.above(), required);
-  }
-
-  private NodeScorer planFilter(DocumentFilter filter) {
+  /** Lays out a filter, which gives the score 1 to the documents that it names. */
+  NodeScorer filter(DocumentFilter filter) {
     named.put(accumulators, filter);
     return new NodeScorer.Linear(window, accumulators++, -1);
   }

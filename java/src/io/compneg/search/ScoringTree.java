@@ -10,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Stream;
 
 /**
  * A composed query, read from one JSON line: {@code {"vector": {term: weight}}} for a signed linear query, or {@code
@@ -17,20 +18,45 @@ import java.util.Set;
  */
 public sealed interface ScoringTree {
   /** Σ weight · impact over signed weights. */
-  record Linear(Map<String, Double> weights) implements ScoringTree {}
+  record Linear(Map<String, Double> weights) implements ScoringTree {
+    @Override
+    public NodeScorer scorer(QueryPlan plan, boolean raises) {
+      return plan.linear(weights, raises);
+    }
+  }
 
   /**
    * weight · (Π over the n operands of Σ (weight · impact)^power)^(1/root). With the power 1/n and the root 1 these are
    * Combined Pseudo-Terms (Krasakis, Yates and Kanoulas, Eq. 6 to 8) in their factored form. A product of negative
    * weight only lowers the scores of a sum, as negative terms do: no document matches it.
    */
-  record Product(List<Map<String, Double>> operands, double power, int root, double weight) implements ScoringTree {}
+  record Product(List<Map<String, Double>> operands, double power, int root, double weight) implements ScoringTree {
+    @Override
+    public int size() {
+      return 1 + operands.size();
+    }
+
+    @Override
+    public NodeScorer scorer(QueryPlan plan, boolean raises) {
+      return plan.product(this, raises);
+    }
+  }
 
   /** The best of the alternatives that the document matches. */
-  record Max(List<ScoringTree> children) implements ScoringTree {}
+  record Max(List<ScoringTree> children) implements ScoringTree {
+    @Override
+    public NodeScorer scorer(QueryPlan plan, boolean raises) {
+      return new NodeScorer.Max(plan.window, plan.scorers(children, raises));
+    }
+  }
 
   /** The sum of the parts. */
-  record Sum(List<ScoringTree> children) implements ScoringTree {}
+  record Sum(List<ScoringTree> children) implements ScoringTree {
+    @Override
+    public NodeScorer scorer(QueryPlan plan, boolean raises) {
+      return new NodeScorer.Sum(plan.window, plan.scorers(children, raises));
+    }
+  }
 
   /**
    * max(child · (1 − weight · r³), min(child, floor) · (1 − 0.02 r³)), where r is the largest ratio of the score under
@@ -41,7 +67,18 @@ public sealed interface ScoringTree {
    * @param best the best score of each excluded part in the index
    */
   record Damped(ScoringTree child, List<ScoringTree> excluded, List<Double> best, double weight, double floor)
-      implements ScoringTree {}
+      implements ScoringTree {
+    @Override
+    public List<ScoringTree> children() {
+      return Stream.concat(Stream.of(child), excluded.stream()).toList();
+    }
+
+    @Override
+    public NodeScorer scorer(QueryPlan plan, boolean raises) {
+      NodeScorer scorer = child.scorer(plan, raises); // its accumulators come before those of the excluded parts
+      return new LoweringScorer.Damped(plan.window, scorer, plan.scorers(excluded, false), this);
+    }
+  }
 
   /**
    * The child, for the documents whose score is above 0 under every required part, and above its limit under no
@@ -52,33 +89,40 @@ public sealed interface ScoringTree {
    * @param required vectors of positive weights
    */
   record Excluding(ScoringTree child, List<ScoringTree> excluded, List<Double> above, List<ScoringTree> required)
-      implements ScoringTree {}
+      implements ScoringTree {
+    @Override
+    public List<ScoringTree> children() {
+      return Stream.of(List.of(child), excluded, required).flatMap(List::stream).toList();
+    }
+
+    @Override
+    public NodeScorer scorer(QueryPlan plan, boolean raises) {
+      NodeScorer scorer = child.scorer(plan, raises);
+      NodeScorer[] barred = plan.scorers(excluded, false);
+      return new LoweringScorer.Excluding(plan.window, scorer, barred, above, plan.scorers(required, false));
+    }
+  }
 
   /** The score 1 for the documents that a filter names; only an excluded part. */
-  record FilterNode(DocumentFilter filter) implements ScoringTree {}
+  record FilterNode(DocumentFilter filter) implements ScoringTree {
+    @Override
+    public NodeScorer scorer(QueryPlan plan, boolean raises) {
+      return plan.filter(filter);
+    }
+  }
+
+  /** The nodes below; none below a leaf. */
+  default List<ScoringTree> children() {
+    return List.of();
+  }
 
   /** How many nodes there are, with an operand of a product counted as one. */
   default int size() {
-    int size = 1;
-    if (this instanceof Product product) size += product.operands().size();
-    for (ScoringTree child : below()) size += child.size();
-    return size;
+    return 1 + children().stream().mapToInt(ScoringTree::size).sum();
   }
 
-  private List<ScoringTree> below() {
-    if (this instanceof Max max) return max.children();
-    if (this instanceof Sum sum) return sum.children();
-    List<ScoringTree> below = new ArrayList<>();
-    if (this instanceof Damped damped) {
-      below.addAll(damped.excluded());
-      below.add(damped.child());
-    } else if (this instanceof Excluding excluding) {
-      below.addAll(excluding.excluded());
-      below.addAll(excluding.required());
-      below.add(excluding.child());
-    }
-    return below;
-  }
+  /** Lays the tree out in a plan; {@code raises} is false below what only lowers scores. */
+  NodeScorer scorer(QueryPlan plan, boolean raises);
 
   Set<String> PRODUCT_FIELDS = Set.of("product", "power", "root", "weight");
   Set<String> DAMPED_FIELDS = Set.of("damped", "excluded", "best", "weight", "floor");
