@@ -46,7 +46,8 @@ class WordEncoder(QueryEncoder, Protocol):
 
 
 def told_words(texts: Sequence[str], encoder: QueryEncoder) -> Sequence[Collection[str] | None]:
-    return encoder.words(texts) if isinstance(encoder, WordEncoder) else [None] * len(texts)
+    """See :class:`WordEncoder`. Without texts the encoder is not asked, for it may have to load a model first."""
+    return encoder.words(texts) if texts and isinstance(encoder, WordEncoder) else [None] * len(texts)
 
 
 class EncodedOnce:

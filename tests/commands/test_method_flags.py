@@ -2,14 +2,17 @@
 
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from json_lines import write_jsonl
 
 from pyserini_compneg.baselines import METHODS, Filtering, Reranked, Rocchio, ScoreFusion, TwoStep
+from pyserini_compneg.commands import query_flags
 from pyserini_compneg.compose import Operators
-from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.search import SearchSettings, SignedImpactSearcher
 from pyserini_compneg.support import progress
 
 QUERIES = {"1": "spy AND comedy", "2": "western NOT comedy", "3": "spy OR western"}
@@ -97,6 +100,15 @@ def test_the_tag_says_what_made_the_run(search, monkeypatch, topics, flags, tag)
     Path("here").mkdir()
     Path("here/ids.txt").write_text("d4\nd5\n")
     assert {row.split()[-1] for row in search(f"--topics TOPICS {flags}").lines} == {tag}
+
+
+def test_no_setting_is_missing_in_tags():
+    """Two runs that differ in a setting would have one tag."""
+    told = {*query_flags._KINDS, *query_flags._STRENGTHS, "cpt", *query_flags._ENCODING}
+    settings = {one.name for one in (*fields(Operators), *fields(SearchSettings))} - {"operators", "model_options"}
+    assert told == settings
+    same = {"device", "backend", "batch_size"}  # which change no vector, or the last bits of them
+    assert {one.name for one in fields(ModelOptions)} - same == {*query_flags._PRUNING, "head", "max_length"}
 
 
 def test_a_readable_list(search):
