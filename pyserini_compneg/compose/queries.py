@@ -36,11 +36,21 @@ class ParsedQuery:
         expression: The expression; None for a composed query.
         reading: The reading of a plain text that gave the expression; None if the text was parsed, or was no text.
         composed: The composed query; None for an expression.
+
+    Raises:
+        ArgumentError: There is neither an expression nor a composed query, or there are both.
     """
 
     expression: Expression | None = None
     reading: Decomposition | None = None
     composed: ScoringNode | None = None
+
+    def __post_init__(self) -> None:
+        kinds = ((self.expression, Expression), (self.reading, Decomposition), (self.composed, ScoringNode))
+        of_kind = all(value is None or isinstance(value, kind) for value, kind in kinds)
+        if not of_kind or (self.expression is None) == (self.composed is None):
+            values = ", ".join(shown(value) for value, _ in kinds)
+            raise ArgumentError(f"a ParsedQuery has either an expression or a composed query, got {values}")
 
     @property
     def text(self) -> str:
@@ -184,7 +194,7 @@ def parsed_queries(queries: Sequence[Query], read: str | Path = READINGS[0]) -> 
     """Checks queries, and reads the texts among them in one of the ways of ``--read``."""
     queries = checked_queries(queries)
     texts = [query for query in queries if isinstance(query, str)]
-    read_ones = iter(read_texts(texts, read) if texts else ())
+    read_ones = iter(read_texts(texts, read) if texts or read != READINGS[0] else ())
     return [parsed_query(next(read_ones) if isinstance(query, str) else query) for query in queries]
 
 

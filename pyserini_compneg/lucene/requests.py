@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -27,7 +28,7 @@ KEPT_FILTERS = 64
 """The number of filters in the cache. Each takes one bit for each document."""
 
 KEPT_SCORES = 1024
-"""The number of queries whose best scores are kept."""
+"""The number of queries whose best scores are kept, of all threads together."""
 
 Commit: TypeAlias = list[tuple[str, int, int]]
 """The files that identify a commit of an index, each with its inode and its time in nanoseconds."""
@@ -137,14 +138,12 @@ class Reader(ABC):
 
     Attributes:
         folder: The folder of the index.
-        filtered: A function that resolves a :class:`Filter` as :class:`Filtered`; the last results are kept. It raises
-            IndexFormatError if the index does not have a field.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.filtered: Callable[[Filter], Filtered] = self._filtered
-        self._top_scores: dict[tuple[str, str, int], Sequence[float]] = {}
+        self._kept_filters = lru_cache(KEPT_FILTERS)(lambda filter, content_id: self._filtered(filter))
+        self._top_scores: OrderedDict[tuple[str, str, int], tuple[float, ...]] = OrderedDict()
 
     @property
     @abstractmethod
@@ -172,6 +171,14 @@ class Reader(ABC):
     @abstractmethod
     def _filtered(self, filter: Filter) -> Filtered:
         """Resolves a filter."""
+
+    def filtered(self, filter: Filter) -> Filtered:
+        """The documents that a filter allows; the last results are kept.
+
+        Raises:
+            IndexFormatError: The index does not have a field.
+        """
+        return self._kept_filters(filter, self.content_id)
 
     @abstractmethod
     def find(self, request: ComposedSearch) -> Sequence[Ranking]:
@@ -301,17 +308,18 @@ class Reader(ABC):
         return list(self.find(ComposedSearch(queries, hits, threads, filters, thresholds, after)))
 
     def top_scores(self, queries: Sequence[ScoringNode], k: int) -> list[Sequence[float]]:
-        """The k best scores of each query, best first. The last ones are kept: many queries exclude the same parts."""
-        asked = [(self.content_id, query_line(query), k) for query in queries]
+        """The k best scores of each query, best first. The last results are kept."""
+        content = self.content_id
+        asked = [(content, query_line(query), k) for query in queries]
         found = {one: scores for one in asked if (scores := self._top_scores.get(one)) is not None}
         unknown = {one: query for one, query in zip(asked, queries, strict=True) if one not in found}
         if unknown:
             rankings = self.search(list(unknown.values()), k)
-            new = {one: ranking.scores for one, ranking in zip(unknown, rankings, strict=True)}
-            if len(self._top_scores) + len(new) > KEPT_SCORES:
-                self._top_scores.clear()
-            self._top_scores.update(new)
-            found |= new
+            found |= {one: tuple(ranking.scores) for one, ranking in zip(unknown, rankings, strict=True)}
+            if self.content_id == content:  # no shard was lost meanwhile
+                self._top_scores.update((one, found[one]) for one in unknown)
+            while len(self._top_scores) > KEPT_SCORES:
+                self._top_scores.popitem(last=False)
         return [found[one] for one in asked]
 
     def matches(
@@ -357,7 +365,6 @@ class FolderReader(Reader, Generic[Index]):
         super().__init__(folder)
         self._files = files
         self._index: Index
-        self._kept_filters = self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
 
     @property
     def _opened(self) -> Index:
@@ -393,6 +400,6 @@ class FolderReader(Reader, Generic[Index]):
         if not self.is_replaced():
             return False
         before, self._index = self._index, self._open()
-        self._kept_filters.cache_clear()
+        self._kept_filters.cache_clear()  # so that nothing of the former index stays in memory
         before.close()
         return True

@@ -18,6 +18,7 @@ from pyserini_compneg.search.matches import Counting
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.support.arguments import checked_count, checked_list
 from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.terminal import shown
 
 FilterLike: TypeAlias = Filter | Mapping[str, Values] | None
 """A filter, or its fields; None means no filter."""
@@ -28,21 +29,23 @@ class SearchRequest:
     """Queries that are answered together, and what is asked for each.
 
     Attributes:
-        queries: The queries: expressions as text or as trees, readings of plain texts, or composed queries.
+        queries: The queries: expressions as text or as trees, readings of plain texts, or composed queries. A method
+            gets them as :class:`~pyserini_compneg.compose.ParsedQuery`.
         qids: The id of each query; ``()`` for 1, 2, and so on. Messages name a query by its id.
         k: The number of hits for each query.
         threads: How many queries are searched at once. With fewer queries, the threads search parts of a large index.
         operators: The operators for union, intersection and difference; None for the searcher's own.
         filter: The documents that may be found, such as ``{"genre": ["Comedy", "War"], "year": "1990..1999"}`` or
             ``{"id": [...]}``: one filter for all queries, or a sequence with one for each. Filters change no scores.
-        offset: The number of hits before the k hits; with ``after``, they are those up to its hit.
-        after: For each query, the last hit of the page before, to get the page behind it, or None; empty for none.
+        offset: The number of hits that come before the k hits, as on earlier pages.
+        after: For each query, the hit behind which the k hits begin, the last one of the page before, or None; empty
+            for none. An ``offset`` then only says how many hits came before, for counts.
         remove_query: Whether to leave out the document that has the id of the query. There are still k hits.
         read: How texts are read: ``expression``, ``plain`` (as one atom), ``model``, ``llm``, or the folder of a
             reader, as with ``--read``.
         lacks: Whether to find the operands of AND that hits lack; see :meth:`SignedImpactSearcher.lacking`.
         counting: What to count of the documents that match; None counts nothing.
-        filters: The filter of each query, or None.
+        filters: The filter of each query, or None, made of ``filter``.
 
     Raises:
         ArgumentError: An argument has a wrong type, k or threads is below 1, or there are too many or too few ids,
@@ -69,9 +72,11 @@ class SearchRequest:
         qids = numbers if self.qids == () else checked_list("qids", self.qids)
         if len(qids) != len(queries) or len(set(qids)) != len(qids):
             raise ArgumentError(f"{len(queries)} queries need as many distinct qids, got {len(set(qids))}")
-        offset = checked_count("offset", self.offset) if self.offset else 0
-        if offset and any(self.after) and not all(self.after):
+        offset, after = checked_count("offset", self.offset) if self.offset else 0, _after(self.after, len(queries))
+        if offset and any(after) and not all(after):
             raise ArgumentError("with offset, either all queries have a hit in after, or none")
+        if self.counting is not None and not isinstance(self.counting, Counting):
+            raise ArgumentError(f"counting must be a Counting or None, got {shown(self.counting)}")
         checked = {
             "queries": queries,
             "qids": qids,
@@ -79,6 +84,7 @@ class SearchRequest:
             "threads": checked_count("threads", self.threads),
             "operators": self.operators and chosen_operators(self.operators),
             "offset": offset,
+            "after": after,
             "remove_query": bool(self.remove_query),
             "filters": _filters(self.filter, len(queries)),
         }
@@ -96,7 +102,7 @@ class SearchRequest:
         return 0 if any(self.after) else self.offset
 
     def without_query(self, qid: str, hits: Sequence[Hit]) -> Sequence[Hit]:
-        """The hits of a query without the document that is left out; one more than asked for is cut."""
+        """The first hits of a query, those before the offset included, without the document that is left out."""
         if self.remove_query:
             hits = [hit for hit in hits if hit.docid != str(qid)]
         return hits[: self.skipped + self.k]
@@ -107,6 +113,13 @@ class SearchRequest:
             what = f"the model reads English, and the language of the index is {language}"
             raise ArgumentError(what, where="read", remedy="write an expression")
         return parsed_queries(self.queries, self.read)
+
+
+def _after(given: Sequence[Hit | None], count: int) -> list[Hit | None]:
+    hits = checked_list("after", given)
+    if hits and len(hits) != count:
+        raise ArgumentError(f"after must have one entry for each of {count} queries, got {len(hits)}")
+    return hits
 
 
 def _filters(given: FilterLike | Sequence[FilterLike], count: int) -> list[Filter | None]:

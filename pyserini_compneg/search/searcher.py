@@ -26,7 +26,7 @@ from pyserini_compneg.search.ranked_hits import check_pairs, checked_docids, sco
 from pyserini_compneg.search.request import FilterLike, SearchRequest, query_name
 from pyserini_compneg.search.run_writer import Hit, PassageHit
 from pyserini_compneg.search.settings import SearchSettings
-from pyserini_compneg.support.arguments import checked_count
+from pyserini_compneg.support.arguments import checked_count, checked_list
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.json_objects import id_text, stored_object
 from pyserini_compneg.support.progress import stage
@@ -209,7 +209,7 @@ class SignedImpactSearcher:
         """
         request = SearchRequest(
             queries=queries,
-            qids=qids,
+            qids=checked_list("qids", qids),
             k=k,
             threads=threads,
             operators=operators,
@@ -232,6 +232,8 @@ class SignedImpactSearcher:
             >>> request = SearchRequest(queries=["Swiss AND goat"], k=3, lacks=True)
             >>> searcher.answers(request)  # doctest: +SKIP
         """
+        if not isinstance(request, SearchRequest):
+            raise ArgumentError(f"answers takes a SearchRequest, got {shown(request)}")
         queries = request.parsed(self.language)
         request = replace(request, queries=queries)
         if method is not None:

@@ -6,9 +6,9 @@ from lookup_encoder import LookupEncoder
 from refusals import refusal
 
 from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum, compose_query, is_empty
-from pyserini_compneg.compose.queries import MOST_ATOMS, parsed_queries, scoring_trees
-from pyserini_compneg.expression import Atom, Union
-from pyserini_compneg.support.errors import EncodingError, QueryError
+from pyserini_compneg.compose.queries import MOST_ATOMS, ParsedQuery, parsed_queries, scoring_trees
+from pyserini_compneg.expression import Atom, Union, parse
+from pyserini_compneg.support.errors import ArgumentError, EncodingError, QueryError
 
 COLOMBIA = {"birds": 1.0, "fly": 1.0, "colombia": 1.0, "andes": 1.0}
 VENEZUELA = {"birds": 1.0, "fly": 1.0, "venezuela": 1.0, "andes": 1.0}
@@ -144,6 +144,14 @@ def test_each_distinct_text_is_encoded_once_in_one_batch():
     assert len(scoring_trees(queries, encoder, Operators(intersection="vanilla"))) == 3
     assert scoring_trees([], encoder) == []
     assert encoder.batches == [["a", "b", "a that are also c"]]
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"expression": parse("a"), "composed": Linear({"a": 1.0})}, {"expression": "a"}]
+)
+def test_a_parsed_query_is_an_expression_or_a_composed_query(fields):
+    said = refusal(lambda: ParsedQuery(**fields), error=ArgumentError)
+    assert said.startswith("a ParsedQuery has either an expression or a composed query, got ")
 
 
 def test_vectors_that_an_encoder_may_not_give():

@@ -223,9 +223,12 @@ def test_best_scores_are_looked_up_once(tmp_path, monkeypatch):
         assert reader.reopen()
         assert [list(scores) for scores in reader.top_scores(queries[:1], 2)] == [[2]]
         monkeypatch.setattr(requests, "KEPT_SCORES", 2)
-        for number in range(9):
-            reader.top_scores([Linear({"a": number + 1.0})], 1)
-            assert len(reader._top_scores) <= 2
+        several = [Linear({"a": number + 1.0}) for number in range(5)]
+        assert [list(scores) for scores in reader.top_scores(several, 1)] == [[2], [4], [6], [8], [10]]
+        asked.clear()
+        assert len(reader._top_scores) == 2
+        assert [list(scores) for scores in reader.top_scores(several[3:], 1)] == [[8], [10]]
+        assert asked == []
 
 
 def test_what_java_says_while_an_index_is_opened_is_told(tmp_path, monkeypatch):

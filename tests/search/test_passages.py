@@ -236,9 +236,9 @@ def test_explanations_push_no_filter_out(tmp_path):
     build_index(source, tmp_path / "index", passages={"words": 1, "overlap": 0}, filter_fields=["genre"])
     with SignedImpactSearcher(tmp_path / "index") as searcher:
         hits = searcher.search("spy", 5, filter={"genre": "x"})
-        kept = searcher.reader.passages.filtered.cache_info().currsize
+        kept = searcher.reader.passages._kept_filters.cache_info().currsize
         assert len(hits) == 5 and all(searcher.explain("spy", hit.docid) for hit in hits)
-        assert searcher.reader.passages.filtered.cache_info().currsize == kept
+        assert searcher.reader.passages._kept_filters.cache_info().currsize == kept
 
 
 def test_a_reader_of_passages_is_as_open_as_its_passages(tmp_path):
@@ -248,6 +248,7 @@ def test_a_reader_of_passages_is_as_open_as_its_passages(tmp_path):
     kept, passages = Filter({"genre": "x"}), ImpactReader(tmp_path / "index")
     with by_document(passages) as reader:
         assert (reader.document_count, reader.filtered(kept).allowed) == (3, 3)
+        assert reader.filtered(kept) is reader.filtered(kept)  # translated once
         build_index(write_jsonl(tmp_path / "d.jsonl", *lines[:1]), tmp_path / "index", existing="overwrite", **options)
         assert reader.is_replaced() and passages.reopen() and not reader.is_replaced()
         assert (reader.document_count, reader.filtered(kept).allowed) == (1, 1)

@@ -87,7 +87,21 @@ COUNT = "{} must be a whole number from 1, got {!r}"
     ("call", "said"),
     [
         (lambda s: s.batch_search(["spy"], []), "1 queries need as many distinct qids, got 0"),
+        (lambda s: s.batch_search(["spy"], ()), "1 queries need as many distinct qids, got 0"),
         (lambda s: s.batch_search(["spy", "bat"], ["1", "1"]), "2 queries need as many distinct qids, got 1"),
+        (lambda s: s.answers(["spy"]), "answers takes a SearchRequest, got ['spy']"),
+        (
+            lambda s: s.answers(SearchRequest(queries=["spy", "bat"], after=[None])),
+            "after must have one entry for each of 2 queries, got 1",
+        ),
+        (
+            lambda s: s.answers(SearchRequest(queries=["spy"], counting="exact")),
+            "counting must be a Counting or None, got 'exact'",
+        ),
+        (
+            lambda s: s.search(parse("spy"), read=3),
+            "read must be one of expression, plain, model, llm, or the folder of a reader, got 3",
+        ),
         (lambda s: s.batch_score(["spy"], []), "1 queries need as many lists of docids, got 0"),
         (lambda s: s.explain(7, "d1"), "a query must be a text, an expression, a reading or a composed query, got 7"),
         (lambda s: s.explain("spy", ["d1"]), "explain takes the id of one document, got ['d1']"),
