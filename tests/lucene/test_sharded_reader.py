@@ -323,6 +323,12 @@ def test_a_shard_that_ends_while_it_is_searched(index, caplog):
     ):
         reader.search([WAR], 10)
     with ShardedReader(index, Mortal, allow_partial=True) as reader:
+        whole = reader.content_id
+        (partial,) = reader.top_scores([WAR], 10)
+        assert len(partial) == 3 and reader.content_id != whole
+        assert all(content != whole for content, *_ in reader._top_scores)
+    caplog.clear()
+    with ShardedReader(index, Mortal, allow_partial=True) as reader:
         assert (reader.document_count, reader.field_document_count) == (6, 6)
         assert sorted(reader.search([WAR], 10)[0].docids) == ["d0", "d2", "d3"]
         assert reader.lost
