@@ -34,7 +34,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from pyserini_compneg.topics.batch import topic_query
 
     (topic,) = query_flags.chosen_topics(args, args.qid)
-    keep_inputs(args.output, *query_flags.inputs(args, args.topics))
+    keep_inputs(args.output, *query_flags.inputs(args))
     with (
         query_flags.open_searcher(args) as searcher,
         atomic_writer(args.output, colours=args.output_format == "text") as handle,

@@ -219,9 +219,9 @@ def chosen_settings(args: argparse.Namespace) -> SearchSettings:
 
 
 def inputs(args: argparse.Namespace, *others: str | None) -> list[str]:
-    """The files and folders that a query command must not replace: index, encoder, filter, and others."""
+    """The files and folders that a query command must not replace: index, topics, encoder, filter, and others."""
     files = [one for one in args.filter if not _is_condition(one)]
-    return list(filter(None, (args.index, split_name(args.encoder or "")[1], *files, *others)))
+    return list(filter(None, (args.index, args.topics, split_name(args.encoder or "")[1], *files, *others)))
 
 
 def open_searcher(args: argparse.Namespace) -> SignedImpactSearcher:

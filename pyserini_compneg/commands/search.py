@@ -43,7 +43,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
     counting = query_flags.chosen_counting(args, as_list)
     topics = query_flags.chosen_topics(args)
-    others = args.topics, args.method[1].get("judged"), *(args.rerank or ())[:1]
+    others = args.method[1].get("judged"), *(args.rerank or ())[:1]
     keep_inputs(args.output, *query_flags.inputs(args, *others))
     method = query_flags.chosen_method(args)
     with query_flags.open_searcher(args) as searcher:

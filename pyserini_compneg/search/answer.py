@@ -16,7 +16,9 @@ from pyserini_compneg.search.matches import Counting, Matches, count_matches
 from pyserini_compneg.search.ranked_hits import ranked_hits, warn_of_no_result
 from pyserini_compneg.search.request import SearchRequest
 from pyserini_compneg.search.run_writer import Hit
+from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.progress import gathered_warnings, stage
+from pyserini_compneg.support.terminal import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,18 @@ class Answer:
 
 
 def found_answers(request: SearchRequest, found: Mapping[str, Sequence[Hit]]) -> list[Answer]:
-    """The answers of a method that has found hits for each query."""
+    """The answers of a method that has found hits for each query.
+
+    A method is a user's own code, perhaps: what it gives is checked.
+    """
+    if not isinstance(found, Mapping) or not all(isinstance(found.get(qid, ()), Sequence) for qid in request.qids):
+        what = "a method must give a list of hits for each qid, as {qid: [Hit(docid, score), ...]}"
+        raise ArgumentError(f"{what}, got {shown(found)}")
+    if unknown := found.keys() - set(request.qids):
+        raise ArgumentError(f"the method has hits for the qid {shown(min(unknown))}, which the request does not have")
+    hits = [hit for qid in request.qids for hit in found.get(qid, ())]
+    if other := next((hit for hit in hits if not isinstance(hit, Hit)), None):
+        raise ArgumentError(f"a method must give hits, such as Hit(docid, score), got {shown(other)}")
     kept = [request.without_query(qid, found.get(qid, ()))[request.skipped :] for qid in request.qids]
     asked = zip(request.qids, parsed_queries(request.queries), kept, strict=True)
     return [Answer(qid, query, hits, None, [()] * len(hits)) for qid, query, hits in asked]

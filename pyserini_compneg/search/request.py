@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 from typing import TypeAlias
 
@@ -68,11 +69,16 @@ class SearchRequest:
 
     def __post_init__(self) -> None:
         queries = checked_queries(self.queries)
-        numbers = list(map(str, range(1, len(queries) + 1)))
-        qids = numbers if self.qids == () else checked_list("qids", self.qids)
-        if len(qids) != len(queries) or len(set(qids)) != len(qids):
-            raise ArgumentError(f"{len(queries)} queries need as many distinct qids, got {len(set(qids))}")
-        offset, after = checked_count("offset", self.offset) if self.offset else 0, _after(self.after, len(queries))
+        is_numbered = isinstance(self.qids, tuple) and not self.qids
+        qids = list(map(str, range(1, len(queries) + 1))) if is_numbered else checked_list("qids", self.qids)
+        if other := [qid for qid in qids if not isinstance(qid, (str, Integral))]:
+            raise ArgumentError(f"qids must be texts, got {shown(other[0])}")
+        distinct = set(map(str, qids))  # as in a run
+        if len(qids) != len(queries) or len(distinct) != len(qids):
+            raise ArgumentError(f"{len(queries)} queries need as many distinct qids, got {len(distinct)}")
+        if isinstance(self.offset, bool) or not isinstance(self.offset, Integral) or self.offset < 0:
+            raise ArgumentError(f"offset must be a whole number from 0, got {shown(self.offset)}")
+        offset, after = int(self.offset), _after(self.after, len(queries))
         if offset and any(after) and not all(after):
             raise ArgumentError("with offset, either all queries have a hit in after, or none")
         if self.counting is not None and not isinstance(self.counting, Counting):

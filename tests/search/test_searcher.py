@@ -11,6 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 
+import numpy as np
 import pytest
 from film_index import build
 from lookup_encoder import LookupEncoder
@@ -89,6 +90,9 @@ COUNT = "{} must be a whole number from 1, got {!r}"
         (lambda s: s.batch_search(["spy"], []), "1 queries need as many distinct qids, got 0"),
         (lambda s: s.batch_search(["spy"], ()), "1 queries need as many distinct qids, got 0"),
         (lambda s: s.batch_search(["spy", "bat"], ["1", "1"]), "2 queries need as many distinct qids, got 1"),
+        (lambda s: s.batch_search(["spy"], [["1"]]), "qids must be texts, got ['1']"),
+        (lambda s: s.batch_search(["spy", "bat"], [1, "1"]), "2 queries need as many distinct qids, got 1"),
+        (lambda s: s.answers(SearchRequest(queries=["spy"], after=None)), "after must be a list, got None"),
         (lambda s: s.answers(["spy"]), "answers takes a SearchRequest, got ['spy']"),
         (
             lambda s: s.answers(SearchRequest(queries=["spy", "bat"], after=[None])),
@@ -372,6 +376,34 @@ def test_the_total_is_that_of_all_pages(searcher, few, remove_query, monkeypatch
         assert answer.matches.total.value <= len(matching)
 
 
+def test_lists_of_a_request_may_be_of_any_kind(searcher):
+    whole = searcher.search("spy OR war", 99)
+    qids = np.array(["a", "b"])
+    found = searcher.batch_search(iter(["spy OR war"] * 2), qids, 9, after=iter([None, whole[0]]))
+    assert list(found.values()) == [whole, whole[1:]]
+    assert [one.qid for one in searcher.answers(SearchRequest(queries=["spy"], qids=np.array(["7"])))] == ["7"]
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (None, "a method must give a list of hits for each qid, as {qid: [Hit(docid, score), ...]}, got None"),
+        (
+            {"spy": 5},
+            "a method must give a list of hits for each qid, as {qid: [Hit(docid, score), ...]}, got {'spy': 5}",
+        ),
+        ({"spy": ["d1"]}, "a method must give hits, such as Hit(docid, score), got 'd1'"),
+        ({"bat": []}, "the method has hits for the qid 'bat', which the request does not have"),
+    ],
+)
+def test_what_a_method_gives_is_checked(searcher, found, said):
+    class Own:
+        def answer(self, searcher, request):
+            return found
+
+    assert refusal(searcher.search, "spy", method=Own(), error=ArgumentError) == said
+
+
 def test_answers_behind_a_hit(searcher):
     whole = searcher.search("spy OR war", 99)
     for offset in (0, 1):  # without it, a total is counted, as it is not known how many hits came before
@@ -382,5 +414,6 @@ def test_answers_behind_a_hit(searcher):
     two = partial(SearchRequest, queries=["spy", "war"])
     said = "with offset, either all queries have a hit in after, or none"
     assert refusal(two, offset=1, after=[whole[0], None], error=ArgumentError) == said
-    for offset in (-1, "1"):
-        assert refusal(two, offset=offset, error=ArgumentError) == COUNT.format("offset", offset)
+    for offset in (-1, "1", None, True):
+        said = f"offset must be a whole number from 0, got {offset!r}"
+        assert refusal(two, offset=offset, error=ArgumentError) == said
