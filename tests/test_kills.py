@@ -7,6 +7,8 @@ import re
 import resource
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -480,3 +482,17 @@ def test_a_full_disk(machine, name, limit, message):
     assert state.look() == state.visible
     assert bool(state.left()) == message.startswith(WARNED)
     state.run("a", machine.work.existing[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("shards --ray", "with --ray, the works are encode, index, search, not shards"),
+        ("search --victims worker", "without --ray, the victims are command, not worker"),
+    ],
+)
+def test_what_kills_cannot_do_is_said_before_anything_starts(arguments, said):
+    script = [sys.executable, Path(__file__).with_name("kills.py"), *arguments.split()]
+    done = subprocess.run(script, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"kills.py: error: {said}")
