@@ -17,7 +17,7 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import field
@@ -313,9 +313,8 @@ def replace_folder(folder: Path, target: Path) -> None:
     """Renames a folder to ``target``. The former folder is deleted when the new folder is in place."""
     if not target.exists():
         folder.rename(target)
-    elif _exchange(folder, target):
-        shutil.rmtree(folder, ignore_errors=True)
-    else:
+        return
+    if not _exchange(folder, target):
         old = former_folder(target)
         target.rename(old)
         try:
@@ -323,7 +322,9 @@ def replace_folder(folder: Path, target: Path) -> None:
         except BaseException:
             old.rename(target)
             raise
-        shutil.rmtree(old, ignore_errors=True)
+        with suppress(OSError):
+            old.rename(folder)  # so that under its own name, it is never removed in part
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def former_folder(target: Path) -> Path:
@@ -331,12 +332,19 @@ def former_folder(target: Path) -> Path:
     return target.with_name(f".{target.name}.old")
 
 
-def undo_half_an_exchange(target: Path) -> None:
-    """Repairs the result of a kill between the two renames of :func:`replace_folder`."""
+def end_or_undo_exchange(target: Path, is_result: Callable[[Path], bool]) -> None:
+    """Deletes the former folder that a killed :func:`replace_folder` has left, or makes it the target if there is none.
+
+    ``is_result`` tells such a folder from any other folder of this name, which stays.
+    """
+    remove_left(target)  # of a kill during the deletion below
+    former = former_folder(target)
+    if not is_result(former):
+        return
     if target.exists():
-        shutil.rmtree(former_folder(target))
+        shutil.rmtree(former.rename(_temporary_name(target)))
     else:
-        former_folder(target).rename(target)
+        former.rename(target)
 
 
 def _exchange(a: Path, b: Path) -> bool:
