@@ -227,12 +227,13 @@ class Works(RuleBasedStateMachine):
     @precondition(lambda self: (self.folder / (self.work.mark or "none")).is_file())
     @rule(content=st.sampled_from(["", "{", "[]", "7", '{"encoder": "bm25"}', '{"bytes": "x", "plan": {}}']))
     def damage(self, content):
-        """Unfinished work of which nobody knows what it is cannot be continued."""
+        """Unfinished work of which nobody knows what it is cannot be continued, and is discarded only on request."""
         (self.folder / self.work.mark).write_text(content)
 
     def teardown(self):
         """However it has come so far, the work can be finished."""
-        self.run(self.unfinished() or "a", self.work.existing[-1])
+        unfinished = self.unfinished()
+        self.run(unfinished if unfinished in self.collections else "a", self.work.existing[-1])
 
     def run(self, of, existing, end="", step=0, half=False):
         outcome, before, left, told, error = self.outcome(of, existing), self.visible, self.left(), [], ""
@@ -315,10 +316,12 @@ class Works(RuleBasedStateMachine):
         return staging.former_folder(self.folder / self.work.result).name
 
     def unfinished(self):
-        """Of which collection there is unfinished work."""
+        """Of which collection there is unfinished work; ``damaged`` if nothing says so; None without such work."""
         mark, half = (self.folder / (name or "none") for name in (self.work.mark, self.work.half))
-        text = mark.read_text() if mark.is_file() and (half.is_file() or not self.work.half) else ""
-        return next((name for name, place in self.collections.items() if f'"{place}/' in text), None)
+        if not mark.is_file() or (self.work.half and not half.is_file()):
+            return None
+        text = mark.read_text()
+        return next((name for name, place in self.collections.items() if f'"{place}/' in text), "damaged")
 
     def outcome(self, of, existing):
         """What is to become of the work."""
@@ -326,6 +329,8 @@ class Works(RuleBasedStateMachine):
         if existing in ("refuse", "resume") and self.visible is not None:
             return "refused"
         if unfinished is None or existing == "overwrite" or (existing == "replace" and unfinished != of):
+            return "built"
+        if unfinished == "damaged" and existing == "resume or overwrite":
             return "built"
         return "continued" if unfinished == of and existing != "refuse" else "refused"
 

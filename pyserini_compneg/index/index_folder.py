@@ -146,10 +146,10 @@ def _has_manifest(folder: Path) -> bool:
 
 
 def unfinished_plan(index: str | Path) -> Mapping[str, Any] | None:
-    """The plan of an unfinished build of an index, or None."""
+    """The plan of an unfinished build of an index. It is empty if it is damaged; None without such a build."""
     target = Path(os.path.realpath(index))
     plan = read_record(_building(target) / _PLAN) if target.name else None
-    return plan if plan and plan.keys() >= _PLAN_KEYS else None
+    return plan if plan is None or plan.keys() >= _PLAN_KEYS else {}
 
 
 def keep_unfinished(folder: Path, plan: Mapping[str, Any]) -> None:

@@ -151,6 +151,16 @@ def test_a_folder_that_has_the_name_of_a_former_index_stays(tmp_path, old, files
     assert [path.name for path in former.iterdir()] == files
 
 
+def test_a_damaged_build_is_not_discarded_unasked(collection, unfinished):
+    (unfinished.parent / ".index.building" / "build.json").write_text("{")
+    resumed = refusal(build_index, collection, unfinished, "splade", existing="resume", error=OutputError)
+    why = "the unfinished work cannot be continued, because its record is missing or damaged"
+    assert resumed == f"{unfinished}: {why}; {START_ANEW}"
+    assert refusal(build_index, collection, unfinished, "splade", error=OutputError) == f"{unfinished}: {UNFINISHED}"
+    assert build_index(collection, unfinished, "splade", existing="resume or overwrite").documents == DOCUMENTS
+    assert hidden(unfinished.parent) == []
+
+
 def test_a_second_writer_is_refused(tmp_path, collection):
     index, refusals = tmp_path / "index", []
 
