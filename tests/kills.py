@@ -15,6 +15,7 @@ import gzip
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,11 @@ from pyserini_compneg.topics import read_topics  # noqa: E402
 
 DOCUMENTS, SHARDS = SAMPLE / "documents.jsonl.gz", 3
 KILLS_OF_A_RESULT = 6
+RETRIES = 30
+ONE_MACHINE = ("index", "update", "shards", "encode", "search", "train"), ("command",)
+CLUSTER = ("encode", "index", "search"), ("worker", "command", "node")
+"""The names of the works and of the victims, in the order in which they take turns."""
+
 RECIPE = """
 about: A try.
 model: {{base: {base}, head: "relu:max", max_length: 32}}
@@ -57,16 +63,16 @@ class Command(Work):
 
     Attributes:
         inputs: The inputs, which take turns. Each has a result of its own.
-        again: The flags that continue it, where an old result is removed before it starts. Without them it replaces it.
+        flags: The flags that continue it, where an old result is removed before it starts. Without them it replaces it.
         worker: The title of its workers on a cluster.
     """
 
     inputs: tuple[Path, ...] = (DOCUMENTS,)
-    again: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
     worker: str = ""
 
     def begin(self, turn, folder):
-        return self.start(self.inputs[turn % len(self.inputs)], folder, *self.again)
+        return self.start(self.inputs[turn % len(self.inputs)], folder, *self.flags)
 
 
 def command(name, *arguments):
@@ -171,7 +177,7 @@ def cluster_commands(home, address):
             *("vectors", shards_state),
             beside=(PLAN_FILE,),
             inputs=(few,),
-            again=(*ray, "--resume"),
+            flags=(*ray, "--resume"),
             worker=part,
         ),
         "index": Command(
@@ -179,7 +185,7 @@ def cluster_commands(home, address):
                 *("index", "--collection", documents, "--index", folder / "index", "--shards", SHARDS, *flags)
             ),
             *("index", index_state),
-            again=(*ray, "--resume"),
+            flags=(*ray, "--resume"),
             worker=part,
         ),
         "search": Command(
@@ -187,7 +193,7 @@ def cluster_commands(home, address):
             prepare=lambda folder: build_sharded_index(DOCUMENTS, folder / "index", SHARDS),
             beside=("index",),
             inputs=(topics,),
-            again=ray,
+            flags=ray,
             worker="ray::ShardActor",
         ),
     }
@@ -221,14 +227,21 @@ def finished(process) -> str:
     return f"exit code {process.returncode}: {said}" if process.returncode else ""
 
 
+def removed(result: Path) -> None:
+    if result.is_dir():
+        shutil.rmtree(result)
+    else:
+        result.unlink(missing_ok=True)
+
+
 def series(work: Command, victim: str, folder: Path, expected, nodes, choice, seconds: float, kills: int):
     """So many kills of one kind, several for each result; yields what is wrong."""
     done = turn = ended_before = 0
     while done < kills:
         turn += 1
-        if work.again:
-            subprocess.run(["rm", "-rf", folder / work.result], check=True)
-        old, new, again = work.look(folder), expected[turn % len(expected)], 0
+        if work.flags:
+            removed(folder / work.result)
+        old, new, retries = work.look(folder), expected[turn % len(expected)], 0
         process = work.begin(turn, folder)
         for _ in range(min(KILLS_OF_A_RESULT, kills - done)):
             if not killed(victim, work, process, nodes, choice, 1.1 * seconds):
@@ -240,8 +253,8 @@ def series(work: Command, victim: str, folder: Path, expected, nodes, choice, se
             if victim == "command":
                 process = work.begin(turn, folder)
         wrong = finished(process)
-        while wrong and nodes and victim == "command" and again < 30:  # until the killed command's workers are gone
-            again += 1
+        while wrong and nodes and victim == "command" and retries < RETRIES:  # until the killed command's workers go
+            retries += 1
             time.sleep(2)
             wrong = finished(work.begin(turn, folder))
         if wrong or work.look(folder) != new:
@@ -251,23 +264,34 @@ def series(work: Command, victim: str, folder: Path, expected, nodes, choice, se
     print(f"{done} kills of a {victim} for {turn} results; {ended_before} ended before the next kill", flush=True)
 
 
-def main() -> int:
-    """Kills; returns 1 if anything was lost, left or wrong."""
+def chosen(arguments: list[str] | None = None) -> argparse.Namespace:
+    """The options of the command line, checked before anything starts."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("works", nargs="*", help="index, update, shards, encode, search, train (default: all)")
     parser.add_argument("--ray", action="store_true", help="encode, index and search on a cluster")
     parser.add_argument("--victims", nargs="+", help="worker, command, node (default: all; without --ray: command)")
     parser.add_argument("--kills", type=int, default=30, help="of each victim of each work")
     parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    victims = options.victims or (["worker", "command", "node"] if options.ray else ["command"])
+    options = parser.parse_args(arguments)
+    for name, known in zip(("works", "victims"), CLUSTER if options.ray else ONE_MACHINE, strict=True):
+        given = getattr(options, name) or known
+        if unknown := [one for one in given if one not in known]:
+            setup = "with --ray" if options.ray else "without --ray"
+            parser.error(f"{setup}, the {name} are {', '.join(known)}, not {unknown[0]}")
+        setattr(options, name, given)
+    return options
+
+
+def main() -> int:
+    """Kills; returns 1 if anything was lost, left or wrong."""
+    options = chosen()
     choice, faults = random.Random(options.seed), 0
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kills-")))
         os.environ |= {"COMPNEG_CACHE": f"{home}/cache", "HF_HUB_OFFLINE": "1"}
         nodes = stack.enter_context(ray_nodes()) if options.ray else None
         works = cluster_commands(home, nodes.address) if nodes else commands(home)
-        for name in options.works or works:
+        for name in options.works:
             work, expected = works[name], []
             undisturbed, folder = home / f"{name}-undisturbed", home / name
             for place in (undisturbed, folder):
@@ -279,9 +303,10 @@ def main() -> int:
                 expected.append(work.look(undisturbed))
             assert None not in expected
             started = time.monotonic()
-            finished(work.begin(0, folder))
+            if wrong := finished(work.begin(0, folder)):
+                raise RuntimeError(f"{name}: {wrong}")
             seconds = time.monotonic() - started
-            for victim in victims:
+            for victim in options.victims:
                 print(f"{name}: ", end="", flush=True)
                 for fault in series(work, victim, folder, expected, nodes, choice, seconds, options.kills):
                     faults += 1

@@ -7,6 +7,8 @@ import re
 import resource
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -225,12 +227,13 @@ class Works(RuleBasedStateMachine):
     @precondition(lambda self: (self.folder / (self.work.mark or "none")).is_file())
     @rule(content=st.sampled_from(["", "{", "[]", "7", '{"encoder": "bm25"}', '{"bytes": "x", "plan": {}}']))
     def damage(self, content):
-        """Unfinished work of which nobody knows what it is cannot be continued."""
+        """Unfinished work of which nobody knows what it is cannot be continued, and is discarded only on request."""
         (self.folder / self.work.mark).write_text(content)
 
     def teardown(self):
         """However it has come so far, the work can be finished."""
-        self.run(self.unfinished() or "a", self.work.existing[-1])
+        unfinished = self.unfinished()
+        self.run(unfinished if unfinished in self.collections else "a", self.work.existing[-1])
 
     def run(self, of, existing, end="", step=0, half=False):
         outcome, before, left, told, error = self.outcome(of, existing), self.visible, self.left(), [], ""
@@ -265,14 +268,15 @@ class Works(RuleBasedStateMachine):
             assert visible is None or (self.folder / self.work.result).exists()
             if told[0] not in ("os.remove", "os.rmdir", "shutil.rmtree"):  # or it is the cleaning that was disturbed
                 kept = (self.work.mark, self.work.half) if self.unfinished() else ()
-                assert self.left() - left <= {path.partition("/")[0] for path in kept}
+                former = {self.former()} if visible == whole else set()
+                assert self.left() - left <= {path.partition("/")[0] for path in kept} | former
         elif end == "joined" and told:
             assert visible == (before if outcome == "refused" and told[1] else whole)
         elif outcome == "refused":
             assert error
             assert visible == before
             if self.work.mark.startswith(BUILDING) and not self.unfinished() and (self.folder / "index").exists():
-                assert self.left() == set()
+                assert self.left() <= {self.former()}
         else:
             assert error == ""
             assert visible == whole
@@ -307,11 +311,17 @@ class Works(RuleBasedStateMachine):
     def left(self):
         return self.work.left(self.folder)
 
+    def former(self):
+        """The name under which an old result may be left where folders are not swapped, until one is built again."""
+        return staging.former_folder(self.folder / self.work.result).name
+
     def unfinished(self):
-        """Of which collection there is unfinished work."""
+        """Of which collection there is unfinished work; ``damaged`` if nothing says so; None without such work."""
         mark, half = (self.folder / (name or "none") for name in (self.work.mark, self.work.half))
-        text = mark.read_text() if mark.is_file() and (half.is_file() or not self.work.half) else ""
-        return next((name for name, place in self.collections.items() if f'"{place}/' in text), None)
+        if not mark.is_file() or (self.work.half and not half.is_file()):
+            return None
+        text = mark.read_text()
+        return next((name for name, place in self.collections.items() if f'"{place}/' in text), "damaged")
 
     def outcome(self, of, existing):
         """What is to become of the work."""
@@ -319,6 +329,8 @@ class Works(RuleBasedStateMachine):
         if existing in ("refuse", "resume") and self.visible is not None:
             return "refused"
         if unfinished is None or existing == "overwrite" or (existing == "replace" and unfinished != of):
+            return "built"
+        if unfinished == "damaged" and existing == "resume or overwrite":
             return "built"
         return "continued" if unfinished == of and existing != "refuse" else "refused"
 
@@ -480,3 +492,17 @@ def test_a_full_disk(machine, name, limit, message):
     assert state.look() == state.visible
     assert bool(state.left()) == message.startswith(WARNED)
     state.run("a", machine.work.existing[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("shards --ray", "with --ray, the works are encode, index, search, not shards"),
+        ("search --victims worker", "without --ray, the victims are command, not worker"),
+    ],
+)
+def test_what_kills_cannot_do_is_said_before_anything_starts(arguments, said):
+    script = [sys.executable, Path(__file__).with_name("kills.py"), *arguments.split()]
+    done = subprocess.run(script, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"kills.py: error: {said}")

@@ -31,6 +31,7 @@ from pyserini_compneg.support.staging import (
     read_record,
     remove_left,
     say_kept,
+    unfinished_work,
 )
 from pyserini_compneg.support.surrogates import utf8
 
@@ -147,12 +148,14 @@ class ShardFile:
         self.position, self.documents = tuple(state["position"]), state["documents"]
 
     def _unfinished(self) -> dict[str, Any] | None:
-        """The state of unfinished work, if all its data exist."""
-        match state := read_record(self._state):
+        """The state of unfinished work, if all its data exist. The plan of a damaged state is empty."""
+        match state := read_record(self._state) if self._partial.exists() else None:
+            case None:
+                return None
             case {"plan": dict(), "bytes": int(size), "documents": int(count), "position": [int(file), int(line)]}:
-                written = self._partial.stat().st_size if self._partial.exists() else -1
+                written = self._partial.stat().st_size
                 return state if min(size, count, file) >= 0 and line >= 1 and written >= size else None
-        return None
+        return {"plan": {}}
 
 
 class KnownVectors:
@@ -239,7 +242,8 @@ def _digest(text: str) -> bytes:
 
 
 def check_unfinished(path: Path) -> None:
-    continues(path, read_record(_state_of(path)), {}, "refuse")
+    if _state_of(path).exists():
+        raise unfinished_work(path)
 
 
 def clear_unfinished(path: Path) -> None:

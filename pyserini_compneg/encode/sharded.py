@@ -116,7 +116,8 @@ def _continued(folder: Path, plan: Mapping[str, Any], paths: Sequence[Path], ove
             return None
         raise OutputError("nothing says what its shards are made of", where=folder, remedy=_REMEDY)
     # A model is identified by its hash, so its folder may change. A finished run leaves its plan, too.
-    same = continues(folder, record["plan"], plan, "resume", restarts=overwrite, same={"encoder"})
+    complete = all(path.exists() for path in paths)
+    same = continues(folder, record["plan"], plan, "resume", restarts=overwrite, same={"encoder"}, complete=complete)
     return record if same else None
 
 

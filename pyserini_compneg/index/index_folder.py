@@ -23,8 +23,8 @@ from pyserini_compneg.support.staging import (
     START_ANEW,
     atomic_writer,
     continues,
+    end_or_undo_exchange,
     exists_already,
-    former_folder,
     index_disk_errors,
     lock_file,
     locked,
@@ -33,7 +33,6 @@ from pyserini_compneg.support.staging import (
     read_record,
     replace_folder,
     say_kept,
-    undo_half_an_exchange,
 )
 
 SKIPPED_LOG = "skipped-documents.txt"
@@ -69,7 +68,7 @@ def new_index_folder(target: Path, plan: Mapping[str, Any], settings: IndexSetti
         with output_errors(target, "give another folder"):
             stack.enter_context(parent_folders(target))
             stack.enter_context(_building_alone(target))
-            _repair_exchange(target)
+            end_or_undo_exchange(target, is_index)
             check_target(target, settings.may_overwrite)  # another build may have finished meanwhile
             # A model is identified by its hash, so its folder may change.
             same = {"encoder"} if "model" in plan["settings"] else set[str]()
@@ -147,10 +146,10 @@ def _has_manifest(folder: Path) -> bool:
 
 
 def unfinished_plan(index: str | Path) -> Mapping[str, Any] | None:
-    """The plan of an unfinished build of an index, or None."""
+    """The plan of an unfinished build of an index. It is empty if it is damaged; None without such a build."""
     target = Path(os.path.realpath(index))
     plan = read_record(_building(target) / _PLAN) if target.name else None
-    return plan if plan and plan.keys() >= _PLAN_KEYS else None
+    return plan if plan is None or plan.keys() >= _PLAN_KEYS else {}
 
 
 def keep_unfinished(folder: Path, plan: Mapping[str, Any]) -> None:
@@ -181,18 +180,8 @@ def _empty(folder: Path) -> None:
     folder.mkdir()
 
 
-def _repair_exchange(target: Path) -> None:
-    """Ends or undoes an exchange of folders that was killed. The former folder may be removed in part."""
-    former = former_folder(target)
-    files = [path.name for path in former.rglob("*") if not path.is_dir()]
-    if is_index(former) or (target.exists() and former.exists() and all(map(_INDEX_FILES.fullmatch, files))):
-        undo_half_an_exchange(target)
-
-
 def clear_stale(target: Path) -> None:
     """Removes the remains of a killed build beside an index, if they cannot be continued and no process is building."""
-    remains = (_building(target), lock_file(target), former_folder(target))
-    if unfinished_plan(target) is None and any(path.exists() for path in remains):
+    if unfinished_plan(target) is None and (_building(target).exists() or lock_file(target).exists()):
         with suppress(OSError), _building_alone(target):
             shutil.rmtree(_building(target), ignore_errors=True)
-            _repair_exchange(target)

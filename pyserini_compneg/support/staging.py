@@ -17,7 +17,7 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import field
@@ -51,9 +51,9 @@ _TEMPORARY = re.compile(r"[0-9a-f]{8}\.tmp")
 _logger = logging.getLogger(__name__)
 
 
-def existing_option(further: str) -> Any:
-    """Makes the field of :class:`ExistingWork`. ``further`` is one more way to replace a result and resume work."""
-    return field(default="refuse", metadata={"choices": (*get_args(Existing), further)})
+def existing_option(*further: str) -> Any:
+    """Makes the field of :class:`ExistingWork`. ``further`` are more ways to replace a result and resume work."""
+    return field(default="refuse", metadata={"choices": (*get_args(Existing), *further)})
 
 
 class ExistingWork:
@@ -313,9 +313,8 @@ def replace_folder(folder: Path, target: Path) -> None:
     """Renames a folder to ``target``. The former folder is deleted when the new folder is in place."""
     if not target.exists():
         folder.rename(target)
-    elif _exchange(folder, target):
-        shutil.rmtree(folder, ignore_errors=True)
-    else:
+        return
+    if not _exchange(folder, target):
         old = former_folder(target)
         target.rename(old)
         try:
@@ -323,7 +322,9 @@ def replace_folder(folder: Path, target: Path) -> None:
         except BaseException:
             old.rename(target)
             raise
-        shutil.rmtree(old, ignore_errors=True)
+        with suppress(OSError):
+            old.rename(folder)  # so that under its own name, it is never removed in part
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def former_folder(target: Path) -> Path:
@@ -331,12 +332,19 @@ def former_folder(target: Path) -> Path:
     return target.with_name(f".{target.name}.old")
 
 
-def undo_half_an_exchange(target: Path) -> None:
-    """Repairs the result of a kill between the two renames of :func:`replace_folder`."""
+def end_or_undo_exchange(target: Path, is_result: Callable[[Path], bool]) -> None:
+    """Deletes the former folder that a killed :func:`replace_folder` has left, or makes it the target if there is none.
+
+    ``is_result`` tells such a folder from any other folder of this name, which stays.
+    """
+    remove_left(target)  # of a kill during the deletion below
+    former = former_folder(target)
+    if not is_result(former):
+        return
     if target.exists():
-        shutil.rmtree(former_folder(target))
+        shutil.rmtree(former.rename(_temporary_name(target)))
     else:
-        former_folder(target).rename(target)
+        former.rename(target)
 
 
 def _exchange(a: Path, b: Path) -> bool:
@@ -349,11 +357,14 @@ def _exchange(a: Path, b: Path) -> bool:
 
 
 def read_record(file: Path) -> dict[str, Any] | None:
-    """The JSON object that unfinished work has left in a file, or None if there is none, or none that can be read."""
-    with suppress(OSError, ValueError, RecursionError):
+    """The JSON object that unfinished work has left in a file. It is empty if it is damaged; None without a file."""
+    try:
         record = json.loads(file.read_text(encoding="utf-8"))
-        return record if isinstance(record, dict) else None
-    return None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def continues(
@@ -364,22 +375,26 @@ def continues(
     *,
     restarts: bool = False,
     same: Collection[str] = (),
+    complete: bool = False,
 ) -> bool:
     """Whether unfinished work on a result is continued; if not, it may be discarded.
 
-    ``before`` is the plan of this work: what is made, and from which inputs; None if there is no such work. ``now`` is
-    the plan of the requested work. If other settings than those in ``same`` differ, the work is refused, or with
-    ``restarts`` discarded.
+    ``before`` is the plan of this work: what is made, and from which inputs; None if there is no such work, empty if
+    nothing says what it is: such work is refused, unless it may be discarded. ``now`` is the plan of the requested
+    work. If other settings than those in ``same`` differ, the work is refused, or with ``restarts`` discarded.
+    ``complete`` says, for the message, that the work has been finished.
     """
     if before is None or existing == "overwrite":
         return False
     if existing == "refuse":
-        remedy = f"give {_RESUME} to continue it, or {_OVERWRITE} to discard it"
-        raise OutputError("there is unfinished work", where=target, remedy=remedy)
+        raise unfinished_work(target)
+    if not before and existing != "resume":
+        return False
     names = changed_settings(before, json.loads(json.dumps(now)))
     changed = ", ".join(name for name in names if name not in same)
-    if changed and not restarts:
-        said = f"the unfinished work cannot be continued, because {changed} changed since"
+    if not before or (changed and not restarts):
+        why = f"{changed} changed since" if before else "its record is missing or damaged"
+        said = f"exists already, and {why}" if complete else f"the unfinished work cannot be continued, because {why}"
         raise OutputError(said, where=target, remedy=START_ANEW)
     if changed:
         _logger.warning("%s: %s changed since the work was begun, so it starts anew", target, changed)
@@ -394,6 +409,11 @@ def say_kept(target: Path) -> None:
 def exists_already(target: Path) -> OutputError:
     remedy = f"give {_OVERWRITE} to replace it, or another place"
     return OutputError("exists already", where=target, remedy=remedy)
+
+
+def unfinished_work(target: Path) -> OutputError:
+    remedy = f"give {_RESUME} to continue it, or {_OVERWRITE} to discard it"
+    return OutputError("there is unfinished work", where=target, remedy=remedy)
 
 
 def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -8,9 +8,10 @@ from threading import Timer
 import pytest
 from filelock import FileLock
 from json_lines import write_jsonl
-from refusals import START_ANEW
+from refusals import START_ANEW, UNFINISHED, refusal
 from vector_files import records
 
+from pyserini_compneg.documents.vector_files import shard_path
 from pyserini_compneg.encode import sharded
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.sharded import encode_in_shards
@@ -51,6 +52,23 @@ def test_shards_of_another_collection_are_not_kept(collection, output):
     assert str(refused.value) == f"{output}: {why}; {START_ANEW}"
     paths = encode_in_shards(collection, output, "mini", 2, existing="resume or overwrite")
     assert ids(paths) == [["new", "d1", "d3"], ["d0", "d2", "d4"]]
+
+
+def test_whole_shards_are_not_called_unfinished(collection, output):
+    encode_in_shards(collection, output, "mini", 2)
+    collection.write_text('{"id": "new", "contents": "a war film"}\n' + collection.read_text())
+    resumed = refusal(encode_in_shards, collection, output, "mini", 2, existing="resume", error=OutputError)
+    assert resumed == f"{output}: exists already, and sources changed since; {START_ANEW}"
+
+
+def test_damaged_unfinished_work_is_not_discarded_unasked(collection, output):
+    with pytest.raises(KeyboardInterrupt):
+        encode_in_shards(collection, output, "mini", 2, run=interrupted)
+    first, second = (shard_path(output, number, 2) for number in range(2))
+    first.unlink()
+    second.with_name(f".{second.name}.state").write_text("{")
+    refused = refusal(encode_in_shards, collection, output, "mini", 2, error=OutputError)
+    assert refused == f"{second}: {UNFINISHED}"
 
 
 def test_a_run_that_was_killed_goes_on(collection, output, monkeypatch):

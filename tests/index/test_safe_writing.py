@@ -4,13 +4,14 @@ import json
 import os
 import random
 import resource
+import shutil
 import threading
 
 import pytest
 from film_index import start
 from index_folders import contents, hidden
 from json_lines import write_jsonl
-from refusals import START_ANEW, UNFINISHED, refusal
+from refusals import EXISTS, START_ANEW, UNFINISHED, refusal
 
 from pyserini_compneg.compose import Linear
 from pyserini_compneg.index import ImpactIndexer, build, build_index
@@ -126,6 +127,38 @@ def test_another_build_is_not_continued(collection, unfinished, caplog):
     assert said == f"{unfinished}: {UNFINISHED}"
     build_index(collection, unfinished, "splade", existing="replace")
     assert f"{unfinished}: sources changed since the work was begun, so it starts anew" in caplog.messages
+
+
+def test_a_former_index_is_removed_by_the_next_build_only(tmp_path, old):
+    """Where folders are not swapped, a kill between two renames leaves one."""
+    index, former = tmp_path / "index", tmp_path / ".index.old"
+    build_index(old, index, "splade")
+    shutil.copytree(index, former)
+    assert refusal(build_index, old, index, "splade", error=OutputError) == f"{index}: {EXISTS}"
+    assert contents(former) == contents(index)
+    build_index(old, index, "splade", existing="overwrite")
+    assert hidden(tmp_path) == []
+
+
+@pytest.mark.parametrize("files", [[], ["_0.cfs"]])
+def test_a_folder_that_has_the_name_of_a_former_index_stays(tmp_path, old, files):
+    former = tmp_path / ".index.old"
+    former.mkdir()
+    for name in files:
+        (former / name).touch()
+    for _ in range(2):
+        build_index(old, tmp_path / "index", "splade", existing="overwrite")
+    assert [path.name for path in former.iterdir()] == files
+
+
+def test_a_damaged_build_is_not_discarded_unasked(collection, unfinished):
+    (unfinished.parent / ".index.building" / "build.json").write_text("{")
+    resumed = refusal(build_index, collection, unfinished, "splade", existing="resume", error=OutputError)
+    why = "the unfinished work cannot be continued, because its record is missing or damaged"
+    assert resumed == f"{unfinished}: {why}; {START_ANEW}"
+    assert refusal(build_index, collection, unfinished, "splade", error=OutputError) == f"{unfinished}: {UNFINISHED}"
+    assert build_index(collection, unfinished, "splade", existing="resume or overwrite").documents == DOCUMENTS
+    assert hidden(unfinished.parent) == []
 
 
 def test_a_second_writer_is_refused(tmp_path, collection):

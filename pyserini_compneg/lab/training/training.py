@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,22 +19,34 @@ from pyserini_compneg.lab.training.judged_requests import read_judged, refuse_co
 from pyserini_compneg.lab.training.tagged_requests import read_requests
 from pyserini_compneg.support.errors import CompNegError, InputError, OutputError, install_hint
 from pyserini_compneg.support.files import content_digest
+from pyserini_compneg.support.options import check_options
 from pyserini_compneg.support.staging import (
-    START_ANEW,
     Existing,
+    ExistingWork,
     continues,
+    existing_option,
     exists_already,
     locked,
     output_errors,
     parent_folders,
     read_record,
+    remove_left,
     replace_folder,
+    staged_folder,
 )
 
 _SETTINGS_FILE = "training.json"
 _CHECKPOINTS = "checkpoints/*/*"
 _PACKAGES = ("torch", "transformers", "sentence_transformers", "accelerate", "datasets", "matplotlib")
 _READER_PACKAGES = ("torch", "transformers", "tokenizers", "onnx", "onnxscript", "onnxruntime")
+
+
+@dataclass(frozen=True, slots=True)
+class _TrainingWork(ExistingWork):
+    existing: Existing = existing_option()
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
 def train(config: AnyConfig, output: str | Path, existing: Existing = "refuse") -> dict[str, float]:
@@ -51,14 +64,15 @@ def train(config: AnyConfig, output: str | Path, existing: Existing = "refuse") 
         The results of the kept model on dev; empty without dev. For a reader, the shares of right readings.
 
     Raises:
+        ArgumentError: ``existing`` is none of these.
         CompNegError: Data or a checkpoint cannot be used, a loss is not a finite number, or a folder cannot be written.
     """
-    output = Path(os.path.realpath(output))
+    work, output = _TrainingWork(existing), Path(os.path.realpath(output))
     unfinished = output.with_name(f"{output.name}.training")
     packages = _READER_PACKAGES if isinstance(config, ReaderTrainConfig) else _PACKAGES
     if missing := [name for name in packages if find_spec(name) is None]:
         raise InputError(f"training needs {', '.join(missing)}; {install_hint('train')}")
-    _check_output(output, "overwrite" in existing)
+    _check_output(output, work.may_overwrite)
     _check_models(config)
     examples = _examples(config)
     with ExitStack() as stack:
@@ -134,13 +148,9 @@ def _prepare_unfinished(
     """Makes the folder of the unfinished training, or checks that an existing one belongs to this training."""
     settings = config.model_dump(mode="json")
     settings["texts of data"] = content_digest(repr(examples))
-    file = folder / _SETTINGS_FILE
-    former = read_record(file)
-    if former is None and folder.exists() and existing != "overwrite":
-        raise OutputError("is missing or damaged", where=file, remedy=START_ANEW)
+    remove_left(folder)
+    former = (read_record(folder / _SETTINGS_FILE) or {}) if folder.exists() else None
     if continues(output, former, settings, existing):
         return
-    if folder.exists():
-        shutil.rmtree(folder)
-    folder.mkdir()
-    file.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    with staged_folder(folder, replace=True) as made:  # so that it never lacks its settings
+        (made / _SETTINGS_FILE).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")

@@ -1,12 +1,15 @@
 """Whole trainings of tiny models: results, kills, faults."""
 
+import json
 import shutil
+from types import SimpleNamespace
 
 import pytest
 from checkpoints import sample_texts
 from json_lines import write_jsonl
 from refusals import START_ANEW, UNFINISHED
 from tiny_training import killed_at, tiny_config, train_error, training_log, write_dataset
+from works import killed_at_steps
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
 pytest.importorskip("sentence_transformers", reason="training builds on sentence-transformers")
@@ -93,7 +96,7 @@ def test_a_kill_while_old_checkpoints_are_deleted(tmp_path, checkpoints, dataset
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(trainers.shutil, "rmtree", half)
+        patch.setattr(trainers, "shutil", SimpleNamespace(rmtree=half))
         with pytest.raises(KeyboardInterrupt):
             train(config, tmp_path / "m")
     assert last_checkpoint(tmp_path / "m.training" / "checkpoints").name == "checkpoint-4"
@@ -150,14 +153,53 @@ def test_what_is_not_resumed_and_not_deleted(tmp_path, killed_training, monkeypa
     del state[next(name for name in state if name.endswith("decoder.bias"))]
     torch.save(state, checkpoint / "state.pt")
     assert resumed(config).startswith(f"{checkpoint}: is of another model (Missing key")
-    for content in ("", "[]"):
+    damaged = "the unfinished work cannot be continued, because its record is missing or damaged"
+    for content in ("", "[]", "{}"):
         (place / "training.json").write_text(content)
-        assert resumed(config) == f"{place}/training.json: is missing or damaged; {START_ANEW}"
-    (place / "training.json").write_text("{}")
-    assert train_error(config, tmp_path / "m") == f"{tmp_path}/m: {UNFINISHED}"
+        assert resumed(config) == f"{tmp_path}/m: {damaged}; {START_ANEW}"
+        assert train_error(config, tmp_path / "m") == f"{tmp_path}/m: {UNFINISHED}"
+    (place / "training.json").unlink()
+    assert resumed(config) == f"{tmp_path}/m: {damaged}; {START_ANEW}"
     (tmp_path / "m").mkdir()
     no_model = "is not a model that was trained here (no training_log.json); choose another --output"
     assert train_error(config, tmp_path / "m", existing="overwrite") == f"{tmp_path}/m: {no_model}"
+
+
+@pytest.mark.parametrize("existing", ["resume or overwrite", "overwrite"])
+def test_a_training_that_may_be_overwritten_needs_no_settings(tmp_path, killed_training, existing):
+    config, checkpoint = killed_training
+    (tmp_path / "m.training" / "training.json").write_text("{")
+    train(config, tmp_path / "m", existing=existing)
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+@pytest.mark.kill
+def test_a_kill_before_the_first_step_is_no_obstacle(tmp_path, checkpoints, dataset, monkeypatch):
+    """Neither to a first training nor to one that discards another one."""
+    config = tiny_config(checkpoints.bert, dataset, steps=4)
+    monkeypatch.setattr(training, "_finish", lambda *_: {})
+    (tmp_path / "first").mkdir()
+    with killed_at_steps(tmp_path / "first", tmp_path / "killed") as killed:
+        train(config, tmp_path / "first" / "m")
+    assert len(killed) > 3
+    for folder in killed:
+        train(config, folder / "m", existing="resume")
+        assert [path.name for path in folder.iterdir()] == ["m.training"]
+    other = changed(config, steps=5)
+    with killed_at_steps(tmp_path / "first", tmp_path / "discarding") as killed:
+        train(other, tmp_path / "first" / "m", existing="overwrite")
+    assert len(killed) > 3
+    for folder in killed:
+        assert json.loads((folder / "m.training" / "training.json").read_text())["training"]["steps"] in (4, 5)
+        train(other, folder / "m", existing="overwrite")
+        assert [path.name for path in folder.iterdir()] == ["m.training"]
+
+
+def test_existing_is_checked(tmp_path):
+    config = tiny_config("mini", tmp_path / "missing.jsonl", dev=False, steps=2)
+    for existing in ("overwrite it", True):
+        said = f"existing must be one of refuse, resume, overwrite, resume or overwrite, got {existing!r}"
+        assert train_error(config, tmp_path / "m", existing=existing) == said
 
 
 def test_a_loss_that_is_not_finite_ends_the_training(tmp_path, checkpoints, dataset, monkeypatch):
