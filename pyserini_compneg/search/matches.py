@@ -21,7 +21,7 @@ TOTALS = ("bound", "exact")
 Relation: TypeAlias = Literal["eq", "gte"]
 
 _FEW_POSTINGS = 1 << 16
-"""If the terms of a query have at most so many postings, its documents are counted: it takes about a millisecond."""
+"""If the terms of a query have at most this many postings, its documents are counted, in about a millisecond."""
 
 
 class Total(NamedTuple):
@@ -112,7 +112,7 @@ def _bound(reader: Reader, node: ScoringNode, filter: Filter | None) -> int | No
 
 
 def _enough(node: ScoringNode) -> Iterator[str]:
-    """The terms of which any one is enough for a document to match. Deleted documents are among those that have it."""
+    """The terms each of which is enough for a document to match."""
     if isinstance(node, Linear):
         yield from positive_part(node.weights)
     elif not isinstance(node, Excluding):

@@ -314,7 +314,9 @@ def _pairs(values: Mapping[str, str | int | float]) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
 
 
 def _table(rows: Iterable[Sequence[str]]) -> str:
