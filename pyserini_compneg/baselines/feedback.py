@@ -28,15 +28,15 @@ BETA, GAMMA, TERMS = 0.75, 0.25, 100
 class Rocchio:
     r"""Ranks by q / \|q\| + β · mean(d / \|d\|) − γ · mean(e / \|e\|), for judged documents d and e of the index.
 
-    The scores of a query with operators take the place of q, and the length of its positive weights that of \|q\|. The
-    vectors of documents are those of the index; with ``bm25``, each term's weight is multiplied by its idf, as in a
-    query. A query without judged documents stays as it is.
+    For a query with operators, its scores take the place of q, and the length of its positive weights takes the place
+    of \|q\|. Documents have their vectors from the index; with ``bm25``, each weight is multiplied by the term's idf,
+    as in a query. A query without judged documents stays as it is.
 
     Attributes:
         judged: For each query id, the documents, with a number above 0 if they are relevant.
         beta: The weight β of relevant documents.
         gamma: The weight γ of documents that are not relevant.
-        terms: How many terms of the judged documents are added, those with the largest magnitudes.
+        terms: How many terms of the judged documents are added; the largest magnitudes come first.
         operators: The operators of the queries.
 
     Source: Rocchio 1971; Salton and Buckley 1990 for β and γ, who do not leave out terms.

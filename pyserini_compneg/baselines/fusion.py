@@ -4,8 +4,8 @@ r"""Score fusion: a document's scores under the atoms are added for ∪, multipl
 lists, as the paper may do; a document that a list lacks has the score 0 there. The scores are the
 index's scores for each atom alone, with whole weights. Set identities come first, as with the operators: (A \ B) ∩ C
 becomes (A ∩ C) \ B, whose score is s(A)·s(C) − s(B). If only + and − remain, exact fused scores equal the scores of the
-added and subtracted vectors. But fusion finds more documents: all with a term of a positive atom, even if another atom
-lowers that term.
+added and subtracted vectors, but fusion finds more documents: all with a term of a positive atom. If A is {bird: 1} and
+B is {bird: 2}, fusion of A \ B finds each document with bird; the vector A − B finds none.
 
 Units. Impacts are I times a document's weights, and query weights are rounded at the scale S. So an atom's score in the
 index is U = S·I times the model's score, and a product of m scores is Uᵐ times the model's. Let M be the largest number
@@ -77,8 +77,9 @@ class ScoreFusion:
             nodes = self._trees(searcher, expressions, vectors, request.threads)
             return searcher.batch_search(nodes, request.qids, request.k, request.threads, filter=request.filters)
         rankings = self._of_lists(searcher, expressions, vectors, request)
-        asked = [Sum(tuple(Linear(vectors[text]) for text in atoms(expression))) for expression in expressions]
-        warn_of_no_result(reader, request.qids, rankings, expressions, asked, request.filters)
+        # Fusing lists makes no trees, so these stand in for them in the warning.
+        stand_ins = [Sum(tuple(Linear(vectors[text]) for text in atoms(expression))) for expression in expressions]
+        warn_of_no_result(reader, request.qids, rankings, expressions, stand_ins, request.filters)
         return dict(zip(request.qids, rankings, strict=True))
 
     def _trees(
@@ -113,8 +114,7 @@ class ScoreFusion:
         with gathered_warnings():
             found = ranked_hits(searcher.reader, nodes, names, self.depth, request.threads, filters)
         lists = {pair: _min_max(hits) if self.scaled else dict(hits) for pair, hits in zip(pairs, found, strict=True)}
-        scale = _impact_scale(searcher)
-        unit = 1.0 if self.scaled else scale and scale * searcher.weight_scale
+        unit = 1.0 if self.scaled else _unit(_impact_scale(searcher), searcher.weight_scale)
         rankings = []
         for expression, filter in asked:
             own = {text: lists[text, filter] for text in atoms(expression)}
@@ -124,6 +124,11 @@ class ScoreFusion:
 
 def _impact_scale(searcher: SignedImpactSearcher) -> float | None:
     return searcher.reader.manifest.impact_scale if searcher.reader.manifest else None
+
+
+def _unit(impact_scale: float | None, weight_scale: float) -> float | None:
+    """U, or None if I is not known."""
+    return None if impact_scale is None else weight_scale * impact_scale
 
 
 def _min_max(hits: Sequence[Hit]) -> dict[str, float]:
@@ -167,23 +172,24 @@ def fused(
     Linear(weights={'u': -100000.0})
     """
     checked_scale(weight_scale)
-    terms = sorted(_terms(expression), key=lambda term: -term.sign)
+    terms = sorted(_terms(expression), key=lambda term: -term.sign)  # positive terms first
     texts = dict.fromkeys(text for term in terms for text in term.texts)
     rounded = {text: whole(vectors[text], weight_scale) for text in texts}
-    factors, fineness = dict.fromkeys(rounded, 1.0), 1.0
-    unit = None if impact_scale is None else weight_scale * impact_scale
-    if best_scores is not None:
-        factors = {text: 1 / best_scores[text] for text in rounded if best_scores[text] > 0}
+    if best_scores is None:
+        scalings, fineness, unit = dict.fromkeys(rounded, 1.0), 1.0, _unit(impact_scale, weight_scale)
+    else:
+        scalings = {text: 1 / best_scores[text] for text in rounded if best_scores[text] > 0}
         fineness, unit = _FINENESS, 1.0
-    terms = [term for term in terms if all(rounded[text] and text in factors for text in term.texts)]
+    terms = [term for term in terms if all(rounded[text] and text in scalings for text in term.texts)]
     if not any(term.sign > 0 for term in terms):
         return Linear({})
     unit, degree = _known_unit(unit, terms), max(len(term.texts) for term in terms)
-    shares = [math.prod(factors[text] for text in term.texts) * unit ** (degree - len(term.texts)) for term in terms]
+    factors = [math.prod(scalings[text] for text in term.texts) * unit ** (degree - len(term.texts)) for term in terms]
     children: list[ScoringNode] = []
-    for term, share in zip(terms, shares, strict=True):
+    for term, factor in zip(terms, factors, strict=True):
         first, *others = (rounded[text] for text in term.texts)
-        weights = scale(whole(first, fineness * share / min(shares), LARGEST_WEIGHT), term.sign)
+        relative = fineness * factor / min(factors)  # ranking depends only on the ratios of the factors
+        weights = scale(whole(first, relative, LARGEST_WEIGHT), term.sign)
         children.append(Product((weights, *others), power=1.0) if others else Linear(weights))
     return children[0] if len(children) == 1 else Sum(tuple(children))
 

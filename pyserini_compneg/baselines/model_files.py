@@ -47,7 +47,7 @@ def _check_network(model: Any, folder: Path, name: str, unused: str) -> None:
     _, found = type(network).from_pretrained(
         str(place), local_files_only=True, trust_remote_code=False, output_loading_info=True
     )
-    if lacking := sorted(key for key in found["missing_keys"] if not unused or unused not in key):
+    if lacking := sorted(key for key in found["missing_keys"] if not (unused and unused in key)):
         raise EncodingError(f"its weights lack {lacking[0]!r}, which would be random", where=name, remedy=WHOLE)
     words, embedded = model.tokenizer.vocab_size, network.get_input_embeddings().num_embeddings
     if words > embedded:
@@ -57,7 +57,7 @@ def _check_network(model: Any, folder: Path, name: str, unused: str) -> None:
 
 
 def check_tokenizer(tokenizer: Any, folder: Path, name: str) -> None:
-    """Refuses the tokenizer of almost no words by which transformers replaces a missing one."""
+    """Refuses a folder without a tokenizer, in whose place transformers made one of almost no words."""
     files = sorted({"tokenizer.json", *type(tokenizer).vocab_files_names.values()})
     if not any((folder / file).is_file() for file in files):
         raise EncodingError(f"has no tokenizer, none of {', '.join(files)}", where=name, remedy=WHOLE)

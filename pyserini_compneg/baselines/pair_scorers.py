@@ -268,7 +268,7 @@ class MonoT5:
 
 
 class _T5:
-    """A network and its tokenizer, with the names by which sentence-transformers' models have theirs."""
+    """A network and its tokenizer, under the names that they have in models of sentence-transformers."""
 
     def __init__(self, folder: str) -> None:
         from sentence_transformers.util import get_device_name

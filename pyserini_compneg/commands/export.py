@@ -31,7 +31,7 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
         raise EncodingError("--output takes one --precision, and the checkpoint's own head; leave out the others")
     source = model_folder(args.encoder)
     checkpoint = read_checkpoint(source, args.encoder, Head.parse(args.head) if args.head else None)
-    checkpoint_hash(checkpoint)  # which a model that cannot index has not
+    checkpoint_hash(checkpoint)  # refuses a model that cannot index
     if args.output:
         save_exported(checkpoint, source, args.precision[0], args.output, args.overwrite)
     sides = [side for side in dict.fromkeys([checkpoint.document, checkpoint.query]) if isinstance(side, NeuralSide)]

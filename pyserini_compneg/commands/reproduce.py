@@ -58,9 +58,9 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("give either --dataset, or --quick, which makes small datasets of its own")
     if args.base and not args.train:
         parser.error("--base is what --train starts from; give --train, too")
-    if args.protocol == _ALL and (given := "--rows" if args.rows else "--query" if args.query else ""):
-        what = "chooses rows" if args.rows else "is the query"
-        parser.error(f"{given} {what} of one protocol; name it in place of {_ALL}")
+    if args.protocol == _ALL and (args.rows or args.query):
+        said = "--rows chooses rows" if args.rows else "--query is the query"
+        parser.error(f"{said} of one protocol; name it in place of {_ALL}")
     if args.domains and args.split:
         parser.error("--domains names what --split would; leave one out")
     from pyserini_compneg.lab.experiments.report import check_packages
@@ -81,7 +81,8 @@ def _reproduce_all(args: argparse.Namespace) -> None:
     from pyserini_compneg.lab.experiments.datasets import open_dataset
     from pyserini_compneg.lab.experiments.protocol import read_protocol
 
-    kind, failed = open_dataset(args.dataset).kind if args.dataset else None, []
+    kind = open_dataset(args.dataset).kind if args.dataset else None
+    failed = []
     for name in protocol_names():
         protocol, started = read_protocol(name), time.monotonic()
         if kind is not None and kind not in protocol.datasets:

@@ -1,4 +1,4 @@
-"""Adapts a scoring tree to an index: the same scores, by terms of the index alone.
+"""Adapts a scoring tree to an index: the same scores, from terms that the index has.
 
 - An index of signed documents keeps their negative weights under complement terms. A linear leaf asks for each term and
   its complement. Operands of a product, and parts that damp a score, exclude documents or are required, count positive

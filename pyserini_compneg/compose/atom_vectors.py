@@ -47,7 +47,7 @@ def warn_of_unknown_atoms(
     unknown: dict[str, str] = {}
     for expression, tree in zip(expressions, trees, strict=True):
         texts = atoms(expression)
-        missing = [text for text in texts if not vectors[text] and text not in unknown]
+        missing = [text for text in texts if not (vectors[text] or text in unknown)]
         is_strict = any(conjunction(member).required for member in alternatives(expression))
         is_emptied = is_strict and any(vectors[text] for text in texts)
         if missing and (is_emptied or not is_empty(tree)):

@@ -8,8 +8,8 @@ Every operator gets all negatives in one call, because some operators cannot pro
 - ``orthogonal`` removes the subspace that the negatives span. One projection after another would not remove it, as
   Widdows shows.
 - ``elementwise`` is orthogonal negation as the weights in Krasakis et al., Table 2, fit: each term of A loses its share
-  of the squared length of the negative. A projection gives the terms of B that A lacks weights below 0, which the
-  table does not have.
+  of the squared length of the negative. A projection would give weights below 0 to the terms of B that A lacks; the
+  table has no such weights.
 
 Each operator has a strength λ, which multiplies the subtracted part. A negative without terms changes nothing.
 

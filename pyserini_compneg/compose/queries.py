@@ -215,7 +215,7 @@ def query_text(query: Query) -> str:
 
 
 def why_empty(query: Query) -> str:
-    """Why a query finds nothing whose composed form is ``is_empty``. What a composed query was made of is not known.
+    """Why a query whose composed form ``is_empty`` finds nothing. What a composed query was made of is not known.
 
     >>> why_empty("zebra"), why_empty("zebra NOT horse")
     ('no document has its words', 'no document has its words, or NOT takes them away')
@@ -239,6 +239,7 @@ def scoring_trees(
     excluded from the whole expression, ``damped`` uses all atoms of the text as context.
     """
     expressions = [query.expression for query in queries if query.expression is not None]
+    assert len(expressions) == len(queries)  # composed queries have their trees
     for expression in expressions:
         if (count := sum(1 for _ in leaves(expression))) > MOST_ATOMS:
             what = f"an expression may have {MOST_ATOMS:,} atoms, this one has {count:,}"

@@ -42,14 +42,14 @@ _FLOOR = 4
 
 _CONTEXT = 0.25
 _BROAD_CONTEXT = 0.1
-"""The weight of all parts of a text, including excluded parts, beside the query read from it, which has the weight 1.
+"""The weight of the context: all parts of a text, excluded ones too. The query that was read from it has the weight 1.
 The smaller weight applies if a class is excluded: the larger weight would find its documents."""
 
 
 def resolved(
     trees: Sequence[ScoringNode], union: str, top_scores: TopScores | None, weight_scale: float, signed: bool = False
 ) -> list[ScoringNode]:
-    """The trees, which are not yet rounded, without open nodes. If a tree is open, there must be an index.
+    """The trees without open nodes, not yet rounded. If a tree is open, there must be an index.
 
     The index is asked with rounded weights, as a search asks it. A union whose alternatives have become vectors is
     composed again, by its operator ``union``; an AND above it has taken the largest weights of the alternatives.
@@ -130,7 +130,7 @@ def _in_context(node: Damped, weight: float) -> ScoringNode:
 
 
 def _with_closed(node: ScoringNode, closed: Iterator[ScoringNode], union: str) -> ScoringNode:
-    """The tree with closed nodes for those of :func:`_ready`, in their order."""
+    """The tree, in which each node that is ready is replaced by the next of ``closed``; see :func:`_ready`."""
     if _is_ready(node):
         return next(closed)
     children = [_with_closed(child, closed, union) for child in node.children]

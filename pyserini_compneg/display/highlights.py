@@ -38,7 +38,7 @@ _WORD = re.compile(rf"\w[\w{_MARKS}]*")
 class Highlight(NamedTuple):
     """A word, or a part of one, in a stored document that counts for or against it: the text of one token of the index.
 
-    Tokens may overlap, as the pairs of characters do of which the index of a Chinese text consists.
+    Tokens may overlap: a Chinese text is indexed by overlapping pairs of characters.
 
     Attributes:
         field: Where the text is in the stored document, as a JSON Pointer, such as ``/text``; empty for a document that
@@ -86,7 +86,7 @@ def stored_source(raw: str | None) -> Any:
 def span_finder(searcher: SignedImpactSearcher) -> SpanFinder:
     """What finds the terms of an index in texts: the analysis or the tokenizer that made the terms.
 
-    Where the encoder does not tell its tokens, words in lower case are terms, as are those of the analysis.
+    If the encoder does not tell its tokens, both words in lower case and the terms of the analysis are looked for.
     """
     manifest, language = searcher.reader.manifest, searcher.language
     if manifest is not None and manifest.encoder == BM25:
@@ -111,8 +111,8 @@ def marked_words(
 ) -> list[Highlight]:
     """The words of a source that stand for terms whose contributions do not cancel out.
 
-    Only texts that were indexed have such words, so no value of a filter field. If the index has passages, only the
-    explained passage has words that count; the title belongs to each of them.
+    Only texts that were indexed have such words, so no value of a filter field has any. If the index has passages, only
+    words of the explained passage and of the title count, which belongs to each passage.
     """
     amounts: dict[str, float] = defaultdict(float)
     for term, amount in explanation.contributions:

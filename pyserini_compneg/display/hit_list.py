@@ -48,7 +48,7 @@ def show_hits(
     match, and with facets.
     """
     query = topic_query(topic)
-    name = query_name(query) if method is None else topic.qid  # judged documents are those of an id
+    name = query_name(query) if method is None else topic.qid  # a method finds judged documents by the id
     with gathered_warnings():
         request = SearchRequest(
             queries=[query],
@@ -92,7 +92,9 @@ def show_hits(
 def _match_lines(found: Matches, offset: int, last: int) -> Iterator[str]:
     """How many documents match, with the flag for the next ones, and a line for each facet."""
     more = "" if found.total == (last, "eq") else f"; --offset {last} shows the next"
-    some = f"{offset + 1:,} to {last:,} of " if offset else f"{last:,} of " if more else ""
+    some = f"{last:,} of " if more else ""
+    if offset:
+        some = f"{offset + 1:,} to {last:,} of "
     yield f"{some}{found.total} document{'s' * (found.total.value != 1)}{more}"
     for name, values in found.facets.items():
         yield f"{name}: " + (", ".join(f"{value} {count:,}" for value, count in values.items()) or "no values")

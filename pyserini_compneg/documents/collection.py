@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 VECTOR, VECTORS = "vector", "vectors"
-"""The fields of a document's vector, and of those of its passages."""
+"""The field of a document's vector, and the field of its passages' vectors."""
 
 Fingerprint: TypeAlias = Sequence[Sequence[str | int]]
 """See :func:`fingerprint`."""

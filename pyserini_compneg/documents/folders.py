@@ -1,9 +1,9 @@
-"""The files of a folder that hold its documents: those of one format, and of a test collection only the corpus.
+"""The files of a folder that hold its documents: all of one format, and only the corpus in a test collection.
 
 Names tell the files of a test collection apart, since queries have the fields of documents: an id and a text. A file or
 folder is a corpus if one of the words in its name is ``corpus``, ``collection``, ``documents``, ``docs``, ``passages``
 or ``vectors``. It has queries or judgements if a word is ``queries``, ``topics`` or ``qrels``, or, in the folder of a
-corpus, the name begins with that of a split. Such are the names in BEIR, MTEB, MS MARCO, QUEST and Anserini.
+corpus, the name begins with the name of a split. Such are the names in BEIR, MTEB, MS MARCO, QUEST and Anserini.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LISTED = 3
 
 def document_files(root: Path, collection_format: Format | None = None) -> list[Path]:
     """The files of a folder and its subfolders that hold documents, in the order of their names."""
-    names = sorted(name for name in _below(root) if not name.name.startswith(".") and name.name != VECTORS_FILE)
+    names = sorted(name for name in _below(root) if not (name.name.startswith(".") or name.name == VECTORS_FILE))
     if any(name.suffix.lower() in (_ARROW, ".parquet") for name in names):
         names = [name for name in names if name.name not in _ABOUT]
     known = _with_documents(root, names)
@@ -59,7 +59,7 @@ def _endings(formats: Sequence[Format]) -> tuple[str, ...]:
 
 
 def _with_documents(root: Path, names: Sequence[Path]) -> Sequence[Path]:
-    """The files without queries and judgements, if files of documents are left then. Says which are left out."""
+    """The files without queries and judgements, if files of documents are left then. Warns of those left out."""
     roles = {name: _role(name.relative_to(root)) for name in names}
     readable = [name for name in names if name.name.lower().endswith(_endings([*SUFFIXES]))]
     corpus = [name for name in readable if roles[name] == "corpus"]

@@ -28,7 +28,7 @@ SUFFIXES: Mapping[Format, tuple[str, ...]] = {
     "tsv": (".tsv",),
     "parquet": (".parquet",),
 }
-"""The suffixes of files in a folder, for each format; also with those of ``PACKED``."""
+"""The suffixes of files in a folder, for each format. A suffix of ``PACKED`` may follow."""
 PACKED = (".gz", ".xz")
 
 _TEXT_FIELDS = ("contents", "title", "text")
@@ -44,8 +44,8 @@ _LITERAL = 10
 
 
 Lines: TypeAlias = tuple[int, bytes, Mapping[int, str]]
-"""Some documents as lines of JSON in UTF-8: the number of the first line; the lines, which are blank where no document
-begins; and the faults of documents, by the numbers of their lines, which are blank."""
+"""Some documents as lines of JSON in UTF-8: the number of the first line, the lines, and the faults of documents by the
+numbers of their lines. A line is blank if no document begins there, or if its document has a fault."""
 
 
 class CollectionFile(NamedTuple):

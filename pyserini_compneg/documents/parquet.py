@@ -34,7 +34,7 @@ def parquet_fields(path: Path) -> list[str]:
 
 
 def parquet_rows(path: Path) -> Iterator[tuple[int, bytes, str | None]]:
-    """The rows, each with its number of lines, which is 1, its JSON and its fault. Null cells are left out."""
+    """Of each row its number of lines (always 1), its JSON and its fault. Null cells are left out."""
     number = 1
     with _opened(path) as file:
         for batch in file.iter_batches(batch_size=_ROWS, use_threads=False):
@@ -87,7 +87,7 @@ def _rows(batch: Any) -> Iterator[dict[str, Any] | Exception]:
 
 
 def _in_microseconds(batch: Any) -> Any:
-    """The batch without nanoseconds, which Python's times do not have, and pandas' would be imported for."""
+    """The batch without nanoseconds: Python's times have none, and pyarrow would import pandas for them."""
     import pyarrow as arrow
 
     for at, field in enumerate(batch.schema):

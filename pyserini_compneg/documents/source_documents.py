@@ -88,7 +88,7 @@ def source_document(
     Args:
         line: The JSON object.
         source: ``path:line``, for messages.
-        fields: See :func:`text_documents`.
+        fields: The fields that make the text; None for ``contents``, or ``title`` and ``text``.
         repeated_keys: Accept a key that an object has twice, as documents with vectors may.
 
     Raises:

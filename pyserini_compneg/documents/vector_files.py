@@ -199,7 +199,7 @@ class KnownVectors:
         return f"{done}, {deleted} deleted, {self._counts.total()} documents now"
 
     def find(self, docid: str, text: str) -> list[dict[str, float]] | None:
-        """The vectors of a document with this text: one, or those of its passages. None if there are none."""
+        """The vectors of a document with this text: its own, or one for each passage. None if there are none."""
         digest, start, line = self._documents.get(docid, (b"", 0, 0))
         if digest != _digest(text):
             return None

@@ -78,8 +78,8 @@ class EncodeSettings(ExistingWork):
             names and first bytes of the files.
         model_options: How the model is run; None for the defaults.
         language: The language in which ``bm25+MODEL`` analyses the texts; None for English.
-        passages: ``{"words": 200, "overlap": 50}`` encodes each text as passages of so many words, of which so many are
-            also in the passage before; None for whole texts.
+        passages: ``{"words": 200, "overlap": 50}`` encodes each text as passages of 200 words, 50 of them also in the
+            passage before; None for whole texts.
 
     Raises:
         ArgumentError: A number is out of its range, ``fields`` is a single text instead of a list, a shard is to be

@@ -102,7 +102,8 @@ def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False)
             remedy = "name the model from which export --output made it"
             raise EncodingError(said, where=side.folder, remedy=remedy)
         return side.folder
-    folder, found = exported_folder(side, precision), None if fresh else found_export(side, precision)
+    folder = exported_folder(side, precision)
+    found = None if fresh else found_export(side, precision)
     if found:
         if found != folder:
             said = "%s: made by another release of transformers, and used as it is: %s is missing to make it again"

@@ -55,7 +55,7 @@ class DocumentEncoder(Protocol):
         settings: All settings that the vectors depend on, for the index's manifest.
         signed: Whether weights may be negative.
         most_lines: The number of documents to encode together; None for all that are read together.
-        query_tokenizer: The tokenizer of queries that have no network, which an index keeps; None if there is none.
+        query_tokenizer: The tokenizer that an index keeps for queries without a network; None if there is none.
     """
 
     impact_scale: float
@@ -72,7 +72,7 @@ class DocumentEncoder(Protocol):
 
 @runtime_checkable
 class TokenEncoder(WordEncoder, Protocol):
-    """An encoder of queries that knows which terms the tokens of a text are."""
+    """An encoder of queries that knows the terms of a text's tokens."""
 
     def term_spans(self, texts: Sequence[str]) -> list[list[TermSpan]]:
         """The terms of the tokens of each text, and their places in it."""
@@ -140,7 +140,9 @@ def side(term: str) -> str:
     """
     terms = term.removeprefix(COMPLEMENT_SIGN).split(PAIR_SIGN) if is_pseudo_term(term) else [term]
     sides = {one.startswith(PREFIX) for one in terms}
-    return "both" if len(sides) > 1 or " " in term else "model" if True in sides else BM25
+    if len(sides) > 1 or " " in term:
+        return "both"
+    return "model" if True in sides else BM25
 
 
 def split_name(name: str) -> tuple[bool, str]:

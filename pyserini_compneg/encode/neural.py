@@ -38,14 +38,16 @@ IMPACT_SCALE = 256 / 5
 """Pyserini's and Anserini's scale for SPLADE: impact = round(weight / 5 * 256)."""
 
 _LIGHT = 0.7
-"""The vectors of documents often lack a light token of a text that they say, so fewer words exclude more. With 0.5,
-43 % of FilmSets' dev queries had an excluded text in the first ten hits of splade-tiny, with 0.7, 2 %. Chosen among
-0.5, 0.6, 0.7, 0.8 and 1 on dev queries of FilmSets, NegConstraint and ExcluIR and train queries of QUEST: a larger
-share loses more relevant documents."""
+"""A document with a text often lacks a light token of the text in its vector, so a text with fewer words excludes more.
+With 0.5, 43 % of FilmSets' dev queries had an excluded text in the first ten hits of splade-tiny, with 0.7, 2 %. Chosen
+among 0.5, 0.6, 0.7, 0.8 and 1 on dev queries of FilmSets, NegConstraint and ExcluIR and train queries of QUEST: a
+larger share loses more relevant documents."""
 
 _MOST_TEXTS = 512
+"""The most texts that are encoded together."""
 _MOST_CHARACTERS = 1 << 20
-"""Of texts that are encoded together, about 262,144 tokens. A killed ``encode`` loses no more of long texts."""
+"""The most characters of texts that are encoded together, about 262,144 tokens. A killed ``encode`` loses no more of
+long texts."""
 _TOKEN = 4
 """The characters of a token, about."""
 _logger = logging.getLogger(__name__)
@@ -94,7 +96,7 @@ class ModelQueryEncoder:
             self._side = StaticSide(side.folder, None, *lengths, lowercase=side.lowercase, arguments=side.arguments)
         self._ablation = ablation
         self._options = options
-        loading = replace(options, top_terms=None, threshold=0.0)  # which prune vectors that are made
+        loading = replace(options, top_terms=None, threshold=0.0)  # these only prune finished vectors
         self._key = (
             (model_hash(self._side), self._side, loading, self._kept) if isinstance(self._side, NeuralSide) else None
         )
@@ -215,7 +217,8 @@ class ModelDocumentEncoder:
                 if group is not None:
                     sizes, texts = list(map(len, group)), list(chain.from_iterable(group))
                     waiting.append((sizes, pool.submit(self._tokenize, texts)))
-                while len(waiting) > (group is not None):
+                ahead = 0 if group is None else 1  # this group is tokenised while those before it are encoded
+                while len(waiting) > ahead:
                     sizes, future = waiting.popleft()
                     tokens = future.result()
                     cut += sum(tokens.cut)
@@ -233,7 +236,7 @@ class ModelDocumentEncoder:
 
 
 def _query_tokenizer(side: Side) -> TextTokenizer | None:
-    """The tokenizer of queries without a network, and of the weights after one; None if there are none.
+    """The tokenizer of queries that no network encodes, or of weights that multiply a network's vectors; else None.
 
     Weights of queries' tokens that no search could use are refused here, before documents are encoded.
     """

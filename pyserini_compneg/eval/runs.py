@@ -30,8 +30,8 @@ def read_run(path: str | Path) -> Run:
     """Reads a run: ``{qid: {docid: score}}``, in the order of the file.
 
     The first line determines the format: a JSON object, the six columns of TREC, or the three columns of MS MARCO.
-    Ranks of MS MARCO become scores: -1 for rank 1, -2 for rank 2. A warning is logged for a file without lines, with
-    which every query scores 0, and for TREC ranks that do not follow the scores. The scores count.
+    Ranks of MS MARCO become scores: -1 for rank 1, -2 for rank 2. A warning is logged for a file without lines, since
+    every query then scores 0, and for TREC ranks that do not follow the scores. The scores count.
 
     Args:
         path: The file, plain or gzip, or ``-`` for standard input.

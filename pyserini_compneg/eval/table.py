@@ -162,7 +162,11 @@ def _numbers(row: Row, letters: Mapping[str, str]) -> list[str]:
 def _p_values(row: Row) -> list[str]:
     """The p-value of each measure, for one of two runs; empty if the runs are not compared."""
     values = [next((other.t_test.raw for other in one.against.values()), None) for one in row.figures.values()]
-    return ["" if p is None else f"{p:.4f}" if p >= _LEAST_P or p == 0 else f"<{_LEAST_P:.4f}" for p in values]
+    return ["" if p is None else _p_text(p) for p in values]
+
+
+def _p_text(p: float) -> str:
+    return f"{p:.4f}" if p >= _LEAST_P or p == 0 else f"<{_LEAST_P:.4f}"
 
 
 def _marked(cell: str, letters: str) -> str:

@@ -35,7 +35,7 @@ class Region:
     """The field and the value of ``field=value``. This is a condition after NOT! and text in other places."""
 
     phrases: tuple[str, ...] = ()
-    """The texts of alternatives that are plain words, which neighbouring words join; None for any other region."""
+    """The alternatives, if all are phrases, which neighbouring words may join; empty for any other region."""
 
     @property
     def expression(self) -> Expression | None:

@@ -7,9 +7,9 @@ an expression, brackets group if they hold an operator or are a whole operand. A
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyserini_compneg.expression.faults import is_glued, missing_operator, unclosed_group
@@ -35,7 +35,7 @@ class _Level:
     """Whether an operator stands between two operands here."""
 
     has_operator: bool = False
-    """Whether this is so here, or in the brackets inside."""
+    """Whether an operator stands between two operands here or in brackets inside."""
 
     is_plain: bool = False
     """Whether this is a phrase, or alternatives of phrases that only OR joins."""
@@ -60,6 +60,7 @@ def settled(tokens: Sequence[Token]) -> list[Token] | None:
 
 
 def _is_expression(level: _Level, tokens: Sequence[Token]) -> bool:
+    """Whether a text is an expression, which may be in brackets as a whole."""
     while level.has_operator and not level.is_joined:
         (segment,) = level.segments
         if len(segment) > 1 or isinstance(segment[0], int):
@@ -90,9 +91,10 @@ class _Levels:
             else:
                 self.words.add(place)
                 frames[-1][1].append(place)
-        unclosed = [opening for opening, _ in frames[1:]]
-        items = list(chain.from_iterable(([opening] if opening >= 0 else []) + items for opening, items in frames))
-        return self._level(-1, len(self._tokens), items), unclosed
+        (_, whole), *unclosed = frames
+        for opening, items in unclosed:
+            whole += [opening, *items]
+        return self._level(-1, len(self._tokens), whole), [opening for opening, _ in unclosed]
 
     def settle(self, text: _Level) -> None:
         """Finds the brackets of an expression that are words."""
@@ -109,37 +111,40 @@ class _Levels:
 
     def _level(self, opening: int, closing: int, items: list[_Item]) -> _Level:
         """A level of its words, operators and inner brackets. Operators that join nothing become words."""
-        level = _Level(opening, closing)
-        operands = [at for at, item in enumerate(items) if not self._is_operator(item)]
-        first, last = (operands[0], operands[-1]) if operands else (len(items), -1)
-        leading, trailing = items[:first], items[max(first, last + 1) :]
-        types = {self._tokens[item].type for item in leading if isinstance(item, int)}
-        is_word = types != {"NOT"} and "EXCEPT" not in types
-        for item in (*trailing, *(leading if is_word or not operands else ())):
-            assert isinstance(item, int)
-            self.words.add(item)
+        self.words.update(self._idle_operators(items))
+        segments: list[list[_Item]] = []
         runs: list[list[str]] = []
-        was_operator = True
-        for item in items:
-            is_operator = self._is_operator(item)
-            if is_operator and isinstance(item, int):
-                if not was_operator or not runs:
-                    runs.append([])
-                runs[-1].append(self._tokens[item].type)
-            elif was_operator:
-                level.segments.append([item])
+        for is_operator, run in groupby(items, self._is_operator):
+            if is_operator:
+                runs.append(self._types(run))
             else:
-                level.segments[-1].append(item)
-            was_operator = is_operator
-        level.is_joined = len(level.segments) > 1
-        inner = [item for segment in level.segments for item in segment if isinstance(item, _Level)]
-        level.has_operator = level.is_joined or any(one.has_operator for one in inner)
-        level.is_plain = (
-            bool(level.segments)
+                segments.append(list(run))
+        is_joined = len(segments) > 1
+        return _Level(
+            opening,
+            closing,
+            segments,
+            is_joined,
+            has_operator=is_joined or any(map(_is_group, chain.from_iterable(segments))),
+            is_plain=bool(segments)
             and all(run == ["OR"] for run in runs)
-            and all(_joins(segment, self._tokens) for segment in level.segments)
+            and all(_joins(segment, self._tokens) for segment in segments),
         )
-        return level
+
+    def _idle_operators(self, items: Sequence[_Item]) -> list[int]:
+        """The operators that join nothing: all behind the last operand, and those before the first that may not lead.
+
+        NOT may lead. So may NOT!, for which the parser has a message of its own.
+        """
+        operands = [at for at, item in enumerate(items) if not self._is_operator(item)]
+        leading = items[: operands[0]] if operands else items
+        trailing = items[operands[-1] + 1 :] if operands else []
+        types = self._types(leading)
+        may_lead = bool(operands) and ({*types} == {"NOT"} or "EXCEPT" in types)
+        return [item for item in (*([] if may_lead else leading), *trailing) if isinstance(item, int)]
+
+    def _types(self, operators: Iterable[_Item]) -> list[str]:
+        return [self._tokens[item].type for item in operators if isinstance(item, int)]
 
     def _is_operator(self, item: _Item) -> bool:
         return isinstance(item, int) and item not in self.words and self._tokens[item].type in OPERATORS
@@ -161,18 +166,23 @@ def _joins(segment: Sequence[_Item], tokens: Sequence[Token]) -> bool:
     if len(segment) == 1 and isinstance(segment[0], _Level):
         return segment[0].is_plain
     if not any(map(_is_group, segment)):
-        return not (isinstance(segment[0], int) and _is_condition(tokens[segment[0]]))
+        return not _joins_no_words(segment[0], tokens)
     return all(_is_joined(pair, tokens) for pair in pairwise(segment))
 
 
 def _is_joined(pair: tuple[_Item, _Item], tokens: Sequence[Token]) -> bool:
     left, right = pair
-    faulty = any(
-        _is_condition(tokens[item]) if isinstance(item, int) else item.has_operator and not item.is_plain
-        for item in pair
-    )
-    is_beside = _is_group(left) or _is_group(right)
-    return not faulty and not (is_beside and is_glued(tokens[_last(left)], tokens[_first(right)]))
+    if any(_joins_no_words(item, tokens) for item in pair):
+        return False
+    is_beside_group = _is_group(left) or _is_group(right)
+    return not (is_beside_group and is_glued(tokens[_last(left)], tokens[_first(right)]))
+
+
+def _joins_no_words(item: _Item, tokens: Sequence[Token]) -> bool:
+    """Whether an item is a condition on a field, which is no phrase, or a group of more than alternative phrases."""
+    if isinstance(item, int):
+        return _is_condition(tokens[item])
+    return item.has_operator and not item.is_plain
 
 
 def _is_condition(token: Token) -> bool:

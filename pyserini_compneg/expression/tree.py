@@ -1,8 +1,8 @@
 """The expression tree: a query as a set of documents, before it is encoded.
 
 There are five kinds of nodes, frozen and compared by value. ``children`` are the expressions below a node, ``wanted``
-those of them that it does not take away, and ``with_children`` replaces the children, in their order. The constructors
-limit a tree to ``MAX_DEPTH`` levels, so every function on trees may recurse.
+are the children that the node does not take away, and ``with_children`` replaces the children in their order. The
+constructors limit a tree to ``MAX_DEPTH`` levels, so every function on trees may recurse.
 """
 
 from __future__ import annotations

@@ -76,10 +76,10 @@ def build_index(
         collection: A file of JSON Lines, of a JSON list, of CSV or of TSV, plain, gzip or xz, or of parquet; or a
             folder of such files, read in the order of their names, without those that have queries or judgements by
             their names. Or documents as dictionaries, with the fields of a line of JSON Lines, such as
-            ``{"id": "d1", "contents": "birds fly"}``; they are in a temporary file meanwhile, and a killed build of
-            them starts again. In these, numbers and arrays may be numpy's; dates and times become texts of ISO 8601,
-            UUIDs texts, decimals numbers, and durations seconds; an empty cell of pandas (NaN, NaT, NA) counts as a
-            field that the document does not have.
+            ``{"id": "d1", "contents": "birds fly"}``; they are written to a temporary file for the build, so a killed
+            build of them starts again. In these, numbers and arrays may be numpy's; dates and times become texts of
+            ISO 8601, UUIDs texts, decimals numbers, and durations seconds; an empty cell of pandas (NaN, NaT, NA)
+            counts as a field that the document does not have.
         index: The folder to create.
         encoder: The encoder of the documents' texts: ``bm25`` (the default), a model (a folder, or a name of the
             Hugging Face hub), or both, ``bm25+MODEL``. Documents that contain vectors need it: it is the name of the
@@ -196,8 +196,8 @@ def with_passages(build: Build, files: Sequence[CollectionFile]) -> Build:
 def build_part(collection: str | Path, part: CollectionPart, index: str | Path, build: Build) -> Manifest:
     """Builds an index of a part of a collection. The part may be the whole collection."""
     encoder, bm25, settings = build.encoder, build.bm25, build.settings
-    lines = [[part.number, part.shards]] if settings.shard else []
-    sources = [*fingerprint(part.files), *lines]
+    share_of_lines = [[part.number, part.shards]] if settings.shard else []
+    sources = [*fingerprint(part.files), *share_of_lines]
     target = check_place(index, part.files, settings)
     encoder = absolute_name(encoder)
 
@@ -222,8 +222,9 @@ def absolute_name(encoder: str) -> str:
     """The encoder with the absolute path of its model, if that is a folder, so searches from other folders find it."""
     hybrid, model = split_name(encoder)
     folder = os.path.expanduser(model)  # the shell does not expand ~ after bm25+
-    is_folder = model not in (BM25, MINI) and os.path.isdir(folder)
-    return HYBRID * hybrid + os.path.realpath(folder) if is_folder else encoder
+    if model in (BM25, MINI) or not os.path.isdir(folder):
+        return encoder
+    return (HYBRID if hybrid else "") + os.path.realpath(folder)
 
 
 def check_place(index: str | Path, files: Sequence[CollectionFile], settings: IndexSettings) -> Path:
@@ -243,16 +244,17 @@ def _source(
     make_bm25: Callable[[], Bm25DocumentEncoder],
     settings: IndexSettings,
 ) -> Source:
-    brings_vectors = None if encoder == BM25 else has_vectors(files)
+    is_bm25 = encoder == BM25
+    brings_vectors = not is_bm25 and has_vectors(files)  # None if no document can be read
+    if model_options is not None and (is_bm25 or brings_vectors):
+        said = "no model is run, so options of one, such as --precision, have no use"
+        raise EncodingError(said, where=encoder)
+    if is_bm25:
+        return TextSource(make_bm25(), settings)
     if brings_vectors is False:
         hybrid, name = split_name(encoder)
         model = _model_encoder(name, model_options)
         return TextSource(HybridDocumentEncoder(make_bm25(), model) if hybrid else model, settings)
-    if model_options is not None and (brings_vectors or encoder == BM25):
-        said = "no model is run, so options of one, such as --precision, have no use"
-        raise EncodingError(said, where=encoder)
-    if encoder == BM25:
-        return TextSource(make_bm25(), settings)
     return VectorSource(files, encoder, settings)
 
 
@@ -309,26 +311,33 @@ class _CollectionIndexer(ImpactIndexer):
             self._writer.delete(duplicates, merge=not (self._options.optimize or self._options.reorder))
         if self._options.passages:
             duplicates = sorted({document_of(passage)[0] for passage in duplicates})
+        first, again = self._first_documents(duplicates)
+        if self._skip:
+            for _ in self._add(again):
+                pass
+            self.drain()
+        # Without skipping, a repeat that is still there has raised an error by now.
+        if lost := [docid for docid in duplicates if docid not in first] if self._skip else duplicates:
+            said = f"document id {lost[0]!r} was given twice and is not any more"
+            raise InputError(said, where=self._name, remedy="the collection has changed")
+
+    def _first_documents(self, docids: Sequence[str]) -> tuple[dict[str, str], list[DocumentBlock]]:
+        """The place of the first document with each id, and blocks of these documents alone. Reports the repeats."""
         first: dict[str, str] = {}
-        again: list[DocumentBlock] = []
+        blocks: list[DocumentBlock] = []
         for block in iter_collection_blocks(self._part):
             lines = block.lines.split(b"\n")
             kept = [b""] * len(lines)
-            for number, docid in self._writer.find(self._source.identified(block), duplicates):
+            for number, docid in self._writer.find(self._source.identified(block), docids):
                 position = f"{block.name}:{block.first_line + number}"
                 if docid in first:
                     self._report([f"{position}: document id {docid!r} was given at {first[docid]} already"])
                 else:
                     first[docid] = position
                     kept[number] = lines[number]
-            if self._skip and any(kept):
-                again.append(block._replace(lines=b"\n".join(kept), faults={}))
-        for _ in self._add(again):
-            pass
-        self.drain()
-        if lost := [docid for docid in duplicates if not self._skip or docid not in first]:
-            said = f"document id {lost[0]!r} was given twice and is not any more"
-            raise InputError(said, where=self._name, remedy="the collection has changed")
+            if any(kept):
+                blocks.append(block._replace(lines=b"\n".join(kept), faults={}))
+        return first, blocks
 
 
 def _model_encoder(name: str, options: ModelOptions | None) -> DocumentEncoder:

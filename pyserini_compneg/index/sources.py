@@ -123,7 +123,7 @@ class VectorSource(_Source):
         self.signed: bool = about.get("signed", False)
 
     def encoded(self, blocks: Iterable[DocumentBlock]) -> Iterator[tuple[DocumentBlock, list[Layer], list[str]]]:
-        """For each block its lines and sources, and the problems of bad lines, which are left blank."""
+        """For each block its lines and sources, and the problems of bad lines. The bad lines are left blank."""
         for given in blocks:
             block = self._own(given)
             if self._index.passages:
@@ -205,13 +205,13 @@ Source = VectorSource | TextSource
 
 
 def _alike(name: bytes, encoder: str) -> bool:
-    """Whether a name may be that of the encoder: its folder may have moved."""
+    """Whether a name may mean the encoder. A model's folder may have moved, so only the last part of a path counts."""
     (hybrid, model), (is_hybrid, own) = split_name(name.decode(errors="replace")), split_name(encoder)
     return hybrid == is_hybrid and Path(model).name == Path(own).name
 
 
 def _lines(records: Mapping[int, Mapping[str, Any]], span: range) -> bytes:
-    """Records as lines of JSON, each at its number among the lines of a block, or of a part of it."""
+    """Lines of JSON for a span of a block's lines: each record at its number, all other lines blank."""
     return b"\n".join(
         json.dumps(records[number], ensure_ascii=False).encode() if number in records else b"" for number in span
     )

@@ -47,9 +47,9 @@ class UpdateReport(UpdateCounts):
 
     Attributes:
         manifest: The manifest, with the present number of documents.
-        drift: The relative change of the average document length since the build, whose average BM25 keeps. It is
-            estimated from the documents that were updated, as if those they replaced had average length. None without
-            BM25.
+        drift: The relative change of the average document length since the build; BM25 keeps the average of the build.
+            The change is estimated from the updated documents, as if the replaced ones had had average length. None
+            without BM25.
     """
 
     manifest: Manifest

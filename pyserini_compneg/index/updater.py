@@ -234,7 +234,7 @@ class ImpactUpdater(VectorLines):
     def compare(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> list[int]:
         """Compares the documents of a block with the index, by their ids and sources, and counts them.
 
-        In an index of passages, the lines are those of first passages. All passages of changed documents are deleted.
+        In an index of passages, each line is a document's first passage. Changed documents lose all their passages.
 
         Returns:
             For each line, the number of the shard that takes it, or ``NOWHERE`` for an unchanged document.
@@ -284,7 +284,7 @@ class ImpactUpdater(VectorLines):
     def write(
         self, lines: bytes, places: Sequence[int], file: str, first_line: int = 1, sources: bytes | None = None
     ) -> None:
-        """Writes a block of JSON lines whose places :meth:`compare` has found; other arguments are the same."""
+        """Writes a block of JSON lines. ``places`` is what :meth:`compare` returned for the same other arguments."""
         separate = lines.split(b"\n")
         for number in sorted(set(places) - {NOWHERE}):
             ours = [line if place == number else b"" for line, place in zip(separate, places, strict=False)]
@@ -325,7 +325,7 @@ class ImpactUpdater(VectorLines):
                 self._drop_passages(shard, docids)
 
     def delete_missing(self) -> None:
-        """Deletes all documents that the update has not named, in any call. So those that it has named are left.
+        """Deletes all documents that no call of this update has named.
 
         Raises:
             InputError: The update has named no document to insert, to replace or to keep.

@@ -152,7 +152,7 @@ class CompNegRetriever(pt.Transformer):
             raise ValueError(f"qid {inp['qid'][twice].iloc[0]!r} is given twice; give each query one row")
         queries, qids = _queries(inp, found.mode, self.index, self.read), list(inp["qid"].astype(str))
         own = inp["filter"] if "filter" in inp else [None] * len(inp)
-        filter = [narrowed(self.filter, None if pd.api.types.is_scalar(one) and pd.isna(one) else one) for one in own]
+        filter = [narrowed(self.filter, _given(one)) for one in own]
         rankings = self.index.searcher.batch_search(
             queries, qids, self.num_results, self.threads, operators=self.operators, filter=filter
         )
@@ -218,6 +218,11 @@ class CompNegJavaInit(pt.java.JavaInitializer):
             os.environ.update(configure_machine(jnius_config))
         except JvmError as cause:  # Terrier does not need this package
             warnings.warn(f"pyserini_compneg takes no part in this Java: {cause}", stacklevel=2)
+
+
+def _given(cell: Any) -> Any:
+    """The value of a cell; None for an empty cell, such as NaN."""
+    return None if pd.api.types.is_scalar(cell) and pd.isna(cell) else cell
 
 
 def _queries(inp: pd.DataFrame, column: str, index: CompNegIndex, read: str | Path = "expression") -> list[Query]:

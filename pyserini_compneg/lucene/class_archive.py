@@ -39,8 +39,8 @@ _MAKE = "import sys; sys.path[:0] = sys.argv[1:2]; from pyserini_compneg.lucene 
 def archive_options(java: JavaRuntime, classpath: Sequence[str], makes: Sequence[str] | None) -> list[str]:
     """The options for Java to use the archive.
 
-    If there is none and ``makes`` has Java's options for modules, they are those to note the classes, and the archive
-    is made when this process has ended.
+    Without an archive, if ``makes`` has Java's options for modules, they are the options to note the classes, and the
+    archive is made when this process has ended.
     """
     if os.environ.get("COMPNEG_CLASS_ARCHIVE") == "off":
         return []

@@ -22,7 +22,7 @@ MOST_PAIRS = 1_000_000
 """The most pairs that may be chosen. The manifest has them, and every search reads it."""
 
 LEAST_REORDERED = 1_000
-"""From so many documents on, an index is reordered if nothing else is said."""
+"""An index of this many documents or more is reordered if ``reorder`` is None."""
 
 MOST_PASSAGES = 100_000
 """The most passages of a document. The numbers in their ids have as many digits as this needs."""
@@ -55,9 +55,9 @@ class IndexSettings(ExistingWork):
         threads: Threads that parse and index. The default is the number of processors, the maximum four times as many.
         store_raw: Keep each document's source, to show it with a hit.
         filter_fields: Fields of each document's source that a search can filter by: texts, numbers, or lists of these.
-        passages: ``{"words": 200, "overlap": 50}`` splits each text into passages of so many words, of which so many
-            are also in the passage before; empty for no passages. Only :func:`build_index` splits texts, and takes the
-            sizes of vectors from the file beside them.
+        passages: ``{"words": 200, "overlap": 50}`` splits each text into passages of 200 words, 50 of them also in
+            the passage before; empty for no passages. Only :func:`build_index` splits texts, and takes the sizes of
+            vectors from the file beside them.
         impact_scale: Impact = round(weight * impact_scale), half to even, above 0 and at most ``LARGEST_IMPACT``.
             Impacts of 0 are dropped. With 1 the weights must be whole numbers. None means 256 for ``bm25`` and hybrids
             with it, 51.2 for models, as in Pyserini, and 1 for vectors in the documents.

@@ -36,7 +36,7 @@ def _fit_bm25(settings: Mapping[str, Any]) -> bool:
 
 
 def fit_passages(passages: Mapping[str, Any]) -> bool:
-    """Whether texts can be split into passages of so many words with so many words of overlap."""
+    """Whether texts can be split into passages of these sizes: their ``words``, and their ``overlap`` in words."""
     words, overlap = passages.get("words"), passages.get("overlap")
     return len(passages) == 2 and type(words) is type(overlap) is int and 0 <= overlap < words
 
@@ -54,7 +54,7 @@ class Manifest:
         documents: The number of documents.
         empty_documents: The number of documents without a term.
         filter_fields: The fields of documents that a search can filter by.
-        pairs: The pairs that were indexed in documents that have both terms; empty for those of ``pair_terms``.
+        pairs: The chosen pairs, indexed in each document with both terms; empty if ``pair_terms`` chose the pairs.
         language: The language in which BM25 analysed the texts.
         passages: For an index of passages, their ``words`` and their ``overlap``. All counts are then of passages.
         format_version: The version of this file's layout.
@@ -82,9 +82,10 @@ class Manifest:
 
     def to_json(self) -> dict[str, Any]:
         """The content of the file. Optional keys are left out if they have their defaults."""
-        usual, optional = Manifest(self.encoder), {one.name for one in fields(self) if one.metadata.get("optional")}
-        every = asdict(self).items()
-        return {name: value for name, value in every if name not in optional or value != getattr(usual, name)}
+        usual, values = Manifest(self.encoder), asdict(self)
+        optional = {one.name for one in fields(self) if one.metadata.get("optional")}
+        left_out = {name for name in optional if values[name] == getattr(usual, name)}
+        return {name: value for name, value in values.items() if name not in left_out}
 
     @classmethod
     def read(cls, index: Path) -> Manifest | None:

@@ -223,8 +223,8 @@ def _order(one: tuple[str, _Best]) -> tuple[float, str]:
 def _is_complete(found: Mapping[str, _Best], hits: int, last: float) -> bool:
     """Whether no passage behind those read can change the best documents; ``last`` is the score of the last one.
 
-    Passages of one score come in the order of their ids, and a document that comes later has the larger id. Only behind
-    an id with a character up to the sign, such as ``a!`` or ``a#1``, a smaller one, ``a``, may follow.
+    Passages of one score come in the order of their ids, so a later document has a larger id. There is one exception:
+    behind an id with a character up to the sign, such as ``a!`` or ``a#1``, the smaller id ``a`` may follow.
     """
     if len(found) < hits:
         return False

@@ -201,7 +201,7 @@ class ImpactReader(FolderReader[_Index]):
         return repeated
 
     def repeated(self, docids: Iterable[str]) -> set[str]:
-        """Which of these ids several documents have, as an index of stock Anserini may hold them."""
+        """The ids that several documents have, among these. An index of stock Anserini may hold such ids."""
         ids = sorted(set(docids))  # found faster in order
         packed = packed_ids([ids])
         return set(itertools.compress(ids, self._call(lambda java: java.repeated(packed), packed)))

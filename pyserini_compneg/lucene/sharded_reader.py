@@ -55,7 +55,7 @@ class _Shards(Opened):
         self._manifests: dict[str, Manifest] = {}
         self.lost: list[str] = []
         self.shards: dict[str, Shard] = {}
-        opened = self.shards
+        opened = self.shards  # this dictionary keeps all: _leave_out replaces self.shards by a smaller one
         try:
             for path, entry in self._entries.items():
                 try:
@@ -72,7 +72,7 @@ class _Shards(Opened):
             # An update writes the numbers of the whole index into the shards that it changes.
             self.update = max((update for _, update in facts.values()), key=lambda one: int(one.get("updates", 0)))
         except BaseException:
-            for shard in opened.values():  # also those that were left out
+            for shard in opened.values():  # also those that _leave_out dropped
                 shard.close()
             raise
 
@@ -169,7 +169,8 @@ class ShardedReader(FolderReader[_Shards]):
             if fault := next((one[asked] for one in faults if one[asked]), None):
                 raise IndexFormatError(f"cannot be filtered: {fault}", where=self.folder)
         ids = sorted(filter.fields.get(ID, ()), key=lambda one: one.encode("utf-16-be"))  # as Java sorts them
-        unknown = len(ids) - sum(len(ids) - one.unknown for one in found)
+        known = sum(len(ids) - one.unknown for one in found)  # an id is in one shard at most
+        unknown = len(ids) - known
         there = zip(ids, *self._ask(_has, ids), strict=True) if unknown else ()
         first = next((one for one, *has in there if not any(has)), None)
         allowed = sum(one.allowed for one in found)
@@ -214,8 +215,8 @@ class ShardedReader(FolderReader[_Shards]):
     def score(self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1) -> Scores:
         answers = self._ask(ImpactReader.score, queries, docids, threads)
         return [
-            [next((score for score in scores if score != math.inf), math.inf) for scores in zip(*lists, strict=True)]
-            for lists in zip(*answers, strict=True)
+            [_first_known(scores) for scores in zip(*of_shards, strict=True)]
+            for of_shards in zip(*answers, strict=True)
         ]
 
     def explain(self, query: ScoringNode, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
@@ -250,6 +251,11 @@ def open_reader(index: str | Path, allow_partial: bool = False) -> Reader:
     if (folder / SHARDS_NAME).is_file():
         return by_document(ShardedReader(folder, allow_partial=allow_partial))
     return by_document(ImpactReader(folder))
+
+
+def _first_known(scores: Iterable[float]) -> float:
+    """A document's score, from the one shard that has the document; shards that lack it give ∞."""
+    return next((score for score in scores if score != math.inf), math.inf)
 
 
 def _facts(reader: ImpactReader) -> tuple[int, Mapping[str, Any]]:

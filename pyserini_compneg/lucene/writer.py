@@ -103,6 +103,7 @@ class ImpactWriter:
     ) -> None:
         settings = replace(settings or IndexSettings(), **changes)
         self._name = name or str(folder)
+        new = "CREATE_OR_APPEND" if settings.may_resume else "CREATE"
         sent = {_camel(name): getattr(settings, name) for name in {*RECORDED, *STORED} - {"passages"}}
         sent |= {
             "field": CONTENTS,
@@ -110,7 +111,7 @@ class ImpactWriter:
             "filterFields": settings.indexed_fields,
             "threads": settings.threads or 1,
             "memoryBufferMb": _MEMORY_BUFFER_MB / writers,
-            "mode": "APPEND" if update else "CREATE_OR_APPEND" if settings.may_resume else "CREATE",
+            "mode": "APPEND" if update else new,
         }
         indexer = java_class("io.compneg.update.ImpactUpdater" if update else "io.compneg.index.ImpactIndexer")
         base = [commit] if update else []

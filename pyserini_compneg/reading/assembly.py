@@ -186,12 +186,12 @@ def doubts(
     cues = [match[0] for part in parts if not part.excluded and (match := _CUE.search(part.text))]
     used = {place for part in parts for span in part.spans for place in range(*span)}
     names = {match.start() for match in _NAME.finditer(text)}
-    lost = [
-        text[start:end]
-        for (start, end), tag in zip(words, tags, strict=True)
-        if tag == NONE and start not in used and text[start].isalnum()
-        if text[start:end].lower().replace("’", "'") not in unasked or start in names
-    ]
+    lost = []
+    for (start, end), tag in zip(words, tags, strict=True):
+        word = text[start:end]
+        is_asked = start in names or word.lower().replace("’", "'") not in unasked
+        if tag == NONE and is_asked and word[0].isalnum() and start not in used:
+            lost.append(word)
     said = [f"{shown(cue)} is searched as a word" for cue in dict.fromkeys(cues)]
     said += [f"{sign}! is read as {sign}; read=expression keeps it" for sign in _STRICT.findall(text)]
     return (*dict.fromkeys(said), *(f"{shown(word)} is in no part" for word in dict.fromkeys(lost)))

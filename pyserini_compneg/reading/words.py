@@ -16,7 +16,7 @@ LONGEST_GAP = 2
 """The longest gap, in words. Of 10,000 tagged requests, 3 have such a gap between wanted words on purpose."""
 
 _LETTER = r"(?:\w[\u0300-\u036f]*)"
-"""Quotes, including the accents that some keyboards produce instead."""
+"""A letter, digit or underscore, with the accents that follow it as separate characters."""
 
 _WORD = re.compile(rf"\d+(?:[.,:/]\d+)+\w*|[Nn]on(?=-[A-Z])|{_LETTER}+(?:[-.'’@]{_LETTER}+)*|[^\w\s]")
 """Numbers, units and names stay whole: 1,000, 3.5mm, post-2021, U.S, O'Neill. A name after "non-" is a separate word.

@@ -42,7 +42,7 @@ def lacking_operands(
     has = {key: [score not in (None, math.inf) for score in found] for key, found in zip(asked, scores, strict=True)}
 
     def lacking(i: int, place: int) -> tuple[str, ...]:
-        """The operands that a document lacks, in the alternative of which it lacks least. ``place`` is its position."""
+        """The operands that a document lacks, in the alternative with the fewest of them; ``place`` is its position."""
         each = (tuple(name for name, terms in one.items() if not (terms and has[i, terms][place])) for one in sought[i])
         return min(each, key=len, default=())
 

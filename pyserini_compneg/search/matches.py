@@ -20,7 +20,7 @@ TOTALS = ("bound", "exact")
 Relation: TypeAlias = Literal["eq", "gte"]
 
 _FEW_POSTINGS = 1 << 16
-"""If the terms of a query have at most so many postings, its documents are counted: it takes about a millisecond."""
+"""If the terms of a query have at most this many postings, its documents are counted, in about a millisecond."""
 
 
 class Total(NamedTuple):

@@ -65,7 +65,7 @@ def _decoded(cursor: str) -> tuple[bytes, bytes, int, Hit]:
         checksum, place = packed[:_CHECKSUM_BYTES], packed[_CHECKSUM_BYTES:]
         query, index, rank, score = _PLACE.unpack_from(place)
         hit = Hit(place[_PLACE.size :].decode(), score)
-    except (ValueError, struct.error):  # base64's own error is a ValueError, as are those of texts
+    except (ValueError, struct.error):  # errors of base64 and of UTF-8 are ValueErrors
         checksum, place, hit = b"", b"", Hit("", math.nan)
     if not hit.docid or not math.isfinite(hit.score) or checksum != _digest(_VERSION + place, _CHECKSUM_BYTES):
         raise _refusal("this is no cursor of an answer", "send the field cursor of the last answer as it is")

@@ -165,7 +165,7 @@ def _meant(arguments: Mapping[str, Any], model: type[BaseModel]) -> dict[str, An
     Some clients send null for what they leave out, and some have no kind of numbers but floats.
     """
     optional = {name for name, field in model.model_fields.items() if not field.is_required()}
-    given = {name: value for name, value in arguments.items() if value is not None or name not in optional}
+    given = {name: value for name, value in arguments.items() if not (value is None and name in optional)}
     meant: dict[str, Any] = json.loads(json.dumps(given), parse_float=_number)
     return meant
 

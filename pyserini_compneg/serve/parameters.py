@@ -80,7 +80,7 @@ def _number(**limit: int) -> WithJsonSchema:
 
 
 def _one_of(names: tuple[str, ...]) -> Any:
-    """An optional name. Its schema is that of a name, as clients expect, without a null beside the names."""
+    """An optional name. As clients expect, its schema is the schema of a name, without a null beside the names."""
 
     def describe(schema: dict[str, Any]) -> None:
         del schema["anyOf"]
@@ -153,11 +153,13 @@ def _facets(value: Any) -> Any:
     if isinstance(value, str) and value.startswith("{"):
         with suppress(ValueError, RecursionError):
             value = json.loads(value)
+    if value is None:
+        return None
     try:
-        facets = value if value is None else read_facets(value) if isinstance(value, str) else checked_facets(value)
+        facets = read_facets(value) if isinstance(value, str) else checked_facets(value)
     except ArgumentError as error:
         raise ValueError(error.what) from None
-    if (most := max((facets or {}).values(), default=0)) > MOST_FACET_VALUES:
+    if (most := max(facets.values(), default=0)) > MOST_FACET_VALUES:
         raise ValueError(f"a facet has at most {MOST_FACET_VALUES} values, got {most}")
     return facets
 

@@ -182,7 +182,7 @@ class ServedIndex:
             self._path = path
 
     def _is_allowed(self, path: str) -> bool:
-        """Whether a folder is that of the settings, or leads to one beside it that the settings allow."""
+        """Whether a path is the folder of the settings, or leads to a folder beside it that they allow."""
         beside, _ = self._first
         place, name = os.path.split(os.path.realpath(path))
         allowed = place == os.path.realpath(beside) and fnmatchcase(name, self._settings.versions or "")

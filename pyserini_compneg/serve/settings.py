@@ -32,7 +32,9 @@ class Limits(Settings):
         default=1000, ge=1, description="beyond them the connection that waited longest for its request is closed"
     )
     receive_seconds: float = Field(
-        default=20.0, gt=0, description="within them a request must arrive, and a client must read on"
+        default=20.0,
+        gt=0,
+        description="within them a request must arrive, and a client must go on reading its answer",
     )
 
 

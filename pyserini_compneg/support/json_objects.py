@@ -207,8 +207,10 @@ def _converted(value: Any) -> Any:
     if isinstance(value, Real):
         return float(value)
     if isinstance(value, Decimal):
+        if value.is_nan():
+            return math.nan  # float() refuses a signalling NaN
         whole = value.is_finite() and abs(value) < _LARGEST_WHOLE and value == value.to_integral_value()
-        return int(value) if whole else math.nan if value.is_nan() else float(value)
+        return int(value) if whole else float(value)
     if isinstance(value, (date, time)):
         return value.isoformat() if value == value else math.nan  # pandas' NaT is a date
     if isinstance(value, timedelta):

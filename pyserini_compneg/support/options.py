@@ -57,8 +57,8 @@ def option(
     The choices True and False make a flag with an opposite: ``--reorder`` and ``--no-reorder``.
 
     An option with choices and a kind of number takes one of the choices or a number of this kind. ``replaced`` maps
-    choices of earlier releases to those that replace them, for messages. ``renamed`` maps former names of choices to
-    their names. Former names are accepted with a warning.
+    choices of earlier releases to the choices that replace them, for messages. ``renamed`` maps former names of choices
+    to their names. Former names are accepted with a warning.
     """
     about = {"help": help, "number": number, "choices": choices, "metavar": metavar}
     return field(default=default, metadata=about | {"replaced": replaced, "renamed": renamed})

@@ -13,7 +13,7 @@ def processors() -> int:
 
 
 def bounded_threads(asked: int | None) -> int:
-    """The threads for work that was asked to use so many: at most four for each processor; one for each if None."""
+    """``asked`` threads, but at most four for each processor. None means one for each."""
     return min(asked or processors(), 4 * processors())
 
 

@@ -118,7 +118,7 @@ def captured_output(if_ended: str = "") -> Iterator[Callable[[], str]]:
 
 @contextmanager
 def _reported_end(said: str, output: str) -> Iterator[None]:
-    """If C ends this process, of which Python hears nothing, a shell that waits says so, with the content of a file."""
+    """If C code ends this process, unseen by Python, a waiting shell prints an error with the content of a file."""
     with ExitStack() as opened:
         with suppress(OSError):  # there is no shell, or no room for another process
             waits, lives = os.pipe()

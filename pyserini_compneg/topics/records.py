@@ -1,4 +1,4 @@
-"""Topics, and those of JSON objects: expressions, composed queries, and plain texts in various fields."""
+"""Topics, and how JSON objects hold them: expressions, composed queries, and plain texts in various fields."""
 
 from __future__ import annotations
 

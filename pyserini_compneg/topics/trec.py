@@ -54,7 +54,7 @@ def is_trec(first_line: str) -> bool:
 def trec_topics(lines: Iterable[tuple[int, str]], name: str) -> Iterator[tuple[int, dict[str, str]]]:
     """The fields of each topic, with the line where it begins. The id is the field ``num``.
 
-    The first tag that can be a topic's is that of all topics. A topic without an end tag ends where the next begins.
+    The first tag that can be a topic's is the tag of all topics. A topic without an end tag ends where the next begins.
     """
     events = _events(lines, name)
     topic = next((event.value for event in events if event.kind == "start" and event.value in _TOPICS), None)
@@ -99,7 +99,7 @@ def _text_field(fields: Mapping[str, str]) -> str:
 
 
 def _events(lines: Iterable[tuple[int, str]], name: str) -> list[_Event]:
-    """The tags and texts of a file that is XML, or else of TREC's form of SGML, which needs no end tags."""
+    """The tags and texts of a file. A file that is not XML is read as TREC's form of SGML, which needs no end tags."""
     parts, last = [], 1
     for number, line in lines:
         parts.append("\n" * (number - last) + line)
@@ -152,7 +152,7 @@ class _SgmlParser(HTMLParser):
         self.events: list[_Event] = []
 
     def set_cdata_mode(self, *_: object, **__: object) -> None:
-        """Nothing: in HTML ``<title>`` is text until ``</title>``, which TREC's topics leave out."""
+        """Does nothing. In HTML, all is text up to ``</title>``, an end tag that TREC's topics leave out."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         number = _number({name: value or "" for name, value in attrs})

@@ -43,7 +43,7 @@ def encode_tokens(
     """The vectors of texts that are given as token ids. ``terms`` names the columns of the model."""
     import numpy as np  # takes longer to import than a search with cached queries
 
-    vectors: list[dict[str, float]] = [{}] * len(ids)
+    vectors: list[dict[str, float]] = [{} for _ in ids]
     numbers = [number for number, text in enumerate(ids) if text]
     lengths = [len(ids[number]) for number in numbers]
     for chosen in batches(lengths, batch_size, MOST_TOKENS[model.device], model.unpadded):

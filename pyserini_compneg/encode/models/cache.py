@@ -84,7 +84,7 @@ def model_hash(side: NeuralSide) -> str:
 
 
 def _cut_on_the_left(folder: Path) -> bool:
-    """Whether texts lose their beginning, which former versions of this package kept."""
+    """Whether long texts are cut at the beginning. Former versions of this package always cut at the end."""
     return optional_json(folder / "tokenizer_config.json").get("truncation_side") == "left"
 
 

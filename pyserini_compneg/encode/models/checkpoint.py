@@ -44,7 +44,7 @@ OWN_LOGITS_FILE = "own_logits.safetensors"
 """Beside SpladePooling's configuration, which then has ``"own_logits": true``."""
 
 LONG = 512
-"""The networks that can read more tokens compute attention in blocks, where they can."""
+"""Networks that can read more tokens than this compute attention in blocks, if their kind allows it."""
 
 _TEXT_FILES = (
     *("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
@@ -63,7 +63,7 @@ _POOLING_KEYS = (
     *("pooling_strategy", "activation_function", "embedding_dimension", "word_embedding_dimension", "chunk_size"),
     *("epsilon", "own_logits"),
 )
-"""The settings of SpladePooling, the last two of this package. sentence-transformers refuses others, too."""
+"""The settings of SpladePooling; the last two are this package's own. sentence-transformers refuses others, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +278,8 @@ def _routes(folder: Path, chain: Sequence[tuple[str, str]]) -> dict[str, list[tu
 def _route(config: Mapping[str, Any], side: str) -> str:
     """The name of the route that a router chooses for the texts of a side."""
     mappings = (config.get("parameters") or {}).get("route_mappings") or {}
-    named = (mappings.get(str(key)) for key in ((side, "text"), (side, None), (None, "text"), (None, None)))
+    keys = ((side, "text"), (side, None), (None, "text"), (None, None))
+    named = (mappings.get(str(key)) for key in keys)  # the file has tuples as text: "('query', 'text')"
     for route in (*named, side, "text"):
         if route is not None and route in config["structure"]:
             return str(route)
@@ -352,6 +353,7 @@ def _pooling(folder: Path) -> tuple[Head, Path | None]:
 
 def _static(folder: Path, prompt: str) -> StaticSide:
     path = optional_json(folder / "config.json").get("path")
+    # A file that the configuration names, such as idf.json, may lie beside the folders of the modules.
     named = [folder / str(path), folder.parent / Path(str(path)).name] if path else sorted(folder.glob("*.safetensors"))
     root = os.path.normpath(folder.parent)  # not resolved, because files in the hub's cache are links to another folder
     inside = (file for file in named if file.is_file() and Path(os.path.normpath(file)).is_relative_to(root))

@@ -92,8 +92,8 @@ _NO_LIMIT = 1_000_000
 def prompt_of(folder: Path, side: str) -> str:
     """The prompt that sentence-transformers puts before the texts of a side, ``query`` or ``document``.
 
-    Prompts of other names, such as ``passage``, and the default prompt are not used: sentence-transformers gives both
-    sides a prompt of their own, which is empty where the model has none.
+    Prompts of other names, such as ``passage``, and the default prompt are not used: sentence-transformers gives each
+    side its own prompt, an empty one if the model has none.
     """
     config = optional_json(folder / SETTINGS_FILE)
     named = config.get("prompts") or {}

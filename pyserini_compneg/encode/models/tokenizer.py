@@ -22,7 +22,7 @@ _LARGEST_ID = 4_000_000
 """
 _MOST_PADDING = 1024
 _LONGEST = 512
-"""A number of tokens that the caller replaces."""
+"""Any limit, to record the side on which texts are cut. :class:`TextTokenizer` sets its own limit."""
 _TOKENIZER_FILES = (TOKENIZER_FILE, "vocab.txt", "vocab.json", "tokenizer_config.json")
 
 _SAME_SETTINGS = {
@@ -146,7 +146,9 @@ def _lowercase(tokenizer: Tokenizer) -> None:
     from tokenizers import normalizers
 
     given = tokenizer.normalizer
-    parts = list(cast("Any", given)) if isinstance(given, normalizers.Sequence) else [] if given is None else [given]
+    parts = [] if given is None else [given]
+    if isinstance(given, normalizers.Sequence):
+        parts = list(cast("Any", given))
     if not any(isinstance(part, normalizers.Lowercase) for part in parts):
         tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *parts])
 
@@ -167,9 +169,9 @@ def load_tokenizer(
 
 
 def check_direct(folder: Path, arguments: str) -> None:
-    """Refuses a ``tokenizer.json`` of which transformers, where it is missing, would replace parts by other settings.
+    """Refuses a ``tokenizer.json`` if transformers, which is not installed, would replace settings in it by others.
 
-    Its class of a tokenizer takes them from ``arguments``, from ``tokenizer_config.json``, or from its own defaults.
+    The class of transformers takes them from ``arguments``, from ``tokenizer_config.json``, or from its own defaults.
     """
     config = optional_json(folder / "tokenizer_config.json")
     network, file = optional_json(folder / "config.json"), optional_json(folder / TOKENIZER_FILE)
@@ -195,7 +197,8 @@ def _replaced(
     has_default = str(named or network_type).lower().startswith(_BYTE_LEVEL)
     for one in _parts(parts):
         kind = str(one.get("type"))
-        meant_by = {**(_DEFAULTS.get(kind, {}) if kind != "ByteLevel" or has_default else {}), **given}
+        defaults = _DEFAULTS.get(kind, {}) if has_default or kind != "ByteLevel" else {}
+        meant_by = {**defaults, **given}
         for key, name in _SAME_SETTINGS.items():
             if key in one and name in meant_by:
                 yield name, one[key], meant_by[name]
@@ -205,8 +208,10 @@ def _parts(part: object) -> Iterator[Mapping[str, Any]]:
     """A part of a tokenizer, and the parts of a sequence."""
     if isinstance(part, dict):
         yield part
-    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
-        yield from _parts(inner)
+        part = list(part.values())
+    if isinstance(part, list):
+        for inner in part:
+            yield from _parts(inner)
 
 
 def _load(folder: Path, arguments: str) -> Tokenizer:

@@ -77,7 +77,7 @@ def _attention(
     sliding_window: int | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """The sums of values, (batch, tokens, heads, width). Tokens at a distance of ``sliding_window`` are out of it."""
+    """The sums of values, (batch, tokens, heads, width). A token attends to those less than ``sliding_window`` away."""
     if repeats := query.shape[1] // key.shape[1] - 1:
         key, value = (part.repeat_interleave(repeats + 1, 1) for part in (key, value))
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling

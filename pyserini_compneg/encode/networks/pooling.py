@@ -156,7 +156,7 @@ def sliced_extremes(
     """The largest and the smallest logits of terms, both (batch, terms).
 
     Args:
-        hidden: The inputs of the decoder, as all arguments those of :func:`sliced_pooled`.
+        hidden: The inputs of the decoder. All arguments have the shapes that they have in :func:`sliced_pooled`.
         mask: 1 for tokens, 0 for padding.
         weight: The decoder's weights.
         bias: The decoder's bias.

@@ -197,7 +197,7 @@ def load_for_training(folder: Path, name: str, dropout: float | None = None) -> 
 
 
 def read_own_logits(side: NeuralSide, width: int) -> Tensor | None:
-    """The values to add to the logits of own terms, (width,), in 32 bits; None for a side without such values.
+    """The values in place of the bias in logits of own terms, (width,), in 32 bits; None for a side without them.
 
     Raises:
         EncodingError: The values cannot be read, or belong to another model.

@@ -47,8 +47,8 @@ class Experiment:
     """Runs protocols on a dataset.
 
     The folder keeps indexes, runs and judgements, and runs that are already there are reused. The report shows
-    ``command``, and how many queries ``training_split`` has, which is by default the domain split's or the whole
-    training split.
+    ``command``, and the number of queries in ``training_split``: by default the training split of the domains, or else
+    the whole training split.
     """
 
     dataset: Dataset
@@ -97,7 +97,8 @@ class Experiment:
             raise InputError(said, remedy=f"give --encoder bm25+MODEL, not {other}")
 
     def _results(self, protocol: ProtocolPlan, jobs: Jobs, sections: Sequence[Section], left_out: str) -> Results:
-        run_folder, judged = jobs.run_folder, sections if protocol.measures else []
+        run_folder = jobs.run_folder
+        judged = sections if protocol.measures else []
         statistics, distributions = _statistics(protocol, run_folder)
         return Results(
             protocol=protocol.name,

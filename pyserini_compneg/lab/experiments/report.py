@@ -11,7 +11,7 @@ from pathlib import Path
 from pyserini_compneg.encode.models import Head
 from pyserini_compneg.eval import LEVEL, row_letters, superscript
 from pyserini_compneg.lab.experiments.datasets.opening import TITLES
-from pyserini_compneg.lab.experiments.inputs import LOWER_IS_BETTER, REMEDY, TERM_MEASURES, WORD_SPACE
+from pyserini_compneg.lab.experiments.inputs import REMEDY, TERM_MEASURES, WORD_SPACE
 from pyserini_compneg.lab.experiments.plots import draw_activations, draw_bars, draw_curve, draw_framework, draw_shares
 from pyserini_compneg.lab.experiments.results import Curve, Example, Results, RowRun, Section, shown_figure, unit
 from pyserini_compneg.support.errors import InputError, OutputError, install_hint
@@ -140,7 +140,9 @@ def _page(results: Results, plots: Mapping[str, bytes]) -> Iterator[str]:
 def _dataset_name(results: Results) -> str:
     """The name of a dataset's kind, or the folder's name: another collection may have the format of a kind."""
     title = TITLES.get(str(results.dataset.get("kind")), "This dataset")
-    return title if title in str(results.dataset.get("provenance", title)) else str(results.dataset["name"])
+    provenance = results.dataset.get("provenance")
+    is_original = provenance is None or title in str(provenance)
+    return title if is_original else str(results.dataset["name"])
 
 
 def _terms(section: Section, number: int, plots: Mapping[str, bytes]) -> Iterator[str]:
@@ -154,8 +156,8 @@ def _terms(section: Section, number: int, plots: Mapping[str, bytes]) -> Iterato
     for row in section.rows:
         name = escape(row.name) + (f"<sup>{notes.index(row.plan.note) + 1}</sup>" if row.plan.note else "")
         weights = ["–", "–"] if row.terms is None else [_weights(row.terms.positive), _weights(row.terms.negative)]
-        is_papers = row.terms is None and row.plan.published_terms
-        line = [f"{name} (published)" if is_papers else name, _formula(row), *weights[: len(columns)]]
+        is_published = row.terms is None and row.plan.published_terms
+        line = [f"{name} (published)" if is_published else name, _formula(row), *weights[: len(columns)]]
         lines.append(line + [escape(row.plan.published_terms)] * with_paper)
     yield f"## {escape(section.plan.title)}\n"
     yield f"Query: {escape(section.plan.query)}\n"
@@ -198,7 +200,8 @@ def _section(section: Section, results: Results) -> Iterator[str]:
         name = escape(row.name) + (f"<sup>{notes.index(note) + 1}</sup>" if note else "")
         line = [letters.get(row.name, ""), name if row.path else f"{name} (published)", _formula(row)]
         for number, measure in enumerate(results.measures):
-            line.append(_value(row, measure, letters, _best(ran, measure, results)))
+            best = _best(ran, measure, results)
+            line.append(_value(row, measure, letters, best, measure in results.lower_is_better))
             line += [_shown(row.published(number), measure)] if with_paper[number] else []
         lines.append(line)
     yield f"## {escape(section.plan.title)} ({section.queries:,} {'query' if section.queries == 1 else 'queries'})\n"
@@ -214,12 +217,12 @@ def _best(rows: Sequence[RowRun], measure: str, results: Results) -> str | None:
     return _shown(best(values), measure) if len(values) > 1 else None
 
 
-def _value(row: RowRun, measure: str, letters: Mapping[str, str], best: str | None) -> str:
+def _value(row: RowRun, measure: str, letters: Mapping[str, str], best: str | None, lower_is_better: bool) -> str:
     if measure not in row.figures:
         return _shown(None, measure)
     figure = row.figures[measure]
     value = shown_figure(figure.value, measure)
-    better = superscript(letters, figure.better_than(measure in LOWER_IS_BETTER))
+    better = superscript(letters, figure.better_than(lower_is_better))
     parts = [f"**{value}**" if value == best else value, f"<sup>{better}</sup>" if better else ""]
     if figure.interval:
         parts.append(f"<br><sub>{' to '.join(shown_figure(end, measure) for end in figure.interval)}</sub>")
@@ -243,7 +246,8 @@ def _legend(has_letters: bool, has_paper: bool, results: Results) -> Iterator[st
 
 def _counts(section: Section, results: Results) -> str:
     """The numbers of queries for which each row is better or worse than the baseline; empty without a baseline."""
-    measure, sign = results.measures[0], -1 if results.measures[0] in results.lower_is_better else 1
+    measure = results.measures[0]
+    sign = -1 if measure in results.lower_is_better else 1
     baseline, *others = section.ran
     counts = []
     for row in others:
@@ -310,7 +314,9 @@ def _pairs(values: Mapping[str, str | int | float]) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
 
 
 def _table(rows: Iterable[Sequence[str]]) -> str:

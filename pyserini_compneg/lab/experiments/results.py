@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _PERCENT = ("right_rank", "paired_", "delta_", *TERM_MEASURES)
-"""The prefixes of measures that the papers print in percent, and of shares of words, which are small."""
+"""The prefixes of the measures shown in percent: those that the papers print so, and the small shares of words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Section:
     topics: Sequence[Topic]
     rows: list[RowRun] = field(default_factory=list)
     queries: int = 0  # the number of judged queries
-    qrels: str = ""  # only of these queries, because eval averages over all queries of a file
+    qrels: str = ""  # the file of the judgements of these queries alone: eval averages over all queries of a file
     atoms: dict[str, Mapping[str, Terms]] = field(default_factory=dict)  # of a drawn query, by row and text
 
     @property
@@ -193,10 +193,14 @@ def warn_of_lost_rows(folder: Path, chosen: Collection[str]) -> None:
         names = [row["name"] for section in sections for row in section["rows"]]
     except (OSError, ValueError, KeyError, TypeError):
         return
-    if others := {name for name in names if not {name, name.rpartition(" [")[0]} & {*chosen}}:
+    if others := {name for name in names if {name, _without_label(name)}.isdisjoint(chosen)}:
         said = "%s: the report that is there loses its other rows (%d, such as %r); their runs stay, so the command "
         said += "without --rows gives a report with all"
         _logger.warning(said, folder, len(others), min(others))
+
+
+def _without_label(name: str) -> str:
+    return name.rpartition(" [")[0] or name
 
 
 def unit(measure: str) -> str:

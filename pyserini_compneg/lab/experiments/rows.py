@@ -35,7 +35,7 @@ class Need:
     """A model or folder that may be absent. Equal needs are of the same model, whatever rows say about it."""
 
     parts: str  # what is not run without it, in words
-    model: str = ""  # the name that rows give it: of a model that a recipe trains, or of one of the hub
+    model: str = ""  # its name in rows: of a model that a recipe trains, or of a model of the hub
     is_trained: bool = False
     is_dense: bool = field(default=False, compare=False)
     similarity: Similarity | None = field(default=None, compare=False)

@@ -46,7 +46,7 @@ class TermMeasures:
                 list(dict.fromkeys(word for text, is_wanted in atoms if is_wanted == side for word in words_of(text)))
                 for side in (True, False)
             )
-            negated = [word for word in negated if word not in wanted and not neighbours.is_common(word)]
+            negated = [word for word in negated if not (word in wanted or neighbours.is_common(word))]
             wanted = [word for word in wanted if not neighbours.is_common(word)]
             words = {
                 "positive_terms": wanted,

@@ -56,7 +56,8 @@ def build_modules(
 ) -> tuple[EncoderModule | StaticQueryModule, EncoderModule]:
     """The encoders of queries and documents before training. If both use the same network, they are one module."""
     settings, name = config.model, config.model.base
-    folder, head = model_folder(name), Head.parse(settings.head) if settings.head else None
+    folder = model_folder(name)
+    head = Head.parse(settings.head) if settings.head else None
     base = load_base(folder, name, head, "document", settings.dropout)
     vocabulary = _vocabulary(base.tokenizer, sources) if settings.vocabulary == "training" else None
     lengths = _text_length(config, base.longest), vocabulary, config.training.max_length

@@ -45,7 +45,7 @@ class MaskedLanguageModel(NamedTuple):
     """The number of tokens of a text that the network can read."""
 
     own_logits: Tensor | None
-    """Values that are added to the logits of tokens for their own terms, (vocabulary,), in heads that have them."""
+    """Values that replace the decoder's bias in the logits of tokens for their own terms, (vocabulary,), or None."""
 
     head: Head | None
     """Activation and pooling, if the checkpoint names them."""
@@ -79,7 +79,7 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy has no types of 
         decoder = base.model.get_output_embeddings()
         self._decoder_name = next(name for name, part in base.model.named_modules() if part is decoder)
         self.model = base.model
-        self.decoder = decoder  # after the model: tied weights keep the name that they have in the trunk
+        self.decoder = decoder  # after the model, so that named_parameters() gives tied weights their names there
         self.model.set_submodule(self._decoder_name, nn.Identity())
         self._takes_types = "token_type_ids" in signature(self.model.forward).parameters
         self.own = None if base.own_logits is None else nn.Parameter(base.own_logits)
@@ -163,7 +163,7 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy has no types of 
 
 
 class StaticQueryModule(SparseStaticEmbedding):  # type: ignore[misc]  # mypy has no types of sentence-transformers
-    """A query encoder without a network: a learned weight of 0 or more for each token of the documents, (tokens,)."""
+    """A query encoder without a network: a learned weight of 0 or more for each token of the vocabulary, (tokens,)."""
 
     def __init__(self, tokenizer: Any, weight: Tensor, vocabulary: Sequence[int] | None) -> None:
         super().__init__(tokenizer, weight)

@@ -217,7 +217,9 @@ def _text(record: Mapping[str, Any], field: str, place: str) -> str:
 
 
 def _negatives(value: Any, place: str) -> tuple[str, ...]:
-    texts = value if isinstance(value, list) else [] if value is None else [value]
+    if value is None:
+        return ()
+    texts = value if isinstance(value, list) else [value]
     if not all(isinstance(text, str) and text.strip() for text in texts):
         fault = f"`negative` must be a text or a list of texts that are not blank, got {value!r:.60}"
         raise InputError(fault, where=place)

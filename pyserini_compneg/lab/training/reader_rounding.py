@@ -37,7 +37,7 @@ _POSITION_STEPS = 16
 """Steps in a standard deviation of the embeddings of positions."""
 
 _UNREAD = 2.0
-"""The step, in standard deviations, of tokens that no request has: those without a use, and signs of other scripts."""
+"""The step, in standard deviations, of tokens in no request: tokens without a use, and signs of other scripts."""
 
 _UNSEEN = 0.5
 """The occurrences that are added for each token, since others have words that the requests lack."""
@@ -74,8 +74,8 @@ def round_reader(
 ) -> None:
     """Writes a reader with rounded weights, whose confidence is calibrated again on ``judged``.
 
-    ``base`` is the checkpoint from which the reader was trained, ``requests`` are all texts of its training, which tell
-    how often a token occurs, and ``others`` those on which the sensitivity is measured.
+    ``base`` is the checkpoint from which the reader was trained. ``requests`` are all texts of its training; they tell
+    how often a token occurs. The sensitivity is measured on ``others``.
     """
     import onnx
 
@@ -103,7 +103,7 @@ def round_reader(
 
 
 def sensitivity(module: TaggerModule, tokenizer: Any, texts: Sequence[str]) -> Sensitivity:
-    """Measured with tags drawn from the module's own probabilities, so that the gradients show how those change."""
+    """Measured with tags drawn from the module's own probabilities, so that the gradients show how these change."""
     draw = torch.Generator().manual_seed(0)
     layers = {f"{name}.weight": layer for name, layer in module.named_modules() if isinstance(layer, nn.Linear)}
     squares = dict.fromkeys(layers, 0.0)
@@ -144,7 +144,7 @@ def sensitivity(module: TaggerModule, tokenizer: Any, texts: Sequence[str]) -> S
 
 
 def parameters(graph: Any) -> dict[str, str]:
-    """The names of the quantised matrices in an exported graph, by those of the parameters that they were."""
+    """The name of each quantised matrix in an exported graph, by the name of the parameter it was made from."""
     users = {name: node for node in graph.node for name in node.input}
     found = {}
     for node in graph.node:

@@ -38,7 +38,7 @@ SPLITS = ("words", "phrases")
 
 _PROVENANCE = "Likings, synthetic: made by the command datasets of this package; half of what NOT finds is planted"
 _PHRASES = 500  # 38 % of all things
-_MOST, _FALL = 0.3, 9  # the share of persons who like the first thing, and its logarithmic fall down to the last
+_MOST, _FALL = 0.3, 9  # of all persons a share of _MOST · e^(−_FALL · rank / things) likes a thing; ranks start at 0
 _FEWEST, _ANSWERS = 2, 50  # how many answers a query has
 _SMALLEST, _LARGEST = 200, 100_000
 _DOCUMENTS = Number(
@@ -153,18 +153,20 @@ def _drawn_queries(
 ) -> list[tuple[str, ...]]:
     """Different atoms for a template. Differences are drawn twice as often, because planting may spoil others."""
     size, excludes = template.count("_"), "not" in template
-    joined, planted = _TEMPLATES[template].joined, 2 if excludes else 1
-    operands = 1 if excludes or joined > 1 else size
-    # Independent things of a share p have p ** joined of the documents in common.
-    least, most = (
-        settings.documents * (people * planted / settings.documents) ** (1 / joined)
-        for people in (_FEWEST, _ANSWERS / operands)
-    )
+    joined = _TEMPLATES[template].joined
+    doubled = 2 if excludes else 1  # a planted exclusion takes away half of the answers
+    united = 1 if excludes or joined > 1 else size  # a union adds up the answers of its operands
+
+    def likers_for(answers: float) -> float:
+        """How many like each thing if so many like all of ``joined`` independent things."""
+        return settings.documents * math.pow(answers / settings.documents, 1 / joined)
+
+    least, most = likers_for(_FEWEST * doubled), likers_for(_ANSWERS / united * doubled)
     pool = [thing for thing in things if least <= len(likers[thing]) <= most]
     chosen: dict[tuple[str, ...], None] = {}
     for _ in range(4 * settings.queries if len(pool) >= size else 0):
         atoms = tuple(draw.sample(pool, size))
-        if atoms in chosen or len(chosen) == settings.queries * planted:
+        if atoms in chosen or len(chosen) == settings.queries * doubled:
             continue
         if excludes:
             rest = sorted(set.intersection(*(likers[thing] for thing in atoms[:-1])))
