@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, groupby, pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -28,16 +28,16 @@ class _Level:
 
     opening: int
     closing: int
-    segments: list[list[_Item]] = field(default_factory=list)
+    segments: list[list[_Item]]
     """The operands, each with the words and brackets that it is made of."""
 
-    is_joined: bool = False
+    is_joined: bool
     """Whether an operator stands between two operands here."""
 
-    has_operator: bool = False
+    has_operator: bool
     """Whether an operator stands between two operands here or in brackets inside."""
 
-    is_plain: bool = False
+    is_plain: bool
     """Whether this is a phrase, or alternatives of phrases that only OR joins."""
 
 
@@ -111,7 +111,7 @@ class _Levels:
 
     def _level(self, opening: int, closing: int, items: list[_Item]) -> _Level:
         """A level of its words, operators and inner brackets. Operators that join nothing become words."""
-        self.words.update(self._idle_operators(items))
+        self.words.update(item for item in self._idle_operators(items) if isinstance(item, int))
         segments: list[list[_Item]] = []
         runs: list[list[str]] = []
         for is_operator, run in groupby(items, self._is_operator):
@@ -131,17 +131,18 @@ class _Levels:
             and all(_joins(segment, self._tokens) for segment in segments),
         )
 
-    def _idle_operators(self, items: Sequence[_Item]) -> list[int]:
+    def _idle_operators(self, items: list[_Item]) -> list[_Item]:
         """The operators that join nothing: all behind the last operand, and those before the first that may not lead.
 
         NOT may lead. So may NOT!, for which the parser has a message of its own.
         """
         operands = [at for at, item in enumerate(items) if not self._is_operator(item)]
-        leading = items[: operands[0]] if operands else items
-        trailing = items[operands[-1] + 1 :] if operands else []
+        if not operands:
+            return items
+        leading, trailing = items[: operands[0]], items[operands[-1] + 1 :]
         types = self._types(leading)
-        may_lead = bool(operands) and ({*types} == {"NOT"} or "EXCEPT" in types)
-        return [item for item in (*([] if may_lead else leading), *trailing) if isinstance(item, int)]
+        may_lead = {*types} == {"NOT"} or "EXCEPT" in types
+        return trailing if may_lead else leading + trailing
 
     def _types(self, operators: Iterable[_Item]) -> list[str]:
         return [self._tokens[item].type for item in operators if isinstance(item, int)]
@@ -179,7 +180,7 @@ def _is_joined(pair: tuple[_Item, _Item], tokens: Sequence[Token]) -> bool:
 
 
 def _joins_no_words(item: _Item, tokens: Sequence[Token]) -> bool:
-    """Whether an item is a condition on a field, which is no phrase, or a group of more than alternative phrases."""
+    """Whether words cannot join a neighbour: it is a condition on a field, or a group not of alternative phrases."""
     if isinstance(item, int):
         return _is_condition(tokens[item])
     return item.has_operator and not item.is_plain

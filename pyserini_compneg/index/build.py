@@ -317,7 +317,8 @@ class _CollectionIndexer(ImpactIndexer):
                 pass
             self.drain()
         # Without skipping, a repeat that is still there has raised an error by now.
-        if lost := [docid for docid in duplicates if docid not in first] if self._skip else duplicates:
+        lost = [docid for docid in duplicates if docid not in first] if self._skip else duplicates
+        if lost:
             said = f"document id {lost[0]!r} was given twice and is not any more"
             raise InputError(said, where=self._name, remedy="the collection has changed")
 
