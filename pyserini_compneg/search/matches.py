@@ -111,7 +111,7 @@ def _bound(reader: Reader, node: ScoringNode, filter: Filter | None) -> int | No
 
 
 def _enough(node: ScoringNode) -> Iterator[str]:
-    """Terms of which any one is enough for a document to match. Deleted documents are among those that have it."""
+    """Terms of which any one is enough for a document to match."""
     if isinstance(node, Linear):
         yield from positive_part(node.weights)
     elif isinstance(node, Max | Sum | Damped):
