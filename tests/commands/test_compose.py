@@ -46,14 +46,14 @@ def same_run(run, tmp_path):
     """Makes sure that composed queries give the run of their topics; returns the composed lines."""
 
     def same_run(topics, common, options):
-        composed, expected, found = (tmp_path / name for name in ("composed.jsonl", "expected", "found"))
+        composed, again, expected, found = (tmp_path / name for name in ("c.jsonl", "again.jsonl", "expected", "found"))
         run("search --tag t", *common, "--topics", topics, "--output", expected, *options)
         assert run("compose", *common, "--topics", topics, "--output", composed, *options).out == ""
         run("search --tag t", *common, "--topics", composed, "--output", found)
         assert found.read_bytes() == expected.read_bytes() != b""
         lines = composed.read_text()
-        run("compose", *common, "--topics", composed, "--output", composed)
-        assert composed.read_text() == lines
+        run("compose", *common, "--topics", composed, "--output", again)
+        assert again.read_text() == lines
         return [json.loads(line) for line in lines.splitlines()]
 
     return same_run
