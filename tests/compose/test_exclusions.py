@@ -195,3 +195,17 @@ def test_a_wrong_way_to_exclude(exclusion):
 def test_a_way_to_exclude_of_an_earlier_release():
     said = "exclusion must be one of words, score, any, or a number above 0 and below 1, got 'all'; words replaces it"
     assert refusal(Operators, exclusion="all", error=QueryError) == said
+
+
+def test_words_are_asked_for_only_where_they_matter():
+    """An encoder may have to load a model to know them."""
+
+    class Encoder(LookupEncoder):
+        def words(self, texts):
+            asked.append(list(texts))
+            return [None] * len(texts)
+
+    asked = []
+    for text in ("a OR b", "a AND b NOT c", "a NOT! b"):
+        compose_query(text, Encoder(ATOMS), **TOP_SCORES)
+    assert asked == [["b"]]
