@@ -81,7 +81,7 @@ class Rocchio:
         judged, move = self.judged.get(qid, {}), dict[str, float]()
         for is_relevant, share in ((True, self.beta), (False, -self.gamma)):
             vectors = [_vector(searcher, docid) for docid, grade in judged.items() if (grade > 0) == is_relevant]
-            for vector in filter(None, vectors):
+            for vector in filter(None, vectors):  # an empty vector has no direction, but counts in the mean
                 move = add(move, vector, share / len(vectors) / norm(vector))
         length = norm(positive_weights(node))
         heaviest = sorted(move, key=lambda term: (-abs(move[term]), term))[: self.terms]
@@ -90,7 +90,7 @@ class Rocchio:
 
 
 def _vector(searcher: SignedImpactSearcher, docid: str) -> SparseVector:
-    """The vector of a document as a query: the impacts, with ``bm25`` times idf."""
+    """A document's vector with weights as in a query: its impacts, which are multiplied by idf for ``bm25``."""
     reader = searcher.reader
     impacts = reader.vector(docid)
     if impacts is None:

@@ -61,14 +61,14 @@ class RayRunner:
         """Waits until all parts are done or one has failed."""
         left = list(running)
         results: dict[Any, Any] = {}
-        lacked = self._cluster.lacks(*self._needs)
+        lacking = self._cluster.lacks(*self._needs)
         with progress(None, None, DOCUMENTS, doing, summary=len(running) > 1) as bar:
             while left:
                 done, left = self._ray.wait(left, timeout=_SECONDS)
                 results |= {one: self._result(one) for one in done}
-                if left and (lacking := self._cluster.lacks(*self._needs)) != lacked:
-                    lacked = lacking
-                    if lacking:
+                if left:
+                    lacked, lacking = lacking, self._cluster.lacks(*self._needs)
+                    if lacking and lacking != lacked:
                         _logger.warning("%s; the work waits until the cluster adds one", lacking)
                 with suppress(self._ray.exceptions.RayError):  # the counter may be gone
                     bar.update(max(0, self._ray.get(counter.total.remote()) - bar.n))

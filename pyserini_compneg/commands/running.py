@@ -27,7 +27,7 @@ from pyserini_compneg.support.errors import ArgumentError, CompNegError
 from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.staging import of_standard_output
 from pyserini_compneg.support.surrogates import without_halves
-from pyserini_compneg.support.terminal import printable_line, printable_lines
+from pyserini_compneg.support.terminal import printable_line
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 _TERMINATED = {143: "terminated", 129: "terminated: the terminal was closed"}
@@ -149,7 +149,7 @@ class _Lines(logging.Formatter):
         level, message = record.levelname.lower(), printable_line(record.getMessage())
         below = self.formatException(record.exc_info) if record.exc_info else getattr(record, "below", "")
         if below:
-            message = f"{message}\n{printable_lines(below)}"
+            message = "\n".join((message, *map(printable_line, below.split("\n"))))
         if not self.json:
             return f"{level}: {message}" if level else message
         now = datetime.now(UTC).isoformat(timespec="seconds")

@@ -34,7 +34,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("--remove-query is for runs; the list of --query has no topics")
     if args.allow_partial and args.output_format == "msmarco":
         parser.error("--allow-partial needs --output-format trec or json; msmarco cannot say that a ranking is partial")
-    if as_list and sys.argv[-len(args.arguments) :] == args.arguments:  # after this command the process ends
+    if as_list and sys.argv[-len(args.arguments) :] == args.arguments:  # the process runs only this command
         from pyserini_compneg.lucene.gate import expect_one_search
 
         expect_one_search(args.index)
@@ -43,8 +43,8 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
     counting = query_flags.chosen_counting(args, as_list)
     topics = query_flags.chosen_topics(args)
-    others = args.method[1].get("judged"), *(args.rerank or ())[:1]
-    keep_inputs(args.output, *query_flags.inputs(args, *others))
+    reranker = args.rerank[0] if args.rerank else None
+    keep_inputs(args.output, *query_flags.inputs(args, args.method[1].get("judged"), reranker))
     method = query_flags.chosen_method(args)
     with query_flags.open_searcher(args) as searcher:
         if as_list:

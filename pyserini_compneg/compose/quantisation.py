@@ -1,14 +1,14 @@
 """Rounds query weights to whole numbers, so that every engine, including stock Anserini, reports the same scores.
 
-One scale S for all leaves keeps them in proportion. The score of a linear leaf grows with S. The score of a product
-does, too, if its power · n equals its root; Combined Pseudo-Terms are n-th roots of n operands. If a product grows with
-Sᵍ, its weight is multiplied by S¹⁻ᵍ. Score fusion gives each leaf a scale of its own.
+One scale S for all leaves keeps them in proportion. The score of a linear leaf grows with S, the score of a product
+with Sᵍ, where g is its degree. So the weight of a product is multiplied by S¹⁻ᵍ, which is 1 for Combined Pseudo-Terms.
+Score fusion gives each leaf a scale of its own.
 
 The scale is small because stock Anserini represents a whole weight by that many repeated tokens. On the dev split of
-FilmSets, with BM25 impacts and the default operators, the scales 5, 10, 20, 32, 51.2, 64 and 100 were compared with
-unrounded weights. 100 is the smallest that changes nDCG@10 and R@100 of every template by less than 0.0005: by 0.0002
-and 0.0003, and 99.3 % or more of the first ten hits are the same. The remaining differences come from ties: 128 changes
-nDCG@10 of one template by 0.0006, 256 by 0.0001. ``benchmarks/weight_scale.py`` makes the table.
+FilmSets, with BM25 impacts and the default operators, ``benchmarks/weight_scale.py`` compares scales from 5 to 1,000
+with unrounded weights. 100 is the smallest that changes nDCG@10 and R@100 of every template by less than 0.0005: by
+0.0002 and 0.0003 at most. At least 99.3 % of the first ten hits stay the same. The other hits differ by ties, so larger
+scales are not always better: 128 changes nDCG@10 of one template by 0.0006, 256 by 0.0001.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ LARGEST_QUANTISED = 2**31 - 1
 def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringNode:
     """The tree with the weight round(w · weight_scale) for every w, half to even. Zeros are dropped.
 
-    Rounding must not empty a wanted part, nor let a term of an excluded part find documents. So a leaf keeps at least
-    one of its ``kept`` terms. If all their positive weights, complements aside, would become 0, the heaviest become 1,
-    and their complements −1. Other positive weights, which a difference may give to terms of the excluded part, become
-    0 like any weight:
+    Rounding must not empty a wanted part, nor let a term of an excluded part find documents. So a leaf has *wanted*
+    terms, of which at least one stays. If the weights of all of them would become 0, the heaviest become 1, and the
+    complements of the heaviest −1. Other weights may become 0. The wanted terms have positive weights and are no
+    complements. They are:
 
-    - The ``kept`` of a vector are the terms of its positive part. A vector that a difference adds to a tree has none.
-    - An operand of a product, and a part that damps a score, excludes documents or is required, keeps a term. It has
-      only positive weights, and scores are compared with scores of the same rounded part.
-    - A vector of pairs, and a vector that was not composed here, keeps any positive term.
+    - In a vector, its ``kept`` terms. They come from the wanted part of a query; a difference may give positive weights
+      to other terms. A vector that a difference adds to a tree has none.
+    - In an operand of a product, and in a part that damps a score, excludes documents or is required, all terms. Its
+      scores are compared only with scores of the same rounded part.
+    - In a vector of pairs, and in a vector that was not composed here, all terms.
 
     Args:
         node: The composed query.

@@ -82,12 +82,12 @@ def reader(name: str) -> ReadTexts | None:
 
 @lru_cache(maxsize=2)
 def _trained(folder: str, changed_ns: int) -> ModelReader:
-    """The reader of a folder. Searches of one text each do not load it again, unless the folder changes."""
+    """Loads the reader of a folder. Later calls return the same reader, unless the folder has changed."""
     return ModelReader(folder)
 
 
 def read_texts(texts: Sequence[str], read: str | Path = READINGS[0]) -> list[Expression | Decomposition]:
-    """Reads texts in one of the ways of ``--read``. One warning names a text that may be misread, and their number.
+    """Reads texts in one of the ways of ``--read``. One warning counts texts that may be misread, with an example.
 
     Raises:
         ArgumentError: ``read`` is not a text.
@@ -110,10 +110,7 @@ def read_texts(texts: Sequence[str], read: str | Path = READINGS[0]) -> list[Exp
 
 
 def warn_of_doubts(decompositions: Mapping[str, Decomposition], shown_by: str = "the command read") -> None:
-    """Warns of texts that may be misread. ``decompositions`` has them by the texts, or by their ids.
-
-    ``shown_by`` is what shows decompositions.
-    """
+    """Warns of texts that may be misread. Keys are texts or their ids; ``shown_by`` is what shows decompositions."""
     doubted = {
         name: f"{shown(decomposition.text)} ({'; '.join(decomposition.doubts)})"
         for name, decomposition in decompositions.items()
@@ -244,7 +241,7 @@ def _aligned(text: str, expression: Expression, parts: list[Part], *, excluded: 
 
 
 def _spans(text: str, atom: str) -> list[Span]:
-    """The spans of an atom's words: together if possible, otherwise each word's next occurrence, or its first."""
+    """The span of an atom as a phrase; otherwise spans of its words, each after the word before it where possible."""
     wanted, _ = _lower_words(atom)
     if not wanted:
         raise QueryError(f"the atom {atom!r} has no word")
@@ -258,9 +255,10 @@ def _spans(text: str, atom: str) -> list[Span]:
     after = 0
     for word in wanted:
         found = words.index(word, after if word in words[after:] else 0)
-        follows = bool(spans) and found == after
-        start = spans.pop()[0] if follows else places[found][0]
-        spans.append((start, places[found][1]))
+        first, end = places[found]
+        if spans and found == after:  # the word continues the last span
+            first, _ = spans.pop()
+        spans.append((first, end))
         after = found + 1
     return spans
 

@@ -93,7 +93,7 @@ class SearchSettings:
         return given if self.min_idf is None else RareTermEncoder(given, reader, self.min_idf)
 
     def opener(self, kind: Callable[..., Any], index: object, reader: Reader, given: object) -> partial[Any]:
-        """Opens the index of a searcher again, in the process to which a pickle takes it."""
+        """The call that a searcher is pickled as. It opens the index again, in the process that loads the pickle."""
         if not isinstance(index, (str, Path)):
             what = f"a searcher of {shown(index)} cannot be pickled"
             raise ArgumentError(what, remedy="give it the folder of an index, or open a searcher in each process")

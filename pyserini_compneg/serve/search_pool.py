@@ -67,11 +67,12 @@ class SearchPool:
 
         def end(ended: asyncio.Future[T]) -> None:
             self._taken.discard(cancellation)
-            ended.cancelled() or ended.exception()  # else it is logged if the task that waits for it is cancelled
+            if not ended.cancelled():
+                ended.exception()  # otherwise asyncio logs the error of a search whose request was cancelled
 
         done.add_done_callback(end)
         watcher = asyncio.ensure_future(abandoned())
-        watcher.add_done_callback(lambda _: cancellation.cancel())  # the watcher also ends with the work
+        watcher.add_done_callback(lambda _: cancellation.cancel())  # the finally block also ends the watcher
         try:
             return await asyncio.shield(done)  # the place stays taken until the thread is free
         except SearchCancelled:

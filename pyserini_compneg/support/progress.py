@@ -24,8 +24,9 @@ _REPORT_SECONDS = 1.0
 _report: ContextVar[Callable[[int], None] | None] = ContextVar("report", default=None)
 _logger = logging.getLogger(__name__)
 _Kinds: TypeAlias = "dict[tuple[str, str, str], tuple[dict[str, str], set[str]]]"
-_gathered: ContextVar[_Kinds | None] = ContextVar("gathered", default=None)
+"""For each ``one``, ``many`` and ``said`` of :func:`warn_of`: the ``found`` and the ``among`` of all its calls."""
 
+_gathered: ContextVar[_Kinds | None] = ContextVar("gathered", default=None)
 _tokens: ContextVar[Callable[[int], None] | None] = ContextVar("tokens", default=None)
 
 said_in_request: ContextVar[set[str]] = ContextVar("said_in_request")
@@ -218,7 +219,7 @@ def warn_of(one: str, many: str, said: str, found: Mapping[str, str], among: Col
 
 
 def warn_once(said: str) -> None:
-    """Warns, if this request of a server, or elsewhere this process, has not been warned so."""
+    """Warns, unless the same was said in this request of a server or, outside requests, in this process."""
     before = said_in_request.get(_said_in_process)
     if said not in before:
         before.add(said)

@@ -19,6 +19,8 @@ _MOST = 60
 _LINE = 500
 _OUTPUTS = (1, 2)
 _REPORT = 'set -f; read lives || { echo "error: $0:" $(grep -v "^.at " "$1") >&2; rm -f "$1"; }'
+"""Waits for a line. If its input ends without one, prints the file $1, without stack traces of Java, and deletes it."""
+
 _STEERING = re.compile(f"[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069{HALVES}]")
 
 
@@ -62,11 +64,6 @@ def printable_line(text: str) -> str:
     return line if len(line) <= _LINE else f"{line[: _LINE // 2]} ... {line[-_LINE // 2 :]}"
 
 
-def printable_lines(text: str) -> str:
-    """The text with each line as a :func:`printable_line`."""
-    return "\n".join(map(printable_line, text.split("\n")))
-
-
 def shown(value: object) -> str:
     """A value for a message: at most 60 characters of its ``repr``.
 
@@ -74,7 +71,7 @@ def shown(value: object) -> str:
     "'birds birds birds birds birds birds birds birds birds bi..."
     """
     text = repr(value[: _MOST + 1] if isinstance(value, str) else value)
-    text = " ".join(text.split()) if "\n" in text else text  # of pandas and numpy
+    text = " ".join(text.split()) if "\n" in text else text  # pandas and numpy write several lines
     return text if len(text) <= _MOST else f"{text[: _MOST - 3]}..."
 
 
@@ -90,9 +87,9 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
 @contextmanager
 def captured_output(if_ended: str = "") -> Iterator[Callable[[], str]]:
-    """Hides the output of libraries, such as a starting Java machine. Gives it as one line.
+    """Hides the output of libraries, such as a starting Java machine. The yielded function returns it as one line.
 
-    If a library ends the process meanwhile, ``if_ended`` is on standard error, with the output.
+    If ``if_ended`` is given and a library ends the process, standard error gets ``if_ended`` and the output.
     """
     for stream in filter(None, (sys.stdout, sys.stderr)):
         stream.flush()

@@ -10,7 +10,7 @@ from urllib.parse import unquote_plus
 from pyserini_compneg.support.errors import InputError
 
 LineForm = Callable[[int, str], dict[str, str]]
-"""Makes fields of a line and of its number from 0."""
+"""Returns the fields of a topic, given the number of its line, counted from 0, and the line."""
 
 _WEB = re.compile(r"(?P<num>\d+):(?P<title>[^\t]*)")
 _PRIORITIZED = re.compile(r"(?P<num>\d+):\d+:(?P<title>[^\t]*)")

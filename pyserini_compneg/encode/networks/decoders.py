@@ -24,7 +24,7 @@ class Decoder(NamedTuple):
 def take_decoder(model: Any) -> Decoder | None:
     """The decoder of a masked language model, which then returns the decoder's inputs in place of logits.
 
-    None for a kind of decoder that is not known. The caller checks the result, since most classes follow one pattern.
+    None if the decoder is not a linear layer. The caller checks the result, because unknown classes may differ.
     """
     kind = type(model).__name__
     if kind == "MobileBertForMaskedLM":  # its weights are the embeddings and a second table, side by side
@@ -47,10 +47,9 @@ def take_decoder(model: Any) -> Decoder | None:
 
 
 def load_bias(model: Any, folder: Path, name: str) -> bool:
-    """Loads the bias of a decoder that is not tied to the embeddings, where it lies beside the decoder.
+    """Loads a decoder's bias that transformers 4 saved beside the decoder. Returns whether there was one.
 
-    transformers 4 kept it there and used it for the decoder, too; transformers 5 does so for tied decoders only, and
-    leaves others without a bias.
+    transformers 5 loads such a bias only for decoders that are tied to the embeddings.
     """
     beside = name.removesuffix(".decoder.bias") + ".bias"
     value = _tensor(folder, beside) if name.endswith(".decoder.bias") else None
@@ -83,5 +82,4 @@ class _Transform(nn.Module):  # type: ignore[misc]  # mypy has no types of torch
         self.layers = nn.Sequential(dense, activation, norm)
 
     def forward(self, hidden: Tensor, *_: Any) -> Tensor:
-        """The decoder's inputs, (batch, tokens, width)."""
         return self.layers(hidden)

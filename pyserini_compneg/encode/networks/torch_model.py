@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyserini_compneg.encode.models.batching import Entries
 
 _SHORT = 4
-"""The tokens of a text that is compared with itself beside a text of twice as many."""
+"""The number of tokens of a text that is run alone, and then together with a text of twice as many tokens."""
 
 _OF_ONE = "take config.json and the weights of one model"
 _AGAIN = f"copy or download the weights again, or {_OF_ONE}"
@@ -42,9 +42,15 @@ _logger = logging.getLogger(__name__)
 
 @contextmanager
 def _running(folder: Path) -> Iterator[None]:
-    """Turns a fault of a network's forward pass into one line. Torch also raises RuntimeError if memory is lacking."""
-    failed, ours = partial(in_one_line, EncodingError, "the network cannot be run", where=folder), (NameError,)
-    with failed(passing=ours), failed(remedy="name another model", passing=(*ours, MemoryError, RuntimeError)):
+    """Turns a fault of a network's forward pass into one line. A NameError is a fault of this package, and passes.
+
+    The remedy is left out where memory may be lacking, for which torch also raises RuntimeError.
+    """
+    failed = partial(in_one_line, EncodingError, "the network cannot be run", where=folder)
+    with (
+        failed(passing=(NameError,)),
+        failed(remedy="name another model", passing=(NameError, MemoryError, RuntimeError)),
+    ):
         yield
 
 
@@ -92,8 +98,7 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy has no types
         hidden = self.hidden(input_ids, token_type_ids, attention_mask)
         own = None
         if self.own is not None:
-            pick = self._embeddings or (lambda ids: nn.functional.embedding(ids, self.rows))
-            rows = pick(input_ids)
+            rows = self._embeddings(input_ids) if self._embeddings else nn.functional.embedding(input_ids, self.rows)
             own = own_logits(input_ids, attention_mask, hidden, rows, self.own)
         return pooled(hidden, attention_mask, self._decoder(), self.head, own, self._block)
 
@@ -197,7 +202,7 @@ def load_for_training(folder: Path, name: str, dropout: float | None = None) -> 
 
 
 def read_own_logits(side: NeuralSide, width: int) -> Tensor | None:
-    """The values in place of the bias in logits of own terms, (width,), in 32 bits; None for a side without them.
+    """The values, (width,), that replace the bias in the logits of tokens for their own terms; None to keep the bias.
 
     Raises:
         EncodingError: The values cannot be read, or belong to another model.
@@ -232,21 +237,21 @@ def _loaded(
     """A masked language model with 32-bit weights, and the names of the weights that the checkpoint lacks.
 
     Its decoder's bias is read here, because transformers may leave it out.
-    First the network is built without weights, so that a fault of ``config.json`` is told from one of the weights.
+    The network is first built without weights, to separate faults of ``config.json`` from faults of the weights.
     """
     from transformers import CONFIG_MAPPING, AutoConfig, AutoModelForMaskedLM, PretrainedConfig, __version__
 
-    own: dict[str, Any] = {"local_files_only": True}
+    settings: dict[str, Any] = {"local_files_only": True}
     remedy = f"compare it with the model's source; this is transformers {__version__}"
     with (
         quiet_transformers(),
         in_one_line(error, "config.json describes no masked language model", where=name, remedy=remedy),
     ):
-        kind = PretrainedConfig.get_config_dict(folder, **own)[0].get("model_type")
+        kind = PretrainedConfig.get_config_dict(folder, **settings)[0].get("model_type")
         if isinstance(kind, str) and kind not in CONFIG_MAPPING:
             what = f"transformers {__version__} does not know the type {shown(kind)}, which config.json names"
             raise error(what, where=name, remedy="install a newer transformers")
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, **own)
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, **settings)
         if config.model_type == "big_bird":  # otherwise a short text would change the attention of later long ones
             config.attention_type = "original_full"
         for key, value in config.to_dict().items():
@@ -255,15 +260,16 @@ def _loaded(
         with torch.device("meta"):
             trial = AutoModelForMaskedLM.from_config(deepcopy(config), attn_implementation="eager")
         asked = sum(weights.numel() for weights in trial.parameters())
-    if asked > (held := sum(file.stat().st_size for file in weight_files(folder))):
+    if asked > (held := sum(file.stat().st_size for file in weight_files(folder))):  # a weight takes a byte or more
         what = f"config.json describes {asked:,} weights, its files have {held:,} bytes"
         raise error(what, where=name, remedy=_AGAIN)
-    own |= {"config": config, "dtype": "float32", "output_loading_info": True, "ignore_mismatched_sizes": True}
+    settings |= {"config": config, "dtype": "float32", "output_loading_info": True, "ignore_mismatched_sizes": True}
     with quiet_transformers(), in_one_line(error, "its weights cannot be loaded", where=name, remedy=_AGAIN):
-        model, report = AutoModelForMaskedLM.from_pretrained(folder, trust_remote_code=False, **own, **options)
+        model, report = AutoModelForMaskedLM.from_pretrained(folder, trust_remote_code=False, **settings, **options)
     for fault in sorted(report["mismatched_keys"]):
-        what = f"{fault} has another shape than config.json describes"  # transformers 4 names the weights alone
-        if not isinstance(fault, str):
+        if isinstance(fault, str):  # transformers 4 gives the name alone, without the two shapes
+            what = f"{fault} has another shape than config.json describes"
+        else:
             what = f"{fault[0]} has the shape {tuple(fault[1])}, config.json describes {tuple(fault[2])}"
         raise error(what, where=name, remedy=_OF_ONE)
     layers = {_in_any_layer(key) for key in model.state_dict()}

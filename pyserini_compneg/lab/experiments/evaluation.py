@@ -25,7 +25,7 @@ Similarities = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
 
 
 def score(section: Section, names: Sequence[str], run_folder: RunFolder, terms: TermMeasures | None) -> None:
-    """Adds the figures to the rows of a section. ``terms`` computes ``TERM_MEASURES``, if there are any."""
+    """Adds the figures to the rows of a section. ``terms`` computes ``TERM_MEASURES``; None if no name is one."""
     counted = [name for name in names if name in TERM_MEASURES]
     judged = parse_measures(name for name in names if name not in TERM_MEASURES)
     by_name = {measure.name: measure for measure in judged}
@@ -57,13 +57,11 @@ def interference_curve(section: Section, bins: int, measure: str, similarities: 
     similarity = dict(zip(sides, similarities(list(sides.values())), strict=True))
     judged = [qid for qid in sides if all(qid in row.per_query for row in section.ran)]
     parts = [list(qids) for qids in np.array_split(sorted(judged, key=similarity.__getitem__), bins)]
-    xs = [[similarity[qid] for qid in qids] for qids in parts]
-    series = {
-        row.name: tuple(
-            _point([row.per_query[qid][measure] for qid in qids], x) for qids, x in zip(parts, xs, strict=True)
-        )
-        for row in section.ran
-    }
+    series = {}
+    for row in section.ran:
+        values = {qid: row.per_query[qid][measure] for qid in judged}
+        points = (_point([values[qid] for qid in part], [similarity[qid] for qid in part]) for part in parts)
+        series[row.name] = tuple(points)
     return Curve(f"{measure} by interference", "similarity of the positive and the negative text", measure, series)
 
 
@@ -83,7 +81,7 @@ def sweep_curve(section: Section, measure: str) -> Curve:
     series: dict[str, list[Point]] = {}
     for row in ran:
         values = [one[measure] for one in row.per_query.values()]
-        name = f"{row.plan.name}{row.name.removeprefix(row.plan.title)}"  # with the encoder if there are several
+        name = f"{row.plan.name}{row.name.removeprefix(row.plan.title)}"  # row.name may end with an encoder
         for x in row.plan.sweep.values if row.plan.sweep else xs:
             series.setdefault(name, []).append(_point(values, [float(x)]))
     points = {name: tuple(points) for name, points in series.items()}
@@ -139,8 +137,9 @@ def examples(section: Section, measure: str, count: int, run_folder: RunFolder) 
 def heaviest_terms(node: ScoringNode) -> Terms:
     """The heaviest terms of a composed query that raise a score, and those that lower it."""
     weights = query_terms(node)  # the largest magnitude first
-    positive, negative = ([one for one in weights if one[1] * sign > 0][:_SHOWN_TERMS] for sign in (1, -1))
-    return Terms(positive, negative)
+    positive = [(term, weight) for term, weight in weights if weight > 0]
+    negative = [(term, weight) for term, weight in weights if weight < 0]
+    return Terms(positive[:_SHOWN_TERMS], negative[:_SHOWN_TERMS])
 
 
 def _relevant_at_top(row: RowRun, qid: str, judged: Mapping[str, int]) -> list[str]:

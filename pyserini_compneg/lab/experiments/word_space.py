@@ -121,7 +121,7 @@ class WordSpace(VectorIndex):
             said = f"of {len(texts)} documents no word is in {_LEAST_DOCUMENTS} and in {_MOST_SHARE:.0%} at most"
             raise InputError(f"{said}, so there are no words to make queries of", remedy="give a larger collection")
         self._known, self._eligible = known, np.isin(known, self.words)
-        self._alphabetical = np.argsort(np.argsort(known))
+        self._alphabetical = np.argsort(np.argsort(known))  # the rank of each word in alphabetical order
         numbers = [self._numbers.get(word, -1) for text in texts.values() for word in text]
         rows = np.repeat(np.arange(len(texts)), [len(text) for text in texts.values()])
         content = [self._numbers[word] for word in self.words[:_CONTENT_WORDS]]
@@ -155,7 +155,7 @@ class WordSpace(VectorIndex):
         return [word for word, _ in self._nearest(cosines, nearer, {*words, *other_than}, _NEIGHBOURS)]
 
     def around(self, basis: Vectors) -> dict[str, float]:
-        """The words nearest to a line, with their cosines, as in Widdows' Table 1."""
+        """The words nearest to the first vector of a basis, if it has one, with cosines, as in Widdows' Table 1."""
         cosines = self._of_words @ basis[0] if len(basis) else np.zeros(len(self._known))
         return dict(self._nearest(cosines, cosines > _ROUNDING, (), _SHOWN_WORDS))
 
@@ -227,7 +227,7 @@ def _word_queries(space: WordSpace) -> Iterator[list[Topic]]:
 
 
 def _without(qid: str, word: str, negated: Sequence[str]) -> list[Topic]:
-    """The queries without the first negated word and without the first two, if there are that many."""
+    """A query that excludes the first negated word, and one that excludes the first two, if there are so many."""
     topics = []
     for template, count in ((ONE_NEGATED, 1), (TWO_NEGATED, 2)):
         if len(negated) >= count:
@@ -241,7 +241,7 @@ def _without(qid: str, word: str, negated: Sequence[str]) -> list[Topic]:
 class WordSpaceMethod:
     """Negation in a word space, for queries that are a word without other words.
 
-    ``filtering`` gives the documents of ``ignore`` that do not contain a negated word.
+    ``filtering`` ranks as ``ignore`` does, and leaves out documents that contain a negated word.
 
     Source: Widdows 2003, Section 4.1.
     """

@@ -21,7 +21,7 @@ from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.settings_files import Settings, parse_settings, settings_text
 
 LOG_FILE = "training_log.json"
-"""The files in the folder of a trained model: the settings, the results, and the log."""
+"""The file with the settings, the results and, for an encoder, the log of a training, in the model's folder."""
 
 DENSE = "dense"
 """The head of a bi-encoder."""
@@ -224,11 +224,9 @@ def located(
         raise InputError("the settings have no teacher", remedy="leave --teacher out")
     if isinstance(config, TrainConfig):
         moved = moved_data(config, lambda dataset: root / dataset, base)
-        of_atoms = (_updated(one, atoms=one.atoms and str(root / one.atoms)) for one in moved.data)
-        moved = _updated(moved, data=tuple(of_atoms))
-        if not (teacher and config.teacher):
-            return moved
-        return _updated(moved, teacher=_updated(config.teacher, model=teacher))
+        sources = tuple(_updated(source, atoms=source.atoms and str(root / source.atoms)) for source in moved.data)
+        chosen = _updated(config.teacher, model=teacher) if teacher and config.teacher else config.teacher
+        return _updated(moved, data=sources, teacher=chosen)
     reader = config.reader
     files = {name: tuple(str(root / path) for path in getattr(reader, name)) for name in ("requests", "judged")}
     return _updated(config, reader=_updated(reader, base=base or reader.base, **files))

@@ -81,7 +81,7 @@ def _examples_of_dataset(source: SourceConfig, seed: int) -> list[TrainingExampl
     for qid in texts:
         for docid in draw.sample(relevant[qid], min(source.positives, len(relevant[qid]))):
             chosen.append((qid, docid, [draw.choice(pool[qid]) for pool in pools if pool.get(qid)]))
-    documents = _document_texts(dataset, split, {docid for _, docid, others in chosen for docid in [docid, *others]})
+    documents = _document_texts(dataset, split, {docid for _, positive, rest in chosen for docid in (positive, *rest)})
     return [
         TrainingExample(texts[qid], documents[docid], tuple(documents[other] for other in dict.fromkeys(others)))
         for qid, docid, others in chosen
@@ -160,7 +160,7 @@ def compositional_negatives(
     relevant: Mapping[str, Sequence[str]],
     known: Mapping[Atom, set[str]] = MappingProxyType({}),
 ) -> dict[str, list[str]]:
-    r"""Documents of a query's atom that do not match the query: documents of B for A \ B, of only A or B for A ∩ B.
+    r"""For each query, documents of its atoms that do not match it: for A \ B those of B, for A ∩ B those of one alone.
 
     The documents of an atom are the relevant documents of the query that is this atom alone, and those in ``known``. A
     query has no negatives if its atoms have no documents, or if it is an atom or a union of atoms.

@@ -85,17 +85,18 @@ def fine_tune(config: TrainConfig, sources: Sequence[Sequence[TrainingExample]],
     model: Any
     if config.model.is_dense:
         model = dense_model(config)
-        loss, save, kind = _dense_loss(model), partial(_save_dense, model, model.max_seq_length), DenseTrainer
+        loss, kind = _dense_loss(model), DenseTrainer
         arguments = _arguments(config, checkpoints, dev)
-        model.max_seq_length = config.training.max_length or model.max_seq_length
+        save = partial(_save_dense, model, model.max_seq_length)
+        model.max_seq_length = config.training.max_length or model.max_seq_length  # only while training
     else:
         query, document = build_modules(config, sources)
         router = None if query is document else Router.for_query_document([query], [document])
         model = SparseEncoder(modules=[router or document], similarity_fn_name="dot")
         loss, save, kind = _loss(model, config), partial(write_layout, query=query, document=document), SparseTrainer
         names = {name for part in data.values() for name in part.column_names}
-        routes = {name: "query" if name == "query" else "document" for name in names} if router else None
-        arguments = _arguments(config, checkpoints, dev, document, routes)
+        routes = {**dict.fromkeys(names, "document"), "query": "query"}
+        arguments = _arguments(config, checkpoints, dev, document, routes if router else None)
     trainer = kind(
         model,
         arguments,
@@ -127,7 +128,7 @@ def dense_model(config: TrainConfig) -> SentenceTransformer:
         torch.manual_seed(config.training.seed)
         model = SentenceTransformer(str(model_folder(base)), local_files_only=True, trust_remote_code=False)
     model.max_seq_length = length or min(model.max_seq_length or LENGTH, LENGTH)
-    model.similarity_fn_name = config.model.similarity or model.similarity_fn_name  # the saved folder has it
+    model.similarity_fn_name = config.model.similarity or model.similarity_fn_name  # saved with the model
     return model
 
 
@@ -139,7 +140,7 @@ def _dense_loss(model: SentenceTransformer) -> MultipleNegativesRankingLoss:
 
 
 def _save_dense(model: SentenceTransformer, length: int, folder: Path) -> None:
-    model.max_seq_length = length  # it may be shorter in training
+    model.max_seq_length = length
     model.save_pretrained(str(folder), create_model_card=False)
 
 
