@@ -109,7 +109,7 @@ def source_document(
 def _docid(record: Mapping[str, Any], source: str) -> str:
     field = next((field for field in DOCUMENT_ID_FIELDS if field in record), None)
     if field is not None:
-        docid = checked_id(record[field], "document id", source, InputError)
+        docid = checked_id(record[field], "document id", source)
     elif titles_are_ids(record) and isinstance(record["title"], str) and record["title"].strip():
         docid = docid_from_title(record["title"])
     else:
