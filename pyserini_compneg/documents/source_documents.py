@@ -1,4 +1,4 @@
-"""Documents of a collection: the id, text and vector on a line, and warnings of texts that are not read."""
+"""Documents of a collection: the id and text on a line, and warnings of texts that are not read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ class SourceDocument(NamedTuple):
     Attributes:
         docid: The document's id.
         text: ``contents``, or ``title`` and ``text``; None if the document has none of these fields.
-        vector: The document's vector, unchecked.
         source: ``path:line``, for messages.
         unread: Other fields with words that are not in ``text``.
         record: All fields of the document.
@@ -41,7 +40,6 @@ class SourceDocument(NamedTuple):
 
     docid: str
     text: str | None
-    vector: Mapping[str, Any] | None
     source: str
     unread: tuple[str, ...] = ()
     record: Mapping[str, Any] = MappingProxyType({})
@@ -103,7 +101,7 @@ def source_document(
         named = ", ".join(f"`{field}`" for field in fields or ())
         raise InputError(f"no text; expected {named or _EXPECTED}", where=source)
     unread = unread_fields(record, text) if text is not None and not fields else ()
-    return SourceDocument(_docid(record, source), text, vector, source, unread, record)
+    return SourceDocument(_docid(record, source), text, source, unread, record)
 
 
 def _docid(record: Mapping[str, Any], source: str) -> str:

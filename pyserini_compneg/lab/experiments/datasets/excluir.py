@@ -103,7 +103,7 @@ def _documents(path: Path) -> Iterator[SourceDocument]:
         source = f"{path}: document {number}"
         if not isinstance(text, str):
             raise InputError(f"expected a text, got {json_kind(text)}", where=source)
-        yield SourceDocument(str(number), text, None, source)
+        yield SourceDocument(str(number), text, source)
 
 
 def _topics(path: Path) -> list[Topic]:

@@ -71,7 +71,7 @@ def open_nevir(folder: Path) -> Dataset:
 def _documents(path: Path) -> Iterator[SourceDocument]:
     for pair in _pairs(path):
         for name in ("doc1", "doc2"):
-            yield SourceDocument(f"{pair.identifier}-{name}", pair.texts[name], None, pair.source)
+            yield SourceDocument(f"{pair.identifier}-{name}", pair.texts[name], pair.source)
 
 
 def _topics(path: Path) -> list[Topic]:
