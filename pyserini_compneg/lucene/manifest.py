@@ -112,9 +112,7 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
 
 def is_index(folder: Path) -> bool:
     """Whether a folder holds a Lucene index, with or without a manifest, or an index of shards."""
-    if (folder / SHARDS_NAME).is_file():
-        return True
-    return bool(commits(folder))
+    return (folder / SHARDS_NAME).is_file() or bool(commits(folder))
 
 
 def commits(folder: Path) -> list[Path]:
