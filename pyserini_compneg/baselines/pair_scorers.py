@@ -43,11 +43,9 @@ class PairScorer(Protocol):
 
     Attributes:
         name: The model's name.
-        model_hash: A hash of the model's files.
     """
 
     name: str
-    model_hash: str
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         """How well each query's text and document's text match: higher is better."""
@@ -184,7 +182,7 @@ class _CrossEncoder:
     def __init__(self, name: str) -> None:
         from sentence_transformers import CrossEncoder
 
-        self.name, self.model_hash = name, dense_model_hash(name)
+        self.name = name
         self._model = load_model(
             lambda folder: CrossEncoder(
                 folder, local_files_only=True, trust_remote_code=False, activation_fn=lambda logits: logits
@@ -226,7 +224,7 @@ class MonoT5:
     """
 
     def __init__(self, name: str) -> None:
-        self.name, self.model_hash = name, dense_model_hash(name)
+        self.name = name
         loaded = load_model(_T5, name)
         self._network, self._tokenizer = loaded.transformers_model, loaded.tokenizer
         self._limit = min(self._tokenizer.model_max_length, _T5_TOKENS)

@@ -11,7 +11,6 @@ of both forms was better than each form on ExcluIR. docs/how-to/reranking.md has
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +29,7 @@ from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.support.arguments import checked_count
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, IndexFormatError
+from pyserini_compneg.support.json_objects import stored_object
 from pyserini_compneg.support.progress import progress, warn_of
 from pyserini_compneg.support.terminal import shown
 
@@ -158,8 +158,5 @@ def _text(folder: Path, docid: str, raw: str | None) -> str:
     if raw is None:
         what = "reranking reads the documents' texts, which are not stored"
         raise IndexFormatError(what, where=folder, remedy="build it with index --store-raw")
-    try:
-        record = json.loads(raw)
-    except (ValueError, RecursionError):  # an index of stock Anserini may hold any text
-        return raw
-    return (text_of(record, f"{folder}: {docid}") or "") if isinstance(record, dict) else raw
+    record = stored_object(raw)
+    return raw if record is None else text_of(record, f"{folder}: {docid}") or ""

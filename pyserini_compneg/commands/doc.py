@@ -46,16 +46,14 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 def _source(reader: Reader, docid: str) -> str:
     """The source in one line. A source that is no JSON object, in an index of another program, is put into one."""
     from pyserini_compneg.support.errors import InputError
+    from pyserini_compneg.support.json_objects import stored_object
 
     raw = reader.raw(docid)
     if raw is None:
         remedy = "index --store-raw stores it; --vector shows the terms"
         raise InputError(f"the source of {docid!r} is not stored", where=reader.folder, remedy=remedy)
-    try:
-        source = json.loads(raw)
-    except (ValueError, RecursionError):
-        source = None
-    if not isinstance(source, dict):
+    source = stored_object(raw)
+    if source is None:
         return json.dumps({"id": docid, "raw": raw}, ensure_ascii=False)
     return raw if "\n" not in raw else json.dumps(source, ensure_ascii=False)
 

@@ -231,7 +231,6 @@ def chosen_existing(args: argparse.Namespace) -> Any:
 
 
 def chosen_model_options(args: argparse.Namespace, batch_size: int | None = None) -> ModelOptions | None:
-    """The given model options, or None."""
     given = {name: value for name, value in given_options(ModelOptions, args).items() if name in _MODEL_OPTIONS}
     if batch_size is not None:
         given["batch_size"] = batch_size

@@ -9,7 +9,6 @@ from pyserini_compneg.support.vectors import SparseVector, max_pool, positive_pa
 
 
 def with_wanted(node: ScoringNode, change: Callable[[ScoringNode], ScoringNode]) -> ScoringNode:
-    """The node with its wanted children changed."""
     count = len(node.wanted)
     return node.with_children([*map(change, node.wanted), *node.children[count:]])
 

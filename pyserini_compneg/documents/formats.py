@@ -237,11 +237,11 @@ def _objects(path: Path) -> Iterator[bytes]:
     source = _Source(path)
     listed = source.peek() == "["
     if listed:
-        source.skip(1)
+        source.skip()
     while (character := source.peek()) and not (listed and character == "]"):
         yield source.value()
         if listed and source.peek() == ",":
-            source.skip(1)
+            source.skip()
             if source.peek() == "]":
                 raise source.fault("a comma before the end of the list")
         elif listed and source.peek() != "]":
@@ -249,7 +249,7 @@ def _objects(path: Path) -> Iterator[bytes]:
     if listed:
         if not source.peek():
             raise source.fault("the list does not end")
-        source.skip(1)
+        source.skip()
         if source.peek():
             raise source.fault("more after the end of the list")
 
@@ -274,8 +274,8 @@ class _Source:
             if not self._more():
                 return ""
 
-    def skip(self, count: int) -> None:
-        self._move(self._at + count)
+    def skip(self) -> None:
+        self._move(self._at + 1)
 
     def value(self) -> bytes:
         """The next JSON value. Line ends inside the value become blanks."""

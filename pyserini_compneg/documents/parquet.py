@@ -28,7 +28,6 @@ def is_parquet(path: Path) -> bool:
 
 
 def parquet_fields(path: Path) -> list[str]:
-    """The names of the columns."""
     with _opened(path) as file:
         return list(file.schema_arrow.names)
 

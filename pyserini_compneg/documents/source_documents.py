@@ -1,4 +1,4 @@
-"""Documents of a collection: the id, text and vector on a line, and warnings of texts that are not read."""
+"""Documents of a collection: the id and text on a line, and warnings of texts that are not read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ class SourceDocument(NamedTuple):
     Attributes:
         docid: The document's id.
         text: ``contents``, or ``title`` and ``text``; None if the document has none of these fields.
-        vector: The document's vector, unchecked.
         source: ``path:line``, for messages.
         unread: Other fields with words that are not in ``text``.
         record: All fields of the document.
@@ -41,7 +40,6 @@ class SourceDocument(NamedTuple):
 
     docid: str
     text: str | None
-    vector: Mapping[str, Any] | None
     source: str
     unread: tuple[str, ...] = ()
     record: Mapping[str, Any] = MappingProxyType({})
@@ -103,13 +101,13 @@ def source_document(
         named = ", ".join(f"`{field}`" for field in fields or ())
         raise InputError(f"no text; expected {named or _EXPECTED}", where=source)
     unread = unread_fields(record, text) if text is not None and not fields else ()
-    return SourceDocument(_docid(record, source), text, vector, source, unread, record)
+    return SourceDocument(_docid(record, source), text, source, unread, record)
 
 
 def _docid(record: Mapping[str, Any], source: str) -> str:
     field = next((field for field in DOCUMENT_ID_FIELDS if field in record), None)
     if field is not None:
-        docid = checked_id(record[field], "document id", source, InputError)
+        docid = checked_id(record[field], "document id", source)
     elif titles_are_ids(record) and isinstance(record["title"], str) and record["title"].strip():
         docid = docid_from_title(record["title"])
     else:

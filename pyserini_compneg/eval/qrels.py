@@ -33,7 +33,7 @@ def read_qrels(path: str | Path) -> Qrels:
     name = source_name(path)
     qrels: Qrels = {}
     read_line = None
-    for number, line in iter_lines(path, InputError):
+    for number, line in iter_lines(path):
         source = f"{name}:{number}"
         if read_line is None:
             if line.split("\t") == _BEIR_HEADER:
@@ -54,13 +54,13 @@ def read_qrels(path: str | Path) -> Qrels:
 def read_groups(path: str | Path, key: str) -> dict[str, str]:
     """Reads ``{qid: metadata[key]}`` from QUEST's JSON Lines, of topics or of judgements."""
     groups: dict[str, str] = {}
-    for number, line in iter_lines(path, InputError):
+    for number, line in iter_lines(path):
         source = f"{source_name(path)}:{number}"
         if not line.lstrip().startswith("{"):
             what = f"no JSON, so no `metadata.{key}` to group by"
             raise InputError(what, where=source, remedy="name one with --groups")
-        record = parse_json_object(line, source, InputError)
-        qid = query_id(record, number, source, InputError)
+        record = parse_json_object(line, source)
+        qid = query_id(record, number, source)
         if qid in groups:
             raise InputError(f"the query id {qid!r} is given twice", where=source)
         groups[qid] = _metadata(record, key, source)
@@ -91,20 +91,19 @@ def _beir_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
     if len(columns) != 3:
         raise InputError(f"expected the 3 columns `{' '.join(_BEIR_HEADER)}`, found {len(columns)}", where=source)
     qid, docid = (
-        checked_id(column, f"{what} id", source, InputError)
-        for column, what in zip(columns, ("query", "document"), strict=False)
+        checked_id(column, f"{what} id", source) for column, what in zip(columns, ("query", "document"), strict=False)
     )
     yield qid, docid, _relevance(columns[2].strip(" "), source)
 
 
 def _quest_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
-    record = parse_json_object(line, source, InputError)
+    record = parse_json_object(line, source)
     documents = record.get("docs")
     if not isinstance(documents, list) or not documents or not all(isinstance(name, str) for name in documents):
         hint = RUN_AS_QRELS if "hits" in record else ""
         wanted = "`docs` must be a list of the relevant documents' names"
         raise InputError(f"{wanted}, got {documents!r:.60}", where=source, remedy=hint)
-    qid = query_id(record, number, source, InputError)
+    qid = query_id(record, number, source)
     for name in documents:
         yield qid, docid_from_title(name), 1
 

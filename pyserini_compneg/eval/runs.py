@@ -43,7 +43,7 @@ def read_run(path: str | Path) -> Run:
     run: Run = {}
     ranks: dict[str, array[float]] = {}
     read_line = None
-    for number, line in iter_lines(path, InputError):
+    for number, line in iter_lines(path):
         source = f"{source_name(path)}:{number}"
         if read_line is None:
             read_line = _line_reader(line, source)
@@ -107,7 +107,7 @@ def _msmarco_line(line: str, source: str) -> Iterator[_Scored]:
 
 
 def _json_line(line: str, source: str) -> Iterator[_Scored]:
-    record = parse_json_object(line, source, InputError)
+    record = parse_json_object(line, source)
     qid, hits = record.get("id"), record.get("hits")
     if not isinstance(qid, str) or not isinstance(hits, list):
         hint = QRELS_AS_RUN if "docs" in record else ""

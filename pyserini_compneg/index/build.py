@@ -56,7 +56,6 @@ class Build:
 
     @property
     def language(self) -> str:
-        """The language of the texts."""
         return str(self.bm25.get("language", ENGLISH))
 
 

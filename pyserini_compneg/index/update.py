@@ -29,6 +29,7 @@ from pyserini_compneg.index.build import absolute_name
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
 from pyserini_compneg.index.updater import NOWHERE, ImpactUpdater, UpdateCounts
 from pyserini_compneg.lucene import ENGLISH, IndexSettings, Manifest
+from pyserini_compneg.lucene.manifest import BM25_SETTINGS
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 from pyserini_compneg.support.files import iter_lines
 from pyserini_compneg.support.progress import progress, token_rate
@@ -37,8 +38,6 @@ from pyserini_compneg.support.terminal import shown
 
 REBUILD_FROM = 0.1
 """The relative change of BM25's average length from which a rebuild pays: weights then change by some per cent."""
-
-_BM25_SETTINGS = ("k1", "b", "average_length")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -160,9 +159,9 @@ def _add(updater: ImpactUpdater, files: Sequence[CollectionFile], source: Source
 
 def _bm25(manifest: Manifest) -> Bm25DocumentEncoder | None:
     """BM25 with the parameters and the average length of the build."""
-    if not all(name in manifest.settings for name in _BM25_SETTINGS):
+    if not all(name in manifest.settings for name in BM25_SETTINGS):
         return None
-    parameters = {name: float(manifest.settings[name]) for name in _BM25_SETTINGS}
+    parameters = {name: float(manifest.settings[name]) for name in BM25_SETTINGS}
     return Bm25DocumentEncoder(**parameters, language=manifest.language)
 
 

@@ -392,7 +392,6 @@ class ImpactUpdater(VectorLines):
             self.manifest.write(self.folder)
 
     def _entry(self, shard: _Shard) -> ShardEntry:
-        """The entry of a shard in the new list."""
         assert shard.entry
         if not shard.changed:
             return shard.entry

@@ -34,7 +34,9 @@ def analysis_settings(language: str) -> dict[str, str | int]:
     """The settings by which a manifest records the analysis of texts; none for English."""
     if language == ENGLISH:
         return {}
-    return {"language": language} | ({"lucene": _lucene()} if language in _CHANGED else {})
+    if language not in _CHANGED:
+        return {"language": language}
+    return {"language": language, "lucene": int(java_class("org.apache.lucene.util.Version").LATEST.major)}
 
 
 def checked_language(language: str) -> str:
@@ -42,11 +44,6 @@ def checked_language(language: str) -> str:
     if language not in LANGUAGES:
         raise ArgumentError(f"no analysis for the language {language!r}", remedy=f"known are {', '.join(LANGUAGES)}")
     return language
-
-
-def _lucene() -> int:
-    """The major version of Lucene in use."""
-    return int(java_class("org.apache.lucene.util.Version").LATEST.major)
 
 
 def analyze(texts: Sequence[str], language: str = ENGLISH) -> list[list[str]]:

@@ -123,13 +123,10 @@ class IndexSettings(ExistingWork):
         if taken := _RESERVED.intersection(fields):
             raise ArgumentError(f"filter fields: {min(taken)!r} has another use in the index; rename the field")
         object.__setattr__(self, "filter_fields", fields)
-        self._check_passages()
-        self._check_pairs()
-
-    def _check_passages(self) -> None:
         check_passages(self.passages)
         if self.passages and self.on_error == "skip":
             raise ArgumentError("passages of bad documents cannot be skipped", remedy="leave out on_error")
+        self._check_pairs()
 
     def _check_pairs(self) -> None:
         texts = [] if isinstance(self.pairs, str) else [pair for pair in self.pairs if isinstance(pair, str)]

@@ -121,7 +121,6 @@ def _say_what_was_not_taken(taken: JavaRuntime) -> None:
 
 
 def inspect_java(home: Path) -> JavaRuntime | None:
-    """The Java runtime in a folder, or None."""
     library = next((home / name for name in _LIBRARIES if os.path.exists(home / name)), None)
     version = re.match(r"(?:1\.)?([0-9]+)", _release(home).get("JAVA_VERSION", ""))
     if library is None or version is None or not (home / "lib" / "modules").exists():

@@ -26,12 +26,12 @@ FORMAT_VERSION = 1
 LARGEST_IMPACT = 1 << 20
 """Larger impacts would leave the range in which scores are exact to the last bit; Lucene's own limit is 2^31 - 1."""
 
-_BM25 = ("k1", "b", "average_length")
+BM25_SETTINGS = ("k1", "b", "average_length")
 _COMMIT = re.compile("segments_[0-9a-z]+")
 
 
 def _fit_bm25(settings: Mapping[str, Any]) -> bool:
-    values = [settings.get(name, 0) for name in _BM25]
+    values = [settings.get(name, 0) for name in BM25_SETTINGS]
     return all(not isinstance(value, str) and value >= 0 for value in values)
 
 
@@ -112,9 +112,7 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
 
 def is_index(folder: Path) -> bool:
     """Whether a folder holds a Lucene index, with or without a manifest, or an index of shards."""
-    if (folder / SHARDS_NAME).is_file():
-        return True
-    return bool(commits(folder))
+    return (folder / SHARDS_NAME).is_file() or bool(commits(folder))
 
 
 def commits(folder: Path) -> list[Path]:

@@ -33,8 +33,6 @@ _FIRST = Filter({FIRST_PASSAGE: _YES})
 
 
 class _Best(NamedTuple):
-    """The best passage of a document."""
-
     score: float
     number: int
 

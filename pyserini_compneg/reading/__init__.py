@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from pyserini_compneg.reading.assembly import tagged_reading
-from pyserini_compneg.reading.decomposition import READINGS, Decomposition, Span, to_object, undivided
+from pyserini_compneg.reading.decomposition import READINGS, Decomposition, Span, undivided
 from pyserini_compneg.reading.llm import LlmReader, ReadTexts, read_texts, reader, warn_of_doubts
 from pyserini_compneg.reading.model_reader import ModelReader, decompose
 from pyserini_compneg.reading.words import EXCLUDED, LONGEST_GAP, NONE, SHARED, TAGS, WANTED, words_of
@@ -41,7 +41,6 @@ __all__ = [
     "read_texts",
     "reader",
     "tagged_reading",
-    "to_object",
     "undivided",
     "warn_of_doubts",
     "words_of",

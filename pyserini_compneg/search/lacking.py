@@ -12,7 +12,6 @@ from pyserini_compneg.compose.rewrite import Conjunction, alternatives, conjunct
 from pyserini_compneg.compose.words import atom_words, required_words
 from pyserini_compneg.expression import Expression, atoms, format_expression
 from pyserini_compneg.lucene import Reader
-from pyserini_compneg.support.arguments import checked_count
 from pyserini_compneg.support.vectors import SparseVector
 
 
@@ -38,7 +37,7 @@ def lacking_operands(
     terms_asked = [(i, terms) for i, parts in enumerate(sought) for one in parts for terms in one.values() if terms]
     asked = list(dict.fromkeys(terms_asked))
     vectors = [Linear(dict.fromkeys(terms, 1.0)) for _, terms in asked]
-    scores = reader.score(vectors, [docids[i] for i, _ in asked], checked_count("threads", threads))
+    scores = reader.score(vectors, [docids[i] for i, _ in asked], threads)
     has = {key: [score not in (None, math.inf) for score in found] for key, found in zip(asked, scores, strict=True)}
 
     def lacking(i: int, place: int) -> tuple[str, ...]:

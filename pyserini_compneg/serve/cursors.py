@@ -43,7 +43,6 @@ class Ranking:
         )
 
     def cursor(self, rank: int, last: Hit) -> str:
-        """The cursor behind a hit of this rank."""
         place = _PLACE.pack(self.query, self.index, rank, last.score) + last.docid.encode()
         return base64.urlsafe_b64encode(_digest(_VERSION + place, _CHECKSUM_BYTES) + place).decode().rstrip("=")
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pyserini_compneg.support.errors import CompNegError, InputError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.json_objects import parse_json_object
 
 _GZIP_MAGIC, _XZ_MAGIC = b"\x1f\x8b", b"\xfd7zXZ\0"
@@ -57,40 +57,40 @@ def reason_of(error: Exception) -> str:
     return reason[:1].lower() + reason[1:]
 
 
-def iter_lines(path: str | Path, error: type[CompNegError] = InputError) -> Iterator[tuple[int, str]]:
+def iter_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     """The lines that are not blank, each with its number from 1 and without its line end.
 
     Only a line feed ends a line: U+2028 and similar characters are text.
     """
     name = source_name(path)
-    for first, block in iter_blocks(path, error):
+    for first, block in iter_blocks(path):
         for number, line in enumerate(block.split(b"\n"), first):
-            text = decoded_line(line, f"{name}:{number}", error)
+            text = decoded_line(line, f"{name}:{number}")
             if text and not text.isspace():
                 yield number, text
 
 
-def decoded_line(line: bytes, source: str, error: type[CompNegError] = InputError) -> str:
+def decoded_line(line: bytes, source: str) -> str:
     """The text of a line, without its end."""
     try:
         text = line.rstrip(b"\r\n").decode()
     except UnicodeDecodeError as cause:
-        raise error(f"not UTF-8 text: {cause.reason} at byte {cause.start + 1}", where=source) from None
+        raise InputError(f"not UTF-8 text: {cause.reason} at byte {cause.start + 1}", where=source) from None
     if "\0" in text:
-        raise error("a NUL character, so this is not a text file", where=source)
+        raise InputError("a NUL character, so this is not a text file", where=source)
     if text.startswith("\ufeff"):
-        raise error("a byte order mark where no file begins", where=source, remedy="remove it")
+        raise InputError("a byte order mark where no file begins", where=source, remedy="remove it")
     return text
 
 
-def iter_blocks(path: str | Path, error: type[CompNegError] = InputError) -> Iterator[tuple[int, bytes]]:
+def iter_blocks(path: str | Path) -> Iterator[tuple[int, bytes]]:
     """The decompressed file in blocks of whole lines, about a megabyte each, with the number of the first line, from 1.
 
     The last block may end without a line feed. A byte order mark at the start of the file is left out.
     """
     name = source_name(path)
     number, unfinished = 1, bytearray()
-    for chunk in iter_chunks(path, error):
+    for chunk in iter_chunks(path):
         before, feed, after = chunk.rpartition(b"\n")
         if feed:
             block = bytes(unfinished) + before + feed
@@ -99,52 +99,52 @@ def iter_blocks(path: str | Path, error: type[CompNegError] = InputError) -> Ite
             unfinished.clear()
         unfinished += after
     if number == 1 and b"\r" in unfinished.strip():
-        raise error("lines end in carriage returns alone", where=f"{name}:1", remedy="convert them to line feeds")
+        raise InputError("lines end in carriage returns alone", where=f"{name}:1", remedy="convert them to line feeds")
     if unfinished:
         yield number, bytes(unfinished)
 
 
-def iter_chunks(path: str | Path, error: type[CompNegError] = InputError) -> Iterator[bytes]:
+def iter_chunks(path: str | Path) -> Iterator[bytes]:
     """The decompressed bytes of a file in pieces of a megabyte, without a byte order mark at the start."""
     name, feeds, first = source_name(path), 0, True
-    with _open_bytes(path, error) as data:
+    with _open_bytes(path) as data:
         try:
-            _refuse_cut(data, name, error)
+            _refuse_cut(data, name)
             while chunk := data.read(_BLOCK_BYTES):
                 if first:
-                    _refuse_binary(chunk, name, error)
+                    _refuse_binary(chunk, name)
                     chunk, first = chunk.removeprefix(codecs.BOM_UTF8), False
                 yield chunk
                 feeds += chunk.count(b"\n")
         except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as cause:
             kind = "xz" if isinstance(data, lzma.LZMAFile) else "gzip"
-            raise error(f"broken {kind} data: {cause}", where=f"{name}:{feeds + 1}") from None
+            raise InputError(f"broken {kind} data: {cause}", where=f"{name}:{feeds + 1}") from None
         except OSError as cause:
-            raise error(f"cannot be read: {reason_of(cause)}", where=name) from None
+            raise InputError(f"cannot be read: {reason_of(cause)}", where=name) from None
 
 
-def iter_jsonl(path: str | Path, error: type[CompNegError] = InputError) -> Iterator[tuple[int, dict[str, Any]]]:
+def iter_jsonl(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a JSON Lines file, each with its line number; blank lines are skipped."""
-    for number, line in iter_lines(path, error):
-        yield number, parse_json_object(line, f"{source_name(path)}:{number}", error)
+    for number, line in iter_lines(path):
+        yield number, parse_json_object(line, f"{source_name(path)}:{number}")
 
 
 @contextmanager
-def _open_bytes(path: str | Path, error: type[CompNegError]) -> Iterator[BinaryIO]:
+def _open_bytes(path: str | Path) -> Iterator[BinaryIO]:
     """The decompressed bytes of a file or of standard input. Standard input is not closed."""
     if str(path) == "-" and sys.stdin is None:
-        raise error("it is closed", where="stdin")
+        raise InputError("it is closed", where="stdin")
     if str(path) == "-":
         yield _decompressed(sys.stdin.buffer)
         return
     try:
         raw = open(path, "rb")  # noqa: SIM115
     except (FileNotFoundError, ValueError):  # ValueError for a name with a NUL
-        raise error("no such file", where=path) from None
+        raise InputError("no such file", where=path) from None
     except IsADirectoryError:
-        raise error("a folder, expected a file", where=path) from None
+        raise InputError("a folder, expected a file", where=path) from None
     except OSError as cause:
-        raise error(f"cannot be read: {reason_of(cause)}", where=path) from None
+        raise InputError(f"cannot be read: {reason_of(cause)}", where=path) from None
     with raw:
         yield _decompressed(raw)
 
@@ -157,25 +157,25 @@ def _decompressed(raw: Any) -> Any:
     return gzip.GzipFile(fileobj=raw) if start.startswith(_GZIP_MAGIC) else raw
 
 
-def _refuse_cut(data: Any, name: str, error: type[CompNegError]) -> None:
+def _refuse_cut(data: Any, name: str) -> None:
     """Refuses a file that ends before its compression can be told, such as an empty ``.gz``, by its name."""
     kind, magic = _PACKED.get(os.path.splitext(name)[1].lower(), ("", b""))
     if kind and isinstance(data, io.BufferedReader):  # what has its magic is unpacked, and names its end itself
         start = data.peek(len(magic))[: len(magic)]
         if len(start) < len(magic) and magic.startswith(start):
-            raise error(f"broken {kind} data: the file ends after {len(start)} bytes", where=f"{name}:1")
+            raise InputError(f"broken {kind} data: the file ends after {len(start)} bytes", where=f"{name}:1")
 
 
-def _refuse_binary(start: bytes, name: str, error: type[CompNegError]) -> None:
+def _refuse_binary(start: bytes, name: str) -> None:
     """Names what is no text: data that is still compressed after :func:`_decompressed`, parquet, Arrow, an archive."""
     if match := _COMPRESSED.match(start):
         if match.lastgroup in ("gzip", "xz"):
-            raise error("compressed twice", where=name, remedy="unpack it once")
+            raise InputError("compressed twice", where=name, remedy="unpack it once")
         remedy = "unpack it, or compress it with gzip or xz"
-        raise error(f"compressed as {match.lastgroup}, which is not read", where=name, remedy=remedy)
+        raise InputError(f"compressed as {match.lastgroup}, which is not read", where=name, remedy=remedy)
     if match := _BINARY.match(start):
         kind = str(match.lastgroup)
-        raise error(f"{kind} data, no text", where=name, remedy=_REMEDIES[kind])
+        raise InputError(f"{kind} data, no text", where=name, remedy=_REMEDIES[kind])
 
 
 def content_digest(*content: bytes | str | Path, digits: int = 64) -> str:

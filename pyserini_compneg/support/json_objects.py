@@ -239,39 +239,39 @@ def id_text(value: object, what: str = "an id", where: str = "", error: type[Com
     raise error(f"{what} must be a text or a whole number, got {shown(value)}", where=where)
 
 
-def query_id(record: Mapping[str, Any], line: int, source: str, error: type[CompNegError]) -> str:
+def query_id(record: Mapping[str, Any], line: int, source: str) -> str:
     """The query id of a JSON Lines record.
 
     QUEST's files have no ids. For them, the line number is the id, both of topics and of judgements.
 
-    >>> query_id({"_id": "q7", "text": "birds"}, 1, "topics.jsonl:1", InputError)
+    >>> query_id({"_id": "q7", "text": "birds"}, 1, "topics.jsonl:1")
     'q7'
-    >>> query_id({"original_query": "<mark>birds</mark>"}, 3, "val.jsonl:3", InputError)
+    >>> query_id({"original_query": "<mark>birds</mark>"}, 3, "val.jsonl:3")
     '3'
     """
     for field in ID_FIELDS:
         if field in record:
-            return checked_id(record[field], "query id", source, error)
+            return checked_id(record[field], "query id", source)
     if "original_query" in record or "docs" in record:
         return str(line)
-    raise error("no query id", where=source, remedy=f"expected one of the fields {', '.join(ID_FIELDS)}")
+    raise InputError("no query id", where=source, remedy=f"expected one of the fields {', '.join(ID_FIELDS)}")
 
 
-def checked_id(value: object, what: str, source: str, error: type[CompNegError]) -> str:
+def checked_id(value: object, what: str, source: str) -> str:
     """The id as a text without white space, because white space separates the columns of TREC runs and judgements.
 
-    >>> checked_id(7, "query id", "topics.jsonl:1", InputError)
+    >>> checked_id(7, "query id", "topics.jsonl:1")
     '7'
     """
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise error(f"the {what} must be a text or a whole number, got {shown(value)}", where=source)
+        raise InputError(f"the {what} must be a text or a whole number, got {shown(value)}", where=source)
     text = str(value)
     if not text.strip():
-        raise error(f"the {what} is blank", where=source)
+        raise InputError(f"the {what} is blank", where=source)
     if "\0" in text:
-        raise error(f"the {what} {text!r} has a NUL character", where=source)
+        raise InputError(f"the {what} {text!r} has a NUL character", where=source)
     if any(character.isspace() for character in text):
-        raise error(f"the {what} {text!r} has white space, which a TREC run cannot hold", where=source)
+        raise InputError(f"the {what} {text!r} has white space, which a TREC run cannot hold", where=source)
     return text
 
 

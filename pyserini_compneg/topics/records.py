@@ -91,11 +91,7 @@ def record_topic(record: Mapping[str, Any], line: int, read: str | None, field: 
 def _record_id(record: Mapping[str, Any], line: int) -> str:
     """The id of a record. DPR's questions have none and are counted from 0, as in Anserini."""
     has_id = any(name in record for name in ID_FIELDS)
-    return (
-        str(line - 1)
-        if not has_id and {"question", "answer"} <= set(record)
-        else query_id(record, line, "", InputError)
-    )
+    return str(line - 1) if not has_id and {"question", "answer"} <= set(record) else query_id(record, line, "")
 
 
 def _named_text(record: Mapping[str, Any], field: str) -> str:

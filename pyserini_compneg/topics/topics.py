@@ -178,7 +178,7 @@ def _from_tsv(content: str, source: str, read: str | None, wide: list[int]) -> T
         raise InputError("expected qid<TAB>expression, or a JSON object a line; found no tabs")
     if any(column.strip() for column in columns[2:]):
         wide.append(int(source.rpartition(":")[2]))
-    qid = checked_id(columns[0], "query id", "", InputError)
+    qid = checked_id(columns[0], "query id", "")
     if qid.lower() in ID_FIELDS and columns[1].strip().lower() in PLAIN_FIELDS:
         _logger.warning("%s: looks like a header, and is searched as a query; remove the line if it is one", source)
     return read_text(qid, checked_text(columns[1], "expression"), read or "expression")

@@ -91,7 +91,7 @@ def trec_text(fields: Mapping[str, str], field: str | None) -> tuple[str, str]:
         others = ", ".join(name for name, text in fields.items() if text and name not in _IDS)
         remedy = f"name one of its fields as --topic-field: {others}" if others else ""
         raise InputError(f"the topic has no {field}", remedy=remedy)
-    return checked_id(fields["num"], "query id", "", InputError), fields[field]
+    return checked_id(fields["num"], "query id", ""), fields[field]
 
 
 def _text_field(fields: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from refusals import refusal
 
 from pyserini_compneg.documents.collection import CollectionPart, collection_files, iter_collection_blocks
 from pyserini_compneg.eval import read_qrels, read_run
-from pyserini_compneg.support.errors import InputError, OutputError
+from pyserini_compneg.support.errors import OutputError
 from pyserini_compneg.support.files import iter_jsonl, iter_lines
 from pyserini_compneg.support.staging import atomic_writer, lock_file, locked, staged_folder
 from pyserini_compneg.topics import read_topics
@@ -165,9 +165,9 @@ def test_other_carriage_returns_do_not_matter(tmp_path, data):
     assert list(iter_lines(write(tmp_path / "a.txt", data))) == ([(1, text)] if text else [])
 
 
-def test_unreadable_places_raise_the_error_that_the_caller_wants(tmp_path):
+def test_a_missing_file_and_a_folder_are_refused(tmp_path):
     missing = tmp_path / "none.txt"
-    assert refusal(consume, iter_lines(missing, InputError), error=InputError) == f"{missing}: no such file"
+    assert refusal(consume, iter_lines(missing)) == f"{missing}: no such file"
     assert refusal(consume, iter_lines(tmp_path)) == f"{tmp_path}: a folder, expected a file"
 
 

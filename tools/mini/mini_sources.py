@@ -158,7 +158,7 @@ def _records(folder: Path, name: str) -> Iterator[dict[str, Any]]:
     if path is None:
         remedy = "name the folder of QUEST's evidence passages"
         raise InputError(f"has no {name}.jsonl", where=folder, remedy=remedy)
-    return (record for _, record in iter_jsonl(path, InputError))
+    return (record for _, record in iter_jsonl(path))
 
 
 def pairs(path: str) -> tuple[list[str], list[str]]:

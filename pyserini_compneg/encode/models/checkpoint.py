@@ -137,8 +137,9 @@ class NeuralSide:
 
         A folder without weights may have an export instead.
         """
-        export = [self.folder / MODEL_FILE] if self._has_export else []
-        return weight_files(self.folder) or export
+        export = self.folder / MODEL_FILE
+        has_export = export.is_file() and (self.folder / REPORT_FILE).is_file()
+        return weight_files(self.folder) or ([export] if has_export else [])
 
     @property
     def exported_in(self) -> str | None:
@@ -149,10 +150,6 @@ class NeuralSide:
         if not isinstance(precision, str):
             raise EncodingError("says no precision", where=self.folder / REPORT_FILE, remedy="export the model again")
         return precision
-
-    @property
-    def _has_export(self) -> bool:
-        return (self.folder / MODEL_FILE).is_file() and (self.folder / REPORT_FILE).is_file()
 
 
 Side: TypeAlias = NeuralSide | StaticSide

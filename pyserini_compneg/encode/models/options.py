@@ -11,9 +11,7 @@ from pyserini_compneg.support.arguments import whole_number
 from pyserini_compneg.support.errors import EncodingError
 from pyserini_compneg.support.options import COUNT, NOT_NEGATIVE, Number, check_options, option
 
-BACKENDS = ("onnx", "torch")
 PRECISIONS = ("fp32", "int8", "fp16")
-DEVICES = ("cpu", "cuda")
 BATCH_SIZE = 32
 
 _LENGTH = Number("a whole number from 3", whole_number, lambda value: value >= 3)
@@ -35,14 +33,14 @@ class ModelOptions:
     """Options for running a model and for pruning its vectors. None leaves a choice to the model or the index."""
 
     backend: str = option(
-        "onnx", "onnx exports the model once (default), torch runs the checkpoint itself", choices=BACKENDS
+        "onnx", "onnx exports the model once (default), torch runs the checkpoint itself", choices=("onnx", "torch")
     )
     precision: str | None = option(
         None,
         "fp32 (default; queries on an int8 index use int8), int8 for processors, or fp16 for GPUs",
         choices=PRECISIONS,
     )
-    device: str = option("cpu", "cpu (default) or cuda", choices=DEVICES)
+    device: str = option("cpu", "cpu (default) or cuda", choices=("cpu", "cuda"))
     max_length: int | None = option(
         None,
         "longest text in tokens; the rest is not read (default: as the files of the model say, else 512)",

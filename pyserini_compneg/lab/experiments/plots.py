@@ -182,7 +182,6 @@ def draw_activations(heads: Mapping[str, Head]) -> bytes:
 
 
 def activated(logits: NDArray[np.float64], head: Head) -> NDArray[np.float64]:
-    """The activations of the logits of one token."""
     import numpy as np
 
     weights = np.log1p(np.maximum(np.abs(logits) - head.epsilon, 0.0))

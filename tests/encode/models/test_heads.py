@@ -3,7 +3,7 @@ import math
 import pytest
 from refusals import refusal
 
-from pyserini_compneg.encode.models import ACTIVATIONS, Head
+from pyserini_compneg.encode.models.heads import ACTIVATIONS, Head
 from pyserini_compneg.support.errors import EncodingError
 
 POOLINGS_OF = {"relu": {"max", "sum"}, "log1p_relu": {"max", "sum"}, "snrelu": {"absmax", "sum"}}

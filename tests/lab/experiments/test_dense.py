@@ -34,7 +34,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def films(*texts):
-    return lambda: [SourceDocument(text, text.rstrip("'"), None, f"films.jsonl:{text}") for text in texts]
+    return lambda: [SourceDocument(text, text.rstrip("'"), f"films.jsonl:{text}") for text in texts]
 
 
 def projection(vector, others):
@@ -175,7 +175,7 @@ def test_documents_are_encoded_once_and_in_parts(cache, monkeypatch):
     [
         (films(), "there are no documents to encode"),
         (films("a", "b", "a"), "films.jsonl:a: document id 'a' was given already"),
-        (lambda: [SourceDocument("d", None, {"a": 1}, "f:1")], "f:1: only a `vector`, where texts are encoded"),
+        (lambda: [SourceDocument("d", None, "f:1")], "f:1: only a `vector`, where texts are encoded"),
     ],
 )
 def test_bad_documents_are_refused_before_any_is_encoded(documents, message):

@@ -11,7 +11,7 @@ def topics(*texts):
 
 def test_pairs_by_their_lengths_and_different_words():
     questions = topics("Who was seen?", "Who was not seen?", "What is it, then?", "what IS it")
-    passages = [SourceDocument(str(n), text, None, "") for n, text in enumerate(("a b c", "a b d d d", "e e", "e"))]
+    passages = [SourceDocument(str(n), text, "") for n, text in enumerate(("a b c", "a b d d d", "e e", "e"))]
     values, curve = text_statistics("nevir", questions, passages)
     assert values == {
         "pairs": 2,

@@ -21,7 +21,7 @@ OTHERS = ["planet rocket orbit", "garden flower seed", "soup bread salt"]
 
 
 def documents(texts):
-    return [SourceDocument(f"d{number:03}", text, None, "") for number, text in enumerate(texts)]
+    return [SourceDocument(f"d{number:03}", text, "") for number, text in enumerate(texts)]
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ def open_cisi(folder: Path) -> Dataset:
 
 def _documents(path: Path) -> Iterator[SourceDocument]:
     for identifier, text, source in _records(path):
-        yield SourceDocument(identifier, text, None, source)
+        yield SourceDocument(identifier, text, source)
 
 
 def _topics(path: Path) -> list[Topic]:

@@ -82,14 +82,14 @@ def _sample_qrels(path: Path) -> Qrels:
     for number, record in iter_jsonl(path):
         source = f"{path}:{number}"
         positive, negative = (_named(record, field, source) for field in ("positive", "negative"))
-        qrels[query_id(record, number, source, InputError)] = _judged(positive, negative, source)
+        qrels[query_id(record, number, source)] = _judged(positive, negative, source)
     return qrels
 
 
 def _named(record: dict[str, Any], field: str, source: str) -> str:
     if field not in record:
         raise InputError(f"no `{field}` document", where=source)
-    return checked_id(record[field], f"{field} document id", source, InputError)
+    return checked_id(record[field], f"{field} document id", source)
 
 
 def _judged(positive: str, negative: str, source: str) -> dict[str, int]:
@@ -103,7 +103,7 @@ def _documents(path: Path) -> Iterator[SourceDocument]:
         source = f"{path}: document {number}"
         if not isinstance(text, str):
             raise InputError(f"expected a text, got {json_kind(text)}", where=source)
-        yield SourceDocument(str(number), text, None, source)
+        yield SourceDocument(str(number), text, source)
 
 
 def _topics(path: Path) -> list[Topic]:

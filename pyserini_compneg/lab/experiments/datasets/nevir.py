@@ -71,7 +71,7 @@ def open_nevir(folder: Path) -> Dataset:
 def _documents(path: Path) -> Iterator[SourceDocument]:
     for pair in _pairs(path):
         for name in ("doc1", "doc2"):
-            yield SourceDocument(f"{pair.identifier}-{name}", pair.texts[name], None, pair.source)
+            yield SourceDocument(f"{pair.identifier}-{name}", pair.texts[name], pair.source)
 
 
 def _topics(path: Path) -> list[Topic]:
@@ -111,7 +111,7 @@ def _pairs(path: Path) -> Iterator[_Pair]:
 def _pair(row: Mapping[str, Any], source: str) -> _Pair:
     if missing := [f"`{name}`" for name in _FIELDS if name not in row]:
         raise InputError(f"no {', '.join(missing)}", where=source, remedy=f"expected the fields {', '.join(_FIELDS)}")
-    identifier = checked_id(row["id"], "pair id", source, InputError)
+    identifier = checked_id(row["id"], "pair id", source)
     for name in _TEXTS:
         if not isinstance(row[name], str) or not row[name].strip():
             raise InputError(f"`{name}` must be a text that is not blank, got {row[name]!r:.60}", where=source)
