@@ -43,15 +43,13 @@ class Answer:
 
 
 def found_answers(request: SearchRequest, found: Mapping[str, Sequence[Hit]]) -> list[Answer]:
-    """The answers of a method that has found hits for each query.
-
-    A method is a user's own code, perhaps: what it gives is checked.
-    """
+    """The answers of a method that has found hits for each query. A method may be a user's own, so they are checked."""
     if not isinstance(found, Mapping) or not all(isinstance(found.get(qid, ()), Sequence) for qid in request.qids):
         what = "a method must give a list of hits for each qid, as {qid: [Hit(docid, score), ...]}"
         raise ArgumentError(f"{what}, got {shown(found)}")
-    if unknown := found.keys() - set(request.qids):
-        raise ArgumentError(f"the method has hits for the qid {shown(min(unknown))}, which the request does not have")
+    asked_for = set(request.qids)
+    if unknown := [qid for qid in found if qid not in asked_for]:
+        raise ArgumentError(f"the method has hits for the qid {shown(unknown[0])}, which the request does not have")
     hits = [hit for qid in request.qids for hit in found.get(qid, ())]
     if other := next((hit for hit in hits if not isinstance(hit, Hit)), None):
         raise ArgumentError(f"a method must give hits, such as Hit(docid, score), got {shown(other)}")

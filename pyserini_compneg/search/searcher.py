@@ -171,9 +171,18 @@ class SignedImpactSearcher:
             IndexFormatError: The index does not have a filter field.
         """
         (query,) = checked_queries([query])
-        name = query_name(query)
-        options = {"operators": operators, "filter": as_filter(filter), "method": method, "read": read}
-        return self.batch_search([query], [name], k, threads, **options, after=[after])[name]  # type: ignore[arg-type]
+        request = SearchRequest(
+            queries=[query],
+            qids=[query_name(query)],
+            k=k,
+            threads=threads,
+            operators=operators,
+            filter=as_filter(filter),
+            after=[after],
+            read=read,
+        )
+        (answer,) = self.answers(request, method)
+        return list(answer.hits)
 
     def batch_search(
         self,

@@ -112,7 +112,7 @@ def test_an_argument_that_is_no_text(search, topics):
 
 
 def test_an_unwritable_output_is_known_before_the_search(search, topics, tmp_path, monkeypatch):
-    monkeypatch.setattr(SignedImpactSearcher, "batch_search", None)
+    monkeypatch.setattr(SignedImpactSearcher, "answers", None)
     ran = search("--topics", topics, "--output", tmp_path, code=1)
     assert (ran.out, ran.err) == ("", f"error: {tmp_path}: cannot be written: it is a folder; name a file in it\n")
 
