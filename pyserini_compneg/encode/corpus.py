@@ -190,6 +190,7 @@ def encode_shard(
     sizes: dict[str, Any] = {"passages": dict(settings.passages)} if settings.passages else {}
     about = {"encoder": encoder, "settings": dict(model.settings), "signed": model.signed}
     about |= {"impact_scale": model.impact_scale} | sizes
+    about |= {"concepts": list(model.concepts)} if model.concepts else {}
     _check_other_shards(path, about, settings.may_overwrite and not settings.updates)
     plan = {"model": dict(model.settings), "encoder": encoder, "fields": fields, "sources": fingerprint(files)} | sizes
     with closing(KnownVectors(path)) if settings.updates else nullcontext() as known:

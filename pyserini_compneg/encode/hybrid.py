@@ -56,6 +56,7 @@ class DocumentEncoder(Protocol):
         signed: Whether weights may be negative.
         most_lines: The number of documents to encode together; None for all that are read together.
         query_tokenizer: The tokenizer that an index keeps for queries without a network; None if there is none.
+        concepts: The names of the latents, which an index keeps for explanations; None if no terms are latents.
     """
 
     impact_scale: float
@@ -65,6 +66,9 @@ class DocumentEncoder(Protocol):
 
     @property
     def query_tokenizer(self) -> TextTokenizer | None: ...
+
+    @property
+    def concepts(self) -> Sequence[str] | None: ...
 
     def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
         """The vectors of batches of texts, in the order of the texts."""
@@ -85,7 +89,7 @@ class HybridDocumentEncoder:
         self._bm25, self._model = bm25, model
         self.impact_scale = bm25.impact_scale
         self.signed, self.most_lines = model.signed, model.most_lines
-        self.query_tokenizer = model.query_tokenizer
+        self.query_tokenizer, self.concepts = model.query_tokenizer, model.concepts
         self.settings: Mapping[str, float | int | str] = {**bm25.settings, **model.settings}
 
     def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:

@@ -190,6 +190,7 @@ class ModelDocumentEncoder:
 
     impact_scale = IMPACT_SCALE
     most_lines: int | None = _MOST_TEXTS
+    concepts = None
 
     def __init__(self, checkpoint: Checkpoint, options: ModelOptions | None = None) -> None:
         side = checkpoint.document

@@ -32,7 +32,15 @@ from pyserini_compneg.encode.models import MINI, ModelOptions, StaticSide, load_
 from pyserini_compneg.index.index_folder import check_target, clear_stale, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
-from pyserini_compneg.lucene import ENGLISH, QUERY_TOKENIZER, IndexSettings, Manifest, checked_language
+from pyserini_compneg.lucene import (
+    ENGLISH,
+    INDEX_CONCEPTS,
+    QUERY_TOKENIZER,
+    IndexSettings,
+    Manifest,
+    checked_language,
+)
+from pyserini_compneg.lucene.manifest import write_json
 from pyserini_compneg.lucene.passage_reader import document_of
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 from pyserini_compneg.support.progress import progress, token_rate
@@ -290,6 +298,8 @@ class _CollectionIndexer(ImpactIndexer):
         bar.update(self.manifest.documents - bar.n)
         if tokenizer := self._source.query_tokenizer:
             tokenizer.save(self._folder / QUERY_TOKENIZER)
+        if concepts := self._source.concepts:
+            write_json(self._folder / INDEX_CONCEPTS, concepts)
         if self.position:
             self.checkpoint((len(self._part.files), 1))  # the search for duplicates can take a long time
 

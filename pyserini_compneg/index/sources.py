@@ -44,6 +44,7 @@ class _Source:
     """The documents of blocks, and how their ids and passages are written."""
 
     query_tokenizer: TextTokenizer | None = None
+    concepts: Sequence[str] | None = None
 
     def __init__(self, index: IndexSettings) -> None:
         self._index = index
@@ -121,6 +122,7 @@ class VectorSource(_Source):
         self.impact_scale: float = about.get("impact_scale", 1.0)
         self.settings: Mapping[str, float | int | str] = about.get("settings", {})
         self.signed: bool = about.get("signed", False)
+        self.concepts = about.get("concepts")
 
     def encoded(self, blocks: Iterable[DocumentBlock]) -> Iterator[tuple[DocumentBlock, list[Layer], list[str]]]:
         """For each block its lines and sources, and the problems of bad lines. The bad lines are left blank."""
@@ -167,7 +169,7 @@ class TextSource(_Source):
         self.settings = encoder.settings
         self.signed = encoder.signed
         self.most_lines = encoder.most_lines
-        self.query_tokenizer = encoder.query_tokenizer
+        self.query_tokenizer, self.concepts = encoder.query_tokenizer, encoder.concepts
 
     def encoded(self, blocks: Iterable[DocumentBlock]) -> Iterator[tuple[DocumentBlock, list[Layer], list[str]]]:
         """Encodes the texts of the blocks. While it works on a block, an encoder may ask for the next block."""
