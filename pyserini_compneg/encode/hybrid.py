@@ -19,6 +19,7 @@ from urllib.parse import quote
 from pyserini_compneg.compose.words import WordEncoder
 from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder
 from pyserini_compneg.encode.models import MINI
+from pyserini_compneg.encode.models.latents import LATENT_SIGN
 from pyserini_compneg.lucene import ENGLISH
 from pyserini_compneg.support.errors import EncodingError
 from pyserini_compneg.support.vectors import (
@@ -43,6 +44,8 @@ PREFIX = "@"
 that are split at white space only. There it is percent-encoded."""
 
 MODEL_WEIGHT = 0.2
+
+_SIDES = {PREFIX: "model", LATENT_SIGN: "latent"}
 
 _logger = logging.getLogger(__name__)
 
@@ -137,16 +140,14 @@ def _model_term(term: str) -> str:
 
 
 def side(term: str) -> str:
-    """The space of a term, ``bm25`` or ``model``. Pairs of terms from both, and many pairs in one, give ``both``.
+    """The space of a term: ``bm25``, ``model`` or ``latent``. Pairs of several, and many pairs in one, give ``both``.
 
-    >>> side("comedi"), side("@comedy"), side("@comedy∩spi")
-    ('bm25', 'model', 'both')
+    >>> side("comedi"), side("@comedy"), side("~17"), side("@comedy∩spi")
+    ('bm25', 'model', 'latent', 'both')
     """
     terms = term.removeprefix(COMPLEMENT_SIGN).split(PAIR_SIGN) if is_pseudo_term(term) else [term]
-    sides = {one.startswith(PREFIX) for one in terms}
-    if len(sides) > 1 or " " in term:
-        return "both"
-    return "model" if True in sides else BM25
+    sides = {_SIDES.get(one[:1], BM25) for one in terms}
+    return "both" if len(sides) > 1 or " " in term else sides.pop()
 
 
 def split_name(name: str) -> tuple[bool, str]:
