@@ -10,7 +10,8 @@ from typing import TextIO
 from pyserini_compneg.baselines import ComposingMethod
 from pyserini_compneg.compose import query_text
 from pyserini_compneg.display.concepts import named
-from pyserini_compneg.encode.hybrid import PREFIX
+from pyserini_compneg.encode.hybrid import PREFIX, model_parts
+from pyserini_compneg.encode.models.latents import LATENT_SIGN
 from pyserini_compneg.expression import Atom, Filter
 from pyserini_compneg.reading.decomposition import Decomposition, shown_confidence, tagged
 from pyserini_compneg.search.matches import Counting, Matches
@@ -115,10 +116,12 @@ def _listed(operands: Sequence[str]) -> str:
 def heading(text: str, searcher: SignedImpactSearcher, filter: Filter | None = None) -> str:
     """The line above scores: the query, its filter, which terms are whose, and whether scores have no unit."""
     text += f"  [{filter}]" if filter else ""
-    if searcher.is_hybrid:
-        latents = "concepts are latents, " if searcher.reader.concepts else ""
-        return f"{text}  ({latents}terms that begin with {PREFIX} are the model's, the others bm25's)"
-    return text if searcher.reader.manifest else f"{text}  (scores in impacts: the index does not say their scale)"
+    manifest = searcher.reader.manifest
+    if manifest and searcher.is_hybrid:
+        latents = "concepts" if searcher.reader.concepts else f"terms that begin with {LATENT_SIGN}"
+        spaces = {PREFIX: f"terms that begin with {PREFIX} are the model's, ", "": f"{latents} are latents, "}
+        return f"{text}  ({''.join(spaces[prefix] for prefix in model_parts(manifest.encoder))}the others bm25's)"
+    return text if manifest else f"{text}  (scores in impacts: the index does not say their scale)"
 
 
 def decimals(numbers: Sequence[float], least: int = 3) -> int:

@@ -63,7 +63,7 @@ def searcher(folder):
 def test_the_explanation_of_a_query(ask):
     lines = ask("explain", "--query", "royals AND ships NOT sailors").splitlines()
     assert lines == [
-        "royals AND ships NOT sailors  (concepts are latents, terms that begin with @ are the model's, the",
+        "royals AND ships NOT sailors  (terms that begin with @ are the model's, concepts are latents, the",
         "others bm25's)",
         "",
         "NOT (disentangled)",
@@ -123,8 +123,9 @@ def test_what_is_left_out_is_named(ask, exclusion):
 
 @pytest.mark.parametrize("command", ["explain", "search"])
 def test_an_index_without_names(ask, command):
-    shown = ask(command, "--query", "royals NOT sailors", index="unnamed")
-    assert "~2" in shown and "concept" not in shown
+    shown = " ".join(ask(command, "--query", "royals NOT sailors", index="unnamed").split())
+    assert "@ are the model's, terms that begin with ~ are latents, the others bm25's" in shown
+    assert "~2 1" in shown and "concept" not in shown
 
 
 @pytest.mark.parametrize(

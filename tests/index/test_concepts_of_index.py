@@ -8,10 +8,10 @@ from impact_indexes import write_stock_index
 from json_lines import write_jsonl
 from stand_in_encoder import StandInEncoder
 
-from pyserini_compneg.encode import Bm25DocumentEncoder
+from pyserini_compneg.encode import Bm25DocumentEncoder, document_encoders
 from pyserini_compneg.encode.corpus import encode_collection
-from pyserini_compneg.encode.hybrid import HybridDocumentEncoder
-from pyserini_compneg.index import build, build_index, build_sharded_index, update_index, verify_index
+from pyserini_compneg.encode.hybrid import PREFIX, HybridDocumentEncoder
+from pyserini_compneg.index import build_index, build_sharded_index, update_index, verify_index
 from pyserini_compneg.lucene import INDEX_CONCEPTS, Manifest, open_reader
 
 CONCEPTS = ["ship, sail", "", "mönarch, king"]
@@ -31,7 +31,7 @@ def collection(tmp_path):
 
 @pytest.fixture
 def naming(monkeypatch):
-    monkeypatch.setattr(build, "_model_encoder", lambda *_: NamingEncoder())
+    monkeypatch.setattr(document_encoders, "_model_encoder", lambda *_: NamingEncoder())
 
 
 def names_of(index):
@@ -49,7 +49,7 @@ def test_a_build_from_texts(tmp_path, collection, naming, monkeypatch, encoder, 
     assert verify_index(index) > 0
     build_index(collection, index, encoder, passages=passages, existing="overwrite")  # the file is a part of the index
     assert names_of(index) == CONCEPTS
-    monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder())
+    monkeypatch.setattr(document_encoders, "_model_encoder", lambda *_: StandInEncoder())
     build_index(collection, index, encoder, passages=passages, existing="overwrite")
     assert names_of(index) == []
 
@@ -59,8 +59,10 @@ def test_a_build_from_texts(tmp_path, collection, naming, monkeypatch, encoder, 
 @pytest.mark.parametrize("shards", [0, 2])
 def test_a_build_from_encoded_texts(tmp_path, collection, hybrid, passages, shards):
     """No model is loaded: the names are beside the vectors."""
-    model = HybridDocumentEncoder(Bm25DocumentEncoder(4.0), NamingEncoder()) if hybrid else NamingEncoder()
-    name = "bm25+m" if hybrid else "m"
+    model = NamingEncoder()
+    if hybrid:
+        model = HybridDocumentEncoder(Bm25DocumentEncoder(4.0), {PREFIX: StandInEncoder(), "": NamingEncoder()})
+    name = "bm25+m+latent:l" if hybrid else "latent:l"
     encode_collection(collection, tmp_path / "v", name, model=model, passages=passages or None)
     built = partial(build_sharded_index, shards=shards) if shards else build_index
     built(tmp_path / "v", tmp_path / "index", encoder=name)

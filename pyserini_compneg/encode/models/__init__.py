@@ -10,13 +10,14 @@ from pyserini_compneg.encode.models.checkpoint import (
     read_checkpoint,
 )
 from pyserini_compneg.encode.models.heads import Head
-from pyserini_compneg.encode.models.hub import MINI, load_checkpoint, model_folder
+from pyserini_compneg.encode.models.hub import LATENT, MINI, load_checkpoint, model_folder
 from pyserini_compneg.encode.models.loading import quiet_transformers, static_weights
 from pyserini_compneg.encode.models.options import ABLATIONS, PRECISIONS, ModelOptions
 from pyserini_compneg.support.vectors import index_term
 
 __all__ = [
     "ABLATIONS",
+    "LATENT",
     "MINI",
     "OWN_LOGITS_FILE",
     "PRECISIONS",

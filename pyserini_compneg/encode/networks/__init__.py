@@ -2,12 +2,18 @@
 
 from pyserini_compneg.encode.networks.graph import dense_graph, write_graph
 from pyserini_compneg.encode.networks.pooling import own_logits, sliced_extremes, sliced_pooled
-from pyserini_compneg.encode.networks.torch_model import TorchModel, load_for_training, read_own_logits
+from pyserini_compneg.encode.networks.torch_model import (
+    TorchModel,
+    load_for_training,
+    load_trunk,
+    read_own_logits,
+)
 
 __all__ = [
     "TorchModel",
     "dense_graph",
     "load_for_training",
+    "load_trunk",
     "own_logits",
     "read_own_logits",
     "sliced_extremes",

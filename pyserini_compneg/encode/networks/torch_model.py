@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from functools import partial
@@ -17,10 +17,13 @@ from torch import Tensor, nn
 
 from pyserini_compneg.encode.models.checkpoint import LONG, NeuralSide, weight_files
 from pyserini_compneg.encode.models.configuration import read_lengths
+from pyserini_compneg.encode.models.heads import Head
+from pyserini_compneg.encode.models.latents import LATENT_WEIGHTS, LatentHead
 from pyserini_compneg.encode.models.loading import quiet_transformers
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer, load_tokenizer
 from pyserini_compneg.encode.networks.attention import use_blocks
 from pyserini_compneg.encode.networks.decoders import Decoder, load_bias, take_decoder
+from pyserini_compneg.encode.networks.latent import LatentModule
 from pyserini_compneg.encode.networks.pooling import SLICE, own_logits, pooled
 from pyserini_compneg.support.errors import CompNegError, EncodingError, InputError, in_one_line
 from pyserini_compneg.support.terminal import shown
@@ -59,7 +62,8 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy has no types
 
     def __init__(self, side: NeuralSide) -> None:
         super().__init__()
-        self.head = side.head
+        assert isinstance(side.head, Head)
+        self.head: Head = side.head
         self.model = model = _masked_lm(side)
         self._takes_types = "token_type_ids" in signature(model.forward).parameters
         with torch.no_grad():
@@ -143,7 +147,8 @@ class TorchModel:
             _logger.warning("this torch has no CUDA; models run on the processor")
             device = "cpu"
         self.device = device
-        module = SparseEncoderModule(side).eval()
+        module = _latent_module(side) if isinstance(side.head, LatentHead) else SparseEncoderModule(side)
+        module = module.eval()
         what, remedy = f"the network cannot be put on {device}", "choose --device cpu"
         with in_one_line(EncodingError, what, where=side.folder, remedy=remedy):
             module = module.to(device)
@@ -187,7 +192,7 @@ def load_for_training(folder: Path, name: str, dropout: float | None = None) -> 
         EncodingError: The tokenizer belongs to another model.
         InputError: The network cannot be loaded, or has another kind of decoder.
     """
-    model, missing = _loaded(folder, name, InputError, dropout)
+    model, missing = _loaded(folder, name, error=InputError, dropout=dropout)
     tokenizer = load_tokenizer(folder, f"{name}: its tokenizer cannot be loaded", InputError)
     try:
         longest = read_lengths(folder)[1]
@@ -210,7 +215,7 @@ def read_own_logits(side: NeuralSide, width: int) -> Tensor | None:
     from safetensors.torch import load_file
 
     file, head = side.own_logits, side.head
-    if file is None:
+    if file is None or isinstance(head, LatentHead):
         return None
     with in_one_line(EncodingError, f"{file}: cannot be read"):
         logits: Tensor = load_file(file)["logits"].float()
@@ -221,35 +226,83 @@ def read_own_logits(side: NeuralSide, width: int) -> Tensor | None:
     return logits
 
 
+def _latent_module(side: NeuralSide) -> LatentModule:
+    from safetensors.torch import load_file
+
+    assert isinstance(side.head, LatentHead)
+    file, trunk = side.folder / LATENT_WEIGHTS, load_trunk(side.folder)
+    with in_one_line(EncodingError, f"{file}: cannot be read", remedy="copy the model again"):
+        tensors = load_file(file)
+        weight, bias = tensors["weight"].float(), tensors["bias"].float()
+    expected = (side.head.latents, trunk.config.hidden_size)
+    if weight.shape != expected or bias.shape != expected[:1]:
+        said = f"expected weights {expected}, got {tuple(weight.shape)}"
+        raise EncodingError(said, where=file, remedy="take the files of one model")
+    tokenizer = TextTokenizer(side.folder, side.max_length, as_transformers=True, arguments=side.arguments)
+    return LatentModule(trunk, weight, bias, side.head, tokenizer.special)
+
+
+def load_trunk(folder: Path) -> nn.Module:
+    """Loads the network of an encoder without a head, which gives a vector for each token (``last_hidden_state``).
+
+    The pooler, which gives no vectors of tokens, may lack weights.
+
+    Args:
+        folder: The folder of an encoder, or of a model with a head on it, such as a masked language model.
+
+    Raises:
+        EncodingError: The network cannot be loaded, lacks weights, or is an encoder with a decoder.
+    """
+    model, missing = _loaded(folder, folder, "AutoModel", attn_implementation="eager")
+    if model.config.is_encoder_decoder:
+        what = f"{type(model).__name__} is an encoder with a decoder"
+        raise EncodingError(what, where=folder, remedy="name a BERT-like model")
+    _refuse_missing(folder, [key for key in missing if not key.startswith("pooler.")])
+    trunk: nn.Module = model.eval()
+    return trunk
+
+
 def _masked_lm(side: NeuralSide) -> Any:
     """Loads a model and refuses missing weights: a head with random weights would give random vectors."""
     model, missing = _loaded(side.folder, side.folder, attn_implementation="eager")
-    if missing:
-        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        remedy = "name a trained model, with all its weights"
-        raise EncodingError(f"its weights lack {missing[0]}{more}", where=side.folder, remedy=remedy)
+    _refuse_missing(side.folder, missing)
     return model.eval()
 
 
-def _loaded(
-    folder: Path, name: object, error: type[CompNegError] = EncodingError, dropout: float | None = None, **options: Any
-) -> tuple[Any, list[str]]:
-    """A masked language model with 32-bit weights, and the names of the weights that the checkpoint lacks.
+def _refuse_missing(folder: Path, missing: Sequence[str]) -> None:
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        remedy = "name a trained model, with all its weights"
+        raise EncodingError(f"its weights lack {missing[0]}{more}", where=folder, remedy=remedy)
 
-    Its decoder's bias is read here, because transformers may leave it out.
+
+def _loaded(
+    folder: Path,
+    name: object,
+    kind: str = "AutoModelForMaskedLM",
+    error: type[CompNegError] = EncodingError,
+    dropout: float | None = None,
+    **options: Any,
+) -> tuple[Any, list[str]]:
+    """A network of a class of transformers with 32-bit weights, and the names of the weights that its checkpoint lacks.
+
+    The bias of a decoder is read here, because transformers may leave it out.
     The network is first built without weights, to separate faults of ``config.json`` from faults of the weights.
     """
-    from transformers import CONFIG_MAPPING, AutoConfig, AutoModelForMaskedLM, PretrainedConfig, __version__
+    import transformers
+    from transformers import CONFIG_MAPPING, AutoConfig, PretrainedConfig, __version__
 
+    loader = getattr(transformers, kind)
+    described = "masked language model" if kind == "AutoModelForMaskedLM" else "network"
     settings: dict[str, Any] = {"local_files_only": True}
     remedy = f"compare it with the model's source; this is transformers {__version__}"
     with (
         quiet_transformers(),
-        in_one_line(error, "config.json describes no masked language model", where=name, remedy=remedy),
+        in_one_line(error, f"config.json describes no {described}", where=name, remedy=remedy),
     ):
-        kind = PretrainedConfig.get_config_dict(folder, **settings)[0].get("model_type")
-        if isinstance(kind, str) and kind not in CONFIG_MAPPING:
-            what = f"transformers {__version__} does not know the type {shown(kind)}, which config.json names"
+        network = PretrainedConfig.get_config_dict(folder, **settings)[0].get("model_type")
+        if isinstance(network, str) and network not in CONFIG_MAPPING:
+            what = f"transformers {__version__} does not know the type {shown(network)}, which config.json names"
             raise error(what, where=name, remedy="install a newer transformers")
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False, **settings)
         if config.model_type == "big_bird":  # otherwise a short text would change the attention of later long ones
@@ -258,26 +311,27 @@ def _loaded(
             if dropout is not None and "dropout" in key and type(value) in (int, float):
                 setattr(config, key, dropout)
         with torch.device("meta"):
-            trial = AutoModelForMaskedLM.from_config(deepcopy(config), attn_implementation="eager")
+            trial = loader.from_config(deepcopy(config), attn_implementation="eager")
         asked = sum(weights.numel() for weights in trial.parameters())
     if asked > (held := sum(file.stat().st_size for file in weight_files(folder))):  # a weight takes a byte or more
         what = f"config.json describes {asked:,} weights, its files have {held:,} bytes"
         raise error(what, where=name, remedy=_AGAIN)
     settings |= {"config": config, "dtype": "float32", "output_loading_info": True, "ignore_mismatched_sizes": True}
     with quiet_transformers(), in_one_line(error, "its weights cannot be loaded", where=name, remedy=_AGAIN):
-        model, report = AutoModelForMaskedLM.from_pretrained(folder, trust_remote_code=False, **settings, **options)
+        model, report = loader.from_pretrained(folder, trust_remote_code=False, **settings, **options)
     for fault in sorted(report["mismatched_keys"]):
         if isinstance(fault, str):  # transformers 4 gives the name alone, without the two shapes
             what = f"{fault} has another shape than config.json describes"
         else:
             what = f"{fault[0]} has the shape {tuple(fault[1])}, config.json describes {tuple(fault[2])}"
         raise error(what, where=name, remedy=_OF_ONE)
-    layers = {_in_any_layer(key) for key in model.state_dict()}
-    if further := [key for key in sorted(report["unexpected_keys"]) if _in_any_layer(key) in layers]:
+    in_any_layer = partial(_in_any_layer, prefix=model.base_model_prefix)
+    layers = set(map(in_any_layer, model.state_dict()))
+    if further := [key for key in sorted(report["unexpected_keys"]) if in_any_layer(key) in layers]:
         raise error(f"config.json describes fewer layers, none for {further[0]}", where=name, remedy=_OF_ONE)
     return model, [key for key in sorted(report["missing_keys"]) if not load_bias(model, folder, key)]
 
 
-def _in_any_layer(key: str) -> str:
-    """The name of a weight, without the numbers of its layers."""
-    return re.sub(r"\.\d+\.", ".*.", key)
+def _in_any_layer(key: str, prefix: str) -> str:
+    """The name of a weight, without the numbers of its layers and without the prefix of a trunk below a head."""
+    return re.sub(r"\.\d+\.", ".*.", key.removeprefix(f"{prefix}."))

@@ -18,7 +18,7 @@ from pyserini_compneg.encode.models import Head, ModelOptions, NeuralSide, read_
 from pyserini_compneg.encode.models.batching import encode_tokens  # noqa: E402
 from pyserini_compneg.encode.models.loading import quiet_transformers  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
-from pyserini_compneg.encode.networks.torch_model import TorchModel, load_for_training  # noqa: E402
+from pyserini_compneg.encode.networks.torch_model import TorchModel, load_for_training, load_trunk  # noqa: E402
 from pyserini_compneg.encode.neural import ModelDocumentEncoder  # noqa: E402
 from pyserini_compneg.encode.sides import load_side  # noqa: E402
 from pyserini_compneg.support.errors import EncodingError  # noqa: E402
@@ -154,6 +154,40 @@ def test_a_head_that_was_never_trained(checkpoints, tmp_path):
     kept = {name: tensor for name, tensor in weights.items() if not name.startswith("cls.predictions.transform")}
     save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
     assert refused(folder) == (f"{folder}: its weights lack cls.predictions.transform.LayerNorm.bias and 3 more{ALL}")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said", "end"),
+    [
+        ({"num_hidden_layers": 1}, "config.json describes fewer layers, none for bert.encoder.layer.1.", OF_ONE),
+        ({"num_hidden_layers": 3}, "its weights lack encoder.layer.2.", ALL),
+        ({"hidden_act": "gelux"}, "config.json describes no network: no 'gelux'", SOURCE),
+    ],
+    ids=str,
+)
+def test_a_trunk_that_is_damaged(checkpoints, tmp_path, settings, said, end):
+    folder = shutil.copytree(checkpoints.bert, tmp_path / "m")
+    edit_json(folder / "config.json", **settings)
+    refused = refusal(load_trunk, folder, error=EncodingError)
+    assert refused.startswith(f"{folder}: {said}") and refused.endswith(end)
+
+
+def test_the_trunk_below_a_head_gives_the_vectors_of_tokens(checkpoints):
+    """The masked language model lacks a pooler, which the trunk then has and nothing uses."""
+    trunk, ids = load_trunk(checkpoints.bert), torch.tensor([[2, 5, 6, 3]])
+    whole = transformers.AutoModelForMaskedLM.from_pretrained(checkpoints.bert).eval()
+    with torch.inference_mode():
+        vectors = trunk(input_ids=ids).last_hidden_state
+        expected = whole(input_ids=ids, output_hidden_states=True).hidden_states[-1]
+    assert torch.allclose(vectors, expected, atol=1e-5)
+
+
+def test_an_encoder_with_a_decoder_is_no_trunk(checkpoints, tmp_path):
+    folder = shutil.copytree(checkpoints.bert, tmp_path / "t5")
+    settings = transformers.T5Config(vocab_size=50, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2)
+    transformers.T5Model(settings).save_pretrained(folder)
+    said = "T5Model is an encoder with a decoder; name a BERT-like model"
+    assert refusal(load_trunk, folder, error=EncodingError) == f"{folder}: {said}"
 
 
 @pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
