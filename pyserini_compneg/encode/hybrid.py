@@ -94,12 +94,7 @@ class TokenEncoder(WordEncoder, Protocol):
 
 
 class HybridDocumentEncoder:
-    """The document side of BM25 and a model, or two. The impact scale is BM25's.
-
-    Args:
-        bm25: The document side of BM25.
-        models: The document sides of the models, by the prefixes of their terms; see :func:`joined`.
-    """
+    """The document side of BM25 and a model, or two, by the prefixes of their terms. The impact scale is BM25's."""
 
     def __init__(self, bm25: Bm25DocumentEncoder, models: Mapping[str, DocumentEncoder]) -> None:
         self._bm25, self._models = bm25, models
@@ -124,9 +119,7 @@ class HybridDocumentEncoder:
 class HybridQueryEncoder:
     """The query side of BM25 and a model, or two.
 
-    Args:
-        bm25: The query side of BM25.
-        models: By the prefix of its terms, each model and the number that multiplies its weights; 0 leaves it out.
+    ``models`` has, by the prefix of its terms, each model and the number that multiplies its weights; 0 leaves it out.
     """
 
     def __init__(self, bm25: TokenEncoder, models: Mapping[str, tuple[TokenEncoder, float]]) -> None:

@@ -23,10 +23,7 @@ from pyserini_compneg.support.vectors import TermSpan
 class LatentDocumentEncoder:
     """The document side of a latent model. With BM25's impact scale its impacts are the levels, from 1.
 
-    Args:
-        model: The model, whose vectors are activations.
-        head: The model's head.
-        concepts: The name of each latent.
+    The vectors of ``model`` are activations; ``concepts`` has the name of each latent.
     """
 
     impact_scale = IMPACT_SCALE
@@ -57,13 +54,7 @@ def saturated(activations: Mapping[str, float], head: LatentHead) -> dict[str, f
 
 
 class LatentQueryEncoder:
-    """The query side of a latent model: activation times idf. Latents without documents are left out.
-
-    Args:
-        model: The model, whose vectors are activations.
-        head: The model's head.
-        reader: The index whose document frequencies give the idf.
-    """
+    """The query side of a latent model: activation times idf, by the index. Latents without documents are left out."""
 
     def __init__(self, model: QueryEncoder, head: LatentHead, reader: Reader) -> None:
         self._model, self._reader = model, reader

@@ -11,6 +11,7 @@ from pyserini_compneg.encode.models.checkpoint import (
 )
 from pyserini_compneg.encode.models.heads import Head
 from pyserini_compneg.encode.models.hub import LATENT, MINI, load_checkpoint, model_folder
+from pyserini_compneg.encode.models.latents import LatentHead
 from pyserini_compneg.encode.models.loading import quiet_transformers, static_weights
 from pyserini_compneg.encode.models.options import ABLATIONS, PRECISIONS, ModelOptions
 from pyserini_compneg.support.vectors import index_term
@@ -23,6 +24,7 @@ __all__ = [
     "PRECISIONS",
     "Checkpoint",
     "Head",
+    "LatentHead",
     "ModelOptions",
     "NeuralSide",
     "Side",

@@ -43,9 +43,6 @@ class LatentHead:
         k1: Saturation of an activation.
         b: Strength of the normalisation by the number of a document's latents, 0 to 1.
         levels: The impacts of latents in documents are 1 to ``levels``.
-
-    Raises:
-        EncodingError: A value is out of its range.
     """
 
     latents: int
@@ -89,11 +86,7 @@ def is_latent(folder: Path) -> bool:
 
 
 def read_latent_head(folder: Path) -> LatentHead:
-    """The head of a latent model.
-
-    Raises:
-        EncodingError: A file is missing or damaged.
-    """
+    """The head of a latent model. Refuses values out of their ranges."""
     values = required_json(folder / LATENT_FILE, dict)
     known = {each.name: values[each.name] for each in fields(LatentHead) if each.name in values}
     if missing := next((each.name for each in fields(LatentHead)[:3] if each.name not in known), None):

@@ -15,12 +15,8 @@ from pyserini_compneg.encode.models.latents import LatentHead
 class LatentModule(nn.Module):  # type: ignore[misc]  # mypy has no types of torch
     """A network that returns the latents of each text, (batch, latents).
 
-    Args:
-        trunk: An encoder of transformers.
-        weight: The weights of the autoencoder's encoder, (latents, width of the trunk).
-        bias: Its bias, (latents,).
-        head: The head.
-        special: The ids of tokens that light no latent, such as [CLS].
+    ``weight``, (latents, width of the trunk), and ``bias``, (latents,), are the autoencoder's encoder. Tokens of the
+    ``special`` ids, such as [CLS], light no latent.
     """
 
     def __init__(self, trunk: Any, weight: Tensor, bias: Tensor, head: LatentHead, special: Iterable[int]) -> None:

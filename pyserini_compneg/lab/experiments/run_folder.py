@@ -21,8 +21,7 @@ from pyserini_compneg.baselines import (
     pair_scorer,
 )
 from pyserini_compneg.documents import SourceDocument
-from pyserini_compneg.encode import BM25, split_name
-from pyserini_compneg.encode.hybrid import model_parts
+from pyserini_compneg.encode import BM25, model_parts, split_name
 from pyserini_compneg.encode.models import ModelOptions, NeuralSide, load_checkpoint, model_hash
 from pyserini_compneg.eval import Qrels
 from pyserini_compneg.index import build_index
