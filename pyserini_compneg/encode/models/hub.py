@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+from collections.abc import Collection
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
@@ -31,11 +32,12 @@ _EXPECTED = (
 _OTHER_FORMATS = ("onnx/*", "openvino/*", "*/onnx/*", "coreml/*", "*training_args.bin", "*optimizer.bin")
 
 
-def model_folder(name: str) -> Path:
+def model_folder(name: str, read: Collection[str] = ()) -> Path:
     """The folder of a checkpoint.
 
     Args:
         name: A folder; a model of the Hugging Face hub, ``owner/name``; or ``mini``, the model of this package.
+        read: Classes of modules that the caller does not run, but whose weights it reads.
 
     Raises:
         EncodingError: The name is neither a folder nor a hub model, or the model needs custom code, which this package
@@ -55,7 +57,7 @@ def model_folder(name: str) -> Path:
     if folder is None and (not _HUB_NAME.fullmatch(name) or path.suffix in _FILES or path.exists()):
         raise unknown
     folder = folder or _hub_folder(name, unknown)
-    refuse_foreign_code(folder, name)
+    refuse_foreign_code(folder, name, read)
     check_copy(folder, name)
     return folder
 

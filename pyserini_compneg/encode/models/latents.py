@@ -65,6 +65,7 @@ class LatentHead:
 
 
 def is_latent(folder: Path) -> bool:
+    """Whether a folder has a latent model."""
     return (folder / LATENT_FILE).is_file()
 
 
@@ -82,7 +83,7 @@ def read_latent_head(folder: Path) -> LatentHead:
 
 def read_concepts(folder: Path) -> list[str]:
     """The name of each latent, such as "monarch, king, queen"."""
-    names = required_json(folder / CONCEPTS_FILE, list)
+    names: list[str] = required_json(folder / CONCEPTS_FILE, list)
     if not all(isinstance(name, str) for name in names):
         raise EncodingError(f"{CONCEPTS_FILE}: expected a list of names", remedy="copy the model again")
     return names
