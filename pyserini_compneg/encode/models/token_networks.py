@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from pyserini_compneg.encode.models.checkpoint import text_files
+from pyserini_compneg.encode.models.checkpoint import MODEL_FILE, text_files, weight_files
 from pyserini_compneg.encode.models.configuration import (
     MODULES_FILE,
     SENTENCE_FILE,
@@ -67,6 +67,10 @@ def token_network(folder: Path, name: str) -> TokenNetwork:
         if other := next((kind for kind in kinds if str(kind).endswith(_OTHER_HEADS)), None):
             what = f"{other} is made for other things than vectors of tokens"
             raise EncodingError(what, remedy="name a dense model, a late-interaction model or a BERT-like encoder")
+        if not weight_files(network):
+            exported = (network / MODEL_FILE).is_file()
+            what = "comes exported, without the weights" if exported else "no weights"
+            raise EncodingError(f"{what} (model.safetensors or pytorch_model.bin)", remedy="name another model")
         return TokenNetwork(network, text_settings(network, "document"), layers)
     except EncodingError as error:
         raise error.at(name) from None

@@ -31,7 +31,7 @@ from pyserini_compneg.lab.training.latent_names import describe
 from pyserini_compneg.lab.training.token_vectors import Drawn, TokenEncoder, draw_texts, write_vectors
 from pyserini_compneg.lab.training.trained_folder import write_card
 
-_EPOCHS, _MOST_STEPS = 4, 2000
+_EPOCHS, _MOST_STEPS = 8, 2000
 """By default, each token is drawn so many times on average, in so many steps at most."""
 
 _FEW = 20

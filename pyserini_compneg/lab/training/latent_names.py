@@ -54,7 +54,7 @@ _FUNCTION_WORDS = frozenset(
 
 
 class LitWords:
-    """How strongly and how often the tokens of each word light each latent."""
+    """How strongly the tokens of each word light each latent, and how many tokens there are."""
 
     def __init__(self) -> None:
         self.words: dict[str, int] = {}
@@ -68,55 +68,49 @@ class LitWords:
         self.counts.update(numbers.tolist())
         rows, places = np.nonzero(values > 0)
         keys = (index[rows, places] << _BITS) | numbers[rows]
-        self._parts.append(_summed(keys, values[rows, places].astype(np.float64), np.ones(len(rows))))
+        self._parts.append(_summed(keys, values[rows, places].astype(np.float64)))
         self._size += len(self._parts[-1].keys)
         if self._size > _MERGED:
             self._merge()
 
     def _merge(self) -> None:
-        if self._parts:
-            self._parts = [_summed(*map(np.concatenate, zip(*self._parts, strict=True)))]
-            self._size = 0
+        self._parts, self._size = [_summed(*map(np.concatenate, zip(*self._parts, strict=True)))], 0
 
     def names(self, latents: int) -> list[str]:
-        """The name of each latent: the words with the largest mean activation times log(1 + count)."""
+        """The name of each latent: the words with the largest activation in all, over the root of their frequency."""
         self._merge()
-        keys, sums, counts = self._parts[0] if self._parts else _summed(*np.empty((3, 0)))
+        keys, sums = self._parts[0]
         words = [*self.words]
-        numbers = keys & ((1 << _BITS) - 1)
-        bounds = np.searchsorted(keys >> _BITS, np.arange(latents + 1))
-        scores = sums / counts * np.log1p(counts)
-        names = []
-        for start, end in pairwise(bounds):
-            best = start + np.argsort(-scores[start:end], kind="stable")[:_CANDIDATES]
+        kinds, counts = np.array([_kind(word) for word in words]), np.array([self.counts[n] for n in range(len(words))])
+        numbers, names = keys & ((1 << _BITS) - 1), []
+        scores = sums / np.sqrt(counts[numbers])
+        for start, end in pairwise(np.searchsorted(keys >> _BITS, np.arange(latents + 1))):
+            best = start + np.lexsort((-scores[start:end], kinds[numbers[start:end]]))[:_CANDIDATES]
             names.append(", ".join(_chosen([words[number] for number in numbers[best]])))
         return names
 
 
 class _Sums(NamedTuple):
-    """For pairs of a latent and a word, in their order, the sum of the activations, and their number."""
+    """The sums of activations for pairs of a latent and a word, in the order of the pairs."""
 
     keys: NDArray[np.int64]
     sums: NDArray[np.float64]
-    counts: NDArray[np.float64]
 
 
-def _summed(keys: NDArray[np.int64], sums: NDArray[np.float64], counts: NDArray[np.float64]) -> _Sums:
+def _summed(keys: NDArray[np.int64], sums: NDArray[np.float64]) -> _Sums:
     pairs, places = np.unique(keys, return_inverse=True)
-    return _Sums(pairs, *(np.bincount(places, one, len(pairs)).astype(np.float64) for one in (sums, counts)))
+    return _Sums(pairs, np.bincount(places, sums, len(pairs)).astype(np.float64))
 
 
 def _chosen(words: Sequence[str]) -> list[str]:
-    """The first words, without others of the same stem. Function words, single letters and signs come last.
+    """The first words, all of one kind, without others of the same stem.
 
-    >>> _chosen(["the", "kings", ",", "king", "queen"])
+    >>> _chosen(["kings", "king", "queen", "the", ","])
     ['kings', 'queen']
     """
     chosen: list[str] = []
-    for word in sorted(words, key=_kind):
-        if chosen and _kind(word) != _kind(chosen[0]):
-            break
-        if not any(_same_stem(word, other) for other in chosen):
+    for word in words:
+        if _kind(word) == _kind(words[0]) and not any(_same_stem(word, other) for other in chosen):
             chosen.append(word)
     return chosen[:_WORDS]
 

@@ -15,6 +15,7 @@ from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.staging import keep_inputs
 
 _PACKAGES = ("torch", "transformers", "tokenizers", "safetensors")
+_SUFFIXES = (".json", ".safetensors", ".bin", ".txt", ".model")
 
 
 def train_latent(
@@ -59,4 +60,5 @@ def train_latent(
 
 def _status(folder: Path) -> list[tuple[str, int]]:
     """The names and sizes of the files of a model."""
-    return [(file.relative_to(folder).as_posix(), file.stat().st_size) for file in sorted(folder.rglob("*.*"))]
+    files = sorted(file for file in folder.rglob("*.*") if file.suffix in _SUFFIXES and file.is_file())
+    return [(file.relative_to(folder).as_posix(), file.stat().st_size) for file in files]

@@ -218,12 +218,19 @@ def write_base(folder, kind, trunk):
             "its weights lack encoder.layer.1.attention.output.LayerNorm.bias and 15 more; "
             "name a trained model, with all its weights"
         )
+    if kind in ("exported", "empty"):
+        (folder / "model.safetensors").unlink()
+        if kind == "exported":
+            (folder / "model.onnx").touch()
+        what = "comes exported, without the weights" if kind == "exported" else "no weights"
+        return f"{what} (model.safetensors or pytorch_model.bin); name another model"
     (folder / "config.json").unlink()
     return "no model: config.json is missing"
 
 
 @pytest.mark.parametrize(
-    "kind", ["tanh", "residual", "widths", "classes", "static", "cross-encoder", "weights", "nothing"]
+    "kind",
+    ["tanh", "residual", "widths", "classes", "static", "cross-encoder", "weights", "exported", "empty", "nothing"],
 )
 def test_bases_that_are_refused(kind, trunk, texts, tmp_path):
     folder = tmp_path / "base"
