@@ -5,7 +5,9 @@ from __future__ import annotations
 import heapq
 import json
 import logging
+import os
 import random
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -191,6 +193,9 @@ def write_vectors(encoder: TokenEncoder, drawn: Drawn, file: Path, record: Path)
     shape = (drawn.tokens, encoder.width)
     done: int = (read_record(record) or {}).get("batches", 0)
     mapped: Any = np.lib.format.open_memmap(file, mode="r+" if done else "w+", dtype=np.float16, shape=shape)
+    if not done and sys.platform == "linux":
+        with file.open("r+b") as handle:  # a full disk is an error now, and would kill the process later
+            os.posix_fallocate(handle.fileno(), 0, file.stat().st_size)
     kept, batches = time.monotonic(), [*_batches(drawn.texts)]
     written = sum(text.tokens for batch in batches[:done] for text in batch)
     with progress(None, drawn.tokens, " tokens", "encoding texts", done=written) as bar:
@@ -201,8 +206,8 @@ def write_vectors(encoder: TokenEncoder, drawn: Drawn, file: Path, record: Path)
             bar.update(len(made))
             if number == len(batches) or time.monotonic() - kept >= SECONDS:
                 mapped.flush()
-                with atomic_writer(record) as handle:
-                    json.dump({"batches": number}, handle)
+                with atomic_writer(record) as text:
+                    json.dump({"batches": number}, text)
                 kept = time.monotonic()
     vectors: Vectors = np.load(file, mmap_mode="r")
     return vectors

@@ -1,7 +1,10 @@
 """Latent models: their training by the command, its parts, and what is refused."""
 
+import errno
 import json
+import os
 import shutil
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,7 +22,7 @@ from pyserini_compneg.encode.models import (
     token_network,
 )
 from pyserini_compneg.lab.training import LatentSettings, train_latent
-from pyserini_compneg.support.errors import ArgumentError, CompNegError, EncodingError
+from pyserini_compneg.support.errors import ArgumentError, CompNegError, EncodingError, OutputError
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
 transformers = pytest.importorskip("transformers", reason="networks are loaded by transformers")
@@ -166,6 +169,20 @@ def test_a_killed_training_continues_with_the_same_bits(trunk, texts, tmp_path, 
     assert len(calls) - before == {"vectors": -(-len(TEXTS) // 8) - 2, "steps": 10}[place]
     assert contents(killed) == contents(tmp_path / "whole")
     assert {path.name for path in tmp_path.iterdir()} == {"killed", "whole", texts.name}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="space is reserved on Linux only")
+def test_a_disk_without_space_for_the_vectors(trunk, texts, tmp_path, monkeypatch):
+    """A mapped file that cannot grow would kill the process."""
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    said = refusal(train_latent, str(trunk), [texts], tmp_path / "made", SMALL, error=OutputError)
+    assert said == (
+        f"{tmp_path}/made: cannot be written: no space left on device; free some space, and continue with --resume"
+    )
 
 
 def test_only_a_latent_model_is_replaced(trunk, texts, tmp_path):
