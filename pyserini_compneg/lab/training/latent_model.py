@@ -66,7 +66,7 @@ def fit_latent(
     weight, bias = folded(module, sample)
     names, mean_latents = describe(vectors, drawn.texts, weight, bias, settings.active)
     lit = [number for number, name in enumerate(names) if name]
-    head = LatentHead(len(lit), min(settings.active, len(lit)), round(mean_latents, 2))
+    head = LatentHead(len(lit), min(settings.active, len(lit)), round(max(mean_latents, 1.0), 2))
     facts: dict[str, Any] = {
         "base": base,
         "texts": len(drawn.texts),
@@ -77,14 +77,14 @@ def fit_latent(
         "dead": settings.latents - len(lit),
         "version": metadata.version("pyserini_compneg"),
     }
-    weights = {"weight": weight[lit] @ encoder.matrix, "bias": weight[lit] @ encoder.offset + bias[lit]}
     folder = unfinished / "model"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     _write_network(folder, encoder, network)
-    save_file({name: tensor.contiguous() for name, tensor in weights.items()}, folder / LATENT_WEIGHTS)
-    for file, content in ((LATENT_FILE, asdict(head) | facts), (CONCEPTS_FILE, [names[number] for number in lit])):
-        (folder / file).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    weights = {"weight": weight[lit] @ encoder.matrix, "bias": weight[lit] @ encoder.offset + bias[lit]}
+    save_file(weights, folder / LATENT_WEIGHTS)
+    _write_json(folder / LATENT_FILE, asdict(head) | facts)
+    _write_json(folder / CONCEPTS_FILE, [names[number] for number in lit])
     _write_card(folder, network, files, drawn, asdict(head) | facts)
     return {name: facts[name] for name in ("tokens", "unexplained", "dead")} | {"latents a text": head.mean_latents}
 
@@ -103,6 +103,10 @@ def _write_network(folder: Path, encoder: TokenEncoder, network: TokenNetwork) -
         encoder.trunk.save_pretrained(folder)
     for file in network.text_files:
         shutil.copyfile(file, folder / file.name)
+
+
+def _write_json(file: Path, content: object) -> None:
+    file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _write_card(
