@@ -121,6 +121,16 @@ def _only(block: DocumentBlock, part: CollectionPart) -> DocumentBlock:
 def collection_files(
     path: str | Path, collection_format: Format | None = None, numbers: Sequence[str] = ()
 ) -> list[CollectionFile]:
+    """The files of a collection, each with its format.
+
+    Args:
+        path: A file, or a folder of files.
+        collection_format: The format of all files; None to detect it from their names and first bytes.
+        numbers: The columns of tables whose cells may be numbers.
+
+    Raises:
+        InputError: There are no such files.
+    """
     if collection_format not in (None, *SUFFIXES):
         raise ArgumentError(f"the format must be one of {', '.join(SUFFIXES)}, got {collection_format!r}")
     paths = _paths(path, collection_format)

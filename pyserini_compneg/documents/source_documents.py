@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from pyserini_compneg.documents.collection import VECTOR, VECTORS, DocumentBlock
+from pyserini_compneg.documents.collection import (
+    VECTOR,
+    VECTORS,
+    CollectionPart,
+    DocumentBlock,
+    iter_collection_blocks,
+)
+from pyserini_compneg.documents.formats import CollectionFile
 from pyserini_compneg.lucene import LONGEST_TERM_BYTES
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import decoded_line
@@ -50,6 +57,28 @@ def text_documents(
 ) -> tuple[dict[int, SourceDocument], list[str]]:
     """The documents with texts, by their line in the block, and the messages for all other lines."""
     return read_documents(block, partial(_text_document, fields=fields))
+
+
+def collection_texts(files: Sequence[CollectionFile], fields: Sequence[str] | None = None) -> Iterator[str]:
+    """The texts of a collection, without those that are blank.
+
+    Args:
+        files: The files, from :func:`collection_files`.
+        fields: The fields that make up a text; None for ``contents``, or ``title`` and ``text``.
+
+    Raises:
+        InputError: A document is bad.
+    """
+    unread = UnreadFields("name all fields of the text with --fields, or rename them")
+    for block in iter_collection_blocks(CollectionPart(files)):
+        documents, problems = text_documents(block, fields)
+        if problems:
+            raise InputError(problems[0])
+        for document in documents.values():
+            unread.add(document.docid, document.unread)
+            if document.text and not document.text.isspace():
+                yield document.text
+    unread.warn()
 
 
 def read_documents(

@@ -70,7 +70,7 @@ _SWITCHES_OF_CODE: Mapping[str, tuple[Any, ...]] = {
 """Arguments of loaders in a configuration, and the values that run no code from the folder."""
 
 SETTINGS_FILE = "config_sentence_transformers.json"
-_SENTENCE_FILE = "sentence_bert_config.json"
+SENTENCE_FILE = "sentence_bert_config.json"
 _TOKENIZER_ARGUMENTS = (
     *("model_max_length", "truncation_side", "padding_side", "do_lower_case", "strip_accents"),
     *("tokenize_chinese_chars", "add_prefix_space", "clean_up_tokenization_spaces", "use_fast", "legacy"),
@@ -128,16 +128,16 @@ class TextSettings(NamedTuple):
 
 def text_settings(folder: Path, side: str) -> TextSettings:
     """The settings of ``sentence_bert_config.json`` for a side, ``query`` or ``document``."""
-    config = optional_json(folder / _SENTENCE_FILE)
+    config = optional_json(folder / SENTENCE_FILE)
     arguments = _known(config, ("processor_kwargs", "tokenizer_args"), _TOKENIZER_ARGUMENTS)
     calls = _known(config, ("processing_kwargs",), ("text", "common", *_OTHER_MODALITIES))
     call = {key: value for part in ("common", "text") for key, value in _known(calls, (part,), _CALL_ARGUMENTS).items()}
     if config.get("query_expansion") and side == "query":
-        raise EncodingError(f"{_SENTENCE_FILE}: `query_expansion` is for models of several vectors for each text")
+        raise EncodingError(f"{SENTENCE_FILE}: `query_expansion` is for models of several vectors for each text")
     told = [call.get("max_length"), config.get(f"{side}_length"), arguments.get("model_max_length")]
     for length in told:
         if length is not None and (type(length) is not int or length < _SHORTEST):
-            what = f"{_SENTENCE_FILE}: a length must be a whole number from {_SHORTEST}, got {shown(length)}"
+            what = f"{SENTENCE_FILE}: a length must be a whole number from {_SHORTEST}, got {shown(length)}"
             raise EncodingError(what)
     if call.get("truncation", True) in (False, "do_not_truncate"):
         told = [_NO_LIMIT]  # but for the positions of the network
@@ -156,10 +156,10 @@ def _known(config: Mapping[str, Any], names: Sequence[str], known: Collection[st
     name = next((name for name in names if config.get(name)), names[0])
     values = config.get(name) or {}
     if not isinstance(values, dict):
-        raise EncodingError(f"{_SENTENCE_FILE}: `{name}` must be an object, got {shown(values)}")
+        raise EncodingError(f"{SENTENCE_FILE}: `{name}` must be an object, got {shown(values)}")
     if unknown := [key for key in values if key not in known]:
         remedy = f"known are {', '.join(known)}"
-        raise EncodingError(f"{_SENTENCE_FILE}: `{name}` has {shown(unknown[0])}, which is unknown here", remedy=remedy)
+        raise EncodingError(f"{SENTENCE_FILE}: `{name}` has {shown(unknown[0])}, which is unknown here", remedy=remedy)
     return values
 
 
@@ -180,7 +180,7 @@ def read_lengths(folder: Path, told: int | None = None) -> tuple[int, int]:
     if positions is not None and config.get("model_type") in _PADDED_POSITIONS:
         positions -= int(_number(folder / "config.json", "pad_token_id") or 0) + 1
     allowed = _length(folder / "tokenizer_config.json", "model_max_length")
-    told = told or _length(folder / _SENTENCE_FILE, "max_seq_length")
+    told = told or _length(folder / SENTENCE_FILE, "max_seq_length")
     tokens = max(allowed, told or 0) if allowed else None  # sentence-transformers replaces the tokenizer's limit
     longest = min((length for length in (positions, tokens) if length is not None), default=told or _LONGEST_INPUT)
     return min(told or longest, longest), longest
@@ -208,8 +208,10 @@ def part_folder(folder: Path, path: str) -> Path:
     return part
 
 
-def refuse_foreign_code(folder: Path, name: str) -> None:
+def refuse_foreign_code(folder: Path, name: str, read: Collection[str] = ()) -> None:
     """Refuses a checkpoint that names code to run: its own classes, or any callable of an installed library.
+
+    Classes in ``read`` are allowed, because the caller does not run them.
 
     Libraries would run that code, ask on standard input whether they may, or load a class of another kind instead.
     """
@@ -220,7 +222,7 @@ def refuse_foreign_code(folder: Path, name: str) -> None:
             continue
         if isinstance(values, dict) and "auto_map" in values and is_native(file.parent, name):
             values = {key: value for key, value in values.items() if key != "auto_map"}
-        if said := next(_code(values), None) or _own_class(file.name, values):
+        if said := next(_code(values), None) or _own_class(file.name, values, read):
             raise EncodingError(f"needs custom code ({file.name} has {said}), which is never run here", where=name)
 
 
@@ -267,7 +269,7 @@ def _code(values: Any) -> Iterator[str]:
             yield from _code(value)
 
 
-def _own_class(name: str, values: Any) -> str | None:
+def _own_class(name: str, values: Any, read: Collection[str]) -> str | None:
     """The first module that is not a class of sentence-transformers, of its list of modules or of a router."""
     if name == MODULES_FILE:
         modules = values if isinstance(values, list) else []
@@ -275,7 +277,8 @@ def _own_class(name: str, values: Any) -> str | None:
     else:
         types = values.get("types") if name in ROUTER_FILES and isinstance(values, dict) else None
         kinds = list(types.values()) if isinstance(types, dict) else []
-    return next((f"the class {kind!r}" for kind in kinds if not _OWN_MODULE.fullmatch(str(kind))), None)
+    others = (kind for kind in kinds if kind not in read and not _OWN_MODULE.fullmatch(str(kind)))
+    return next((f"the class {kind!r}" for kind in others), None)
 
 
 def optional_json(file: Path, name: str = "") -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+from collections.abc import Collection
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
@@ -18,7 +19,7 @@ from pyserini_compneg.support.errors import DownloadError, EncodingError
 from pyserini_compneg.support.files import cache_home
 
 MINI = "mini"
-"""The model that is part of this package."""
+"""The model of terms that is part of this package."""
 
 LATENT = "latent"
 """The latent model that is part of this package, and, before a colon, the prefix of the name of any other one."""
@@ -35,33 +36,34 @@ _EXPECTED = (
 _OTHER_FORMATS = ("onnx/*", "openvino/*", "*/onnx/*", "coreml/*", "*training_args.bin", "*optimizer.bin")
 
 
-def model_folder(name: str) -> Path:
+def model_folder(name: str, read: Collection[str] = ()) -> Path:
     """The folder of a checkpoint.
 
     Args:
         name: A folder; a model of the Hugging Face hub, ``owner/name``; ``mini``, the model of this package; or
             ``latent:`` with a folder or a hub model, which must be a latent model.
+        read: Classes of modules that the caller does not run, but whose weights it reads.
 
     Raises:
         EncodingError: The name is neither a folder nor a hub model, the model is of the other kind, or the model needs
             custom code, which this package never runs.
         DownloadError: The model is not in the cache and cannot be downloaded.
     """
-    if name == MINI:
-        return Path(str(resources.files("pyserini_compneg") / "resources" / MINI))
+    if name in (MINI, LATENT):
+        return Path(str(resources.files("pyserini_compneg") / "resources" / name))
     if name.startswith(f"{LATENT}:"):
-        folder = _any_folder(name.removeprefix(f"{LATENT}:"))
+        folder = _any_folder(name.removeprefix(f"{LATENT}:"), read)
         if not is_latent(folder):
             remedy = f"leave out {LATENT}:, or make a latent model of it with train latent --base"
             raise EncodingError("is no latent model", where=name, remedy=remedy)
         return folder
-    folder = _any_folder(name)
+    folder = _any_folder(name, read)
     if is_latent(folder):
         raise EncodingError("is a latent model", where=name, remedy=f"write {LATENT}:{name}")
     return folder
 
 
-def _any_folder(name: str) -> Path:
+def _any_folder(name: str, read: Collection[str]) -> Path:
     path = Path(os.path.expanduser(name))
     folder = path if name and path.is_dir() else None
     what, remedy = (
@@ -73,7 +75,7 @@ def _any_folder(name: str) -> Path:
     if folder is None and (not _HUB_NAME.fullmatch(name) or path.suffix in _FILES or path.exists()):
         raise unknown
     folder = folder or _hub_folder(name, unknown)
-    refuse_foreign_code(folder, name)
+    refuse_foreign_code(folder, name, read)
     check_copy(folder, name)
     return folder
 

@@ -85,6 +85,7 @@ def _is_count(value: object) -> bool:
 
 
 def is_latent(folder: Path) -> bool:
+    """Whether a folder has a latent model."""
     return (folder / LATENT_FILE).is_file()
 
 
@@ -101,7 +102,7 @@ def read_latent_head(folder: Path) -> LatentHead:
 
 def read_concepts(folder: Path) -> list[str]:
     """The name of each latent, such as "monarch, king, queen"."""
-    names = required_json(folder / CONCEPTS_FILE, list)
+    names: list[str] = required_json(folder / CONCEPTS_FILE, list)
     if not all(isinstance(name, str) for name in names):
         raise EncodingError(f"{CONCEPTS_FILE}: expected a list of names", remedy="copy the model again")
     return list(names)

@@ -107,6 +107,17 @@ class TextTokenizer:
             [encoding.ids for encoding in encodings], [bool(encoding.overflowing) for encoding in encodings]
         )
 
+    def ends(self, texts: Sequence[str]) -> tuple[TokenIds, list[list[int]]]:
+        """The token ids of texts, and for each token its end in the text; 0 for special tokens."""
+        encodings = self._tokenizer.encode_batch(
+            [without_halves(text) for text in texts], add_special_tokens=self._special_tokens
+        )
+        tokens = TokenIds([one.ids for one in encodings], [bool(one.overflowing) for one in encodings])
+        return tokens, [
+            [0 if number in self.special else end for number, (_, end) in zip(one.ids, one.offsets, strict=True)]
+            for one in encodings
+        ]
+
     def spans(self, texts: Sequence[str]) -> list[list[TermSpan]]:
         """The term of each token of texts, special tokens left out, and its place. Texts of any length are not cut."""
         whole = [without_halves(text) for text in texts]

@@ -7,7 +7,8 @@ with their values, and their common settings, in which ``$name`` stands for a va
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -16,9 +17,13 @@ from typing import Annotated, Literal, TypeAlias, TypeVar
 from pydantic import Field, field_validator, model_validator
 
 from pyserini_compneg.baselines import Similarity
+from pyserini_compneg.documents import Format
 from pyserini_compneg.encode.models import Head
-from pyserini_compneg.support.errors import InputError
+from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.errors import ArgumentError, InputError
+from pyserini_compneg.support.options import COUNT, NOT_BELOW_0, check_options, option
 from pyserini_compneg.support.settings_files import Settings, parse_settings, settings_text
+from pyserini_compneg.support.staging import Existing, ExistingWork, existing_option
 
 LOG_FILE = "training_log.json"
 """The file with the settings, the results and, for an encoder, the log of a training, in the model's folder."""
@@ -179,6 +184,42 @@ class ReaderTrainConfig(Settings):
 
     reader: ReaderSection
     about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LatentSettings(ExistingWork):
+    """The settings of the training of a latent model.
+
+    Attributes:
+        latents: The number of latents. Those that no token of the texts lights in the end are left out.
+        active: The number of latents that a token lights at most.
+        tokens: The most tokens to learn from. If the texts have more, some texts are drawn at random.
+        steps: The number of steps; None for a number that fits the tokens.
+        seed: The seed of all random numbers.
+        existing: How to treat the folder of a former model, and an unfinished training, as in ``train``.
+        fields: The fields that make up a text; None for ``contents``, or ``title`` and ``text``.
+        collection_format: ``jsonl``, ``json``, ``csv``, ``tsv`` or ``parquet``; None to detect the format from the
+            names and first bytes of the files.
+
+    Raises:
+        ArgumentError: A number is out of its range, or ``fields`` is a single text instead of a list.
+    """
+
+    latents: int = option(8192, "number of latents (default 8192)", COUNT)
+    active: int = option(16, "how many latents a token lights at most (default 16)", COUNT)
+    tokens: int = option(2_000_000, "the most tokens to learn from (default 2000000)", COUNT)
+    steps: int | None = option(None, "number of steps", COUNT)
+    seed: int = option(0, "seed of all random numbers", NOT_BELOW_0)
+    existing: Existing = existing_option()
+    fields: Sequence[str] | None = None
+    collection_format: Format | None = None
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.active > self.latents:
+            raise ArgumentError(f"active must be at most the number of latents, {self.latents}, got {self.active}")
+        if self.fields is not None:
+            object.__setattr__(self, "fields", checked_list("fields", self.fields))
 
 
 AnyConfig: TypeAlias = TrainConfig | ReaderTrainConfig

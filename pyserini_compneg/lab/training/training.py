@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -68,28 +69,44 @@ def train(config: AnyConfig, output: str | Path, existing: Existing = "refuse") 
         CompNegError: Data or a checkpoint cannot be used, a loss is not a finite number, or a folder cannot be written.
     """
     work, output = _TrainingWork(existing), Path(os.path.realpath(output))
-    unfinished = output.with_name(f"{output.name}.training")
-    packages = _READER_PACKAGES if isinstance(config, ReaderTrainConfig) else _PACKAGES
-    if missing := [name for name in packages if find_spec(name) is None]:
-        raise InputError(f"training needs {', '.join(missing)}; {install_hint('train')}")
-    _check_output(output, work.may_overwrite)
+    check_packages(_READER_PACKAGES if isinstance(config, ReaderTrainConfig) else _PACKAGES)
+    check_output(output, work.may_overwrite, LOG_FILE)
     _check_models(config)
     examples = _examples(config)
+    settings = config.model_dump(mode="json")
+    settings["texts of data"] = content_digest(repr(examples))
+    return run_training(output, settings, existing, partial(_fit, config, examples))
+
+
+def run_training(
+    output: Path, settings: Mapping[str, Any], existing: Existing, fit: Callable[[Path], dict[str, float]]
+) -> dict[str, float]:
+    """Runs a training in the folder ``OUTPUT.training``, which ``fit`` gets. Its folder ``model`` becomes the output.
+
+    An unfinished training is continued if its settings were the same. ``fit`` writes checkpoints as
+    ``checkpoints/KIND/FILE``; without one, a training that failed leaves nothing.
+    """
+    unfinished = output.with_name(f"{output.name}.training")
     with ExitStack() as stack:
         with output_errors(unfinished):
             stack.enter_context(parent_folders(unfinished))
             busy, remedy = "another process trains here", "wait for it, or choose another --output"
             stack.enter_context(locked(unfinished, busy, remedy))
-            _prepare_unfinished(output, unfinished, config, examples, existing)
-        return _finish(config, examples, unfinished, output)
+            _prepare_unfinished(output, unfinished, settings, existing)
+        return _finish(fit, unfinished, output)
 
 
-def _finish(config: AnyConfig, examples: Sequence[Any], unfinished: Path, output: Path) -> dict[str, float]:
+def check_packages(packages: Sequence[str]) -> None:
+    if missing := [name for name in packages if find_spec(name) is None]:
+        raise InputError(f"training needs {', '.join(missing)}; {install_hint('train')}")
+
+
+def _finish(fit: Callable[[Path], dict[str, float]], unfinished: Path, output: Path) -> dict[str, float]:
     from safetensors import SafetensorError
 
     with output_errors(output, "free some space, and continue with --resume", (OSError, SafetensorError)):
         try:
-            results = _fit(config, examples, unfinished)
+            results = fit(unfinished)
         except CompNegError:
             if not any(unfinished.glob(_CHECKPOINTS)):  # there is no checkpoint to resume from
                 shutil.rmtree(unfinished)
@@ -119,14 +136,14 @@ def _fit(config: AnyConfig, examples: Sequence[Any], unfinished: Path) -> dict[s
     return write_trained(unfinished / "model", config, trained, examples)
 
 
-def _check_output(output: Path, overwrite: bool) -> None:
-    """Checks that only a trained model is replaced, and only on request."""
+def check_output(output: Path, overwrite: bool, mark: str) -> None:
+    """Checks that only a trained model, which has a file ``mark``, is replaced, and only on request."""
     if not output.exists():
         return
     if not overwrite:
         raise exists_already(output)
-    if not (output / LOG_FILE).is_file():
-        fault = f"is not a model that was trained here (no {LOG_FILE})"
+    if not (output / mark).is_file():
+        fault = f"is not a model that was trained here (no {mark})"
         raise OutputError(fault, where=output, remedy="choose another --output")
 
 
@@ -142,12 +159,8 @@ def _check_models(config: AnyConfig) -> None:
         neural_side(model_folder(config.model.base), config.model.base, "document")
 
 
-def _prepare_unfinished(
-    output: Path, folder: Path, config: AnyConfig, examples: Sequence[Any], existing: Existing
-) -> None:
+def _prepare_unfinished(output: Path, folder: Path, settings: Mapping[str, Any], existing: Existing) -> None:
     """Makes the folder of the unfinished training, or checks that an existing one belongs to this training."""
-    settings = config.model_dump(mode="json")
-    settings["texts of data"] = content_digest(repr(examples))
     remove_left(folder)
     former = (read_record(folder / _SETTINGS_FILE) or {}) if folder.exists() else None
     if continues(output, former, settings, existing):

@@ -43,6 +43,14 @@ def test_tokens_are_those_of_transformers(folder):
     assert TextTokenizer(folder, MAX_LENGTH)(texts).ids == theirs
 
 
+def test_ends_of_tokens_in_their_texts(folder):
+    tokenizer = TextTokenizer(folder, 6)
+    texts = ["The film, the film again", "[MASK] a"]
+    tokens, ends = tokenizer.ends(texts)
+    assert tokens == tokenizer(texts)
+    assert ends == [[0, 3, 8, 9, 13, 0], [0, 0, 8, 0]]
+
+
 def test_special_tokens_can_be_left_out(folder):
     tokenizer = TextTokenizer(folder, 32, special_tokens=False)
     assert terms(tokenizer, "the film") == terms(TextTokenizer(folder, 32), "the film")[1:-1] == ["the", "film"]

@@ -1,0 +1,213 @@
+"""Draws texts, and writes the vectors of their tokens into a file, which may be larger than the memory."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import logging
+import os
+import random
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from pyserini_compneg.encode.models import TextTokenizer, TokenNetwork
+from pyserini_compneg.encode.networks import load_trunk
+from pyserini_compneg.lab.training.autoencoder import Vectors
+from pyserini_compneg.support.errors import EncodingError, InputError, in_one_line
+from pyserini_compneg.support.progress import SECONDS, progress
+from pyserini_compneg.support.staging import atomic_writer, read_record
+
+LONGEST = 128
+"""The most tokens of a text that are read, with the tokens that the tokenizer adds."""
+
+_MOST_CHARACTERS = 20_000
+"""The characters of a text that are split into tokens: more than so many tokens have."""
+
+_WORD = 30
+"""The characters that are kept behind the last token of a text, to complete its word."""
+
+_BLOCK, _TOGETHER, _TOKENS_TOGETHER = 4096, 64, 4096
+"""Texts of a block are sorted by their length, and run together, so many at most with so many tokens."""
+
+_READ = 256
+"""The texts that are split into tokens together."""
+
+_LAYER_FILES = ("model.safetensors", "pytorch_model.bin")
+_Item = TypeVar("_Item")
+_logger = logging.getLogger(__name__)
+
+
+class TokenizedText(NamedTuple):
+    """A text up to its last word that is read, the ids of its tokens, and where each ends; 0 for special tokens."""
+
+    text: str
+    ids: NDArray[np.int32]
+    ends: NDArray[np.int32]
+
+    @property
+    def tokens(self) -> int:
+        """The tokens that are not special."""
+        return int(np.count_nonzero(self.ends))
+
+
+class TokenEncoder:
+    """The network of a model with its layers for tokens, and its tokenizer, without a prompt."""
+
+    def __init__(self, network: TokenNetwork, name: str) -> None:
+        self.name, self.trunk = name, load_trunk(network.folder)
+        self.trunk.pooler = None  # it gives no vectors of tokens
+        settings = network.settings
+        self.tokenizer = TextTokenizer(
+            network.folder,
+            min(settings.max_length, LONGEST),
+            settings.special_tokens,
+            lowercase=settings.lowercase,
+            arguments=settings.arguments,
+        )
+        width = int(self.trunk.config.hidden_size)
+        self.matrix, self.offset = _one_layer([_linear(folder, name) for folder in network.layers], width, name)
+
+    @property
+    def width(self) -> int:
+        return len(self.matrix)
+
+    def __call__(self, texts: Sequence[TokenizedText]) -> Tensor:
+        """The vectors of all tokens that are not special, (tokens, width)."""
+        ids = torch.zeros(len(texts), max(len(text.ids) for text in texts), dtype=torch.int64)
+        real, own = torch.zeros_like(ids), torch.zeros_like(ids, dtype=torch.bool)
+        for row, text in enumerate(texts):
+            ids[row, : len(text.ids)] = torch.from_numpy(text.ids)
+            real[row, : len(text.ids)] = 1
+            own[row, : len(text.ids)] = torch.from_numpy(text.ends > 0)
+        running = in_one_line(EncodingError, "the network cannot be run", where=self.name, passing=(MemoryError,))
+        with running, torch.inference_mode():
+            hidden = self.trunk(input_ids=ids, attention_mask=real).last_hidden_state[own]
+            vectors: Tensor = nn.functional.linear(hidden, self.matrix, self.offset)
+        if not torch.isfinite(vectors.half()).all():
+            raise EncodingError("its vectors of tokens are not finite numbers of 16 bits", where=self.name)
+        return vectors
+
+
+def _linear(folder: Path, name: str) -> tuple[Tensor, Tensor]:
+    """The weight and the bias of a linear layer."""
+    from safetensors.torch import load_file
+
+    file = next((folder / one for one in _LAYER_FILES if (folder / one).is_file()), folder / _LAYER_FILES[0])
+    with in_one_line(EncodingError, f"{folder.name}/{file.name} cannot be read", where=name):
+        safe = file.suffix == ".safetensors"
+        weights: dict[str, Tensor] = load_file(file) if safe else torch.load(file, "cpu", weights_only=True)
+        weight = weights["linear.weight"].float()
+        return weight, weights.get("linear.bias", torch.zeros(len(weight))).float()
+
+
+def _one_layer(layers: Iterable[tuple[Tensor, Tensor]], width: int, name: str) -> tuple[Tensor, Tensor]:
+    """The linear layer that does what several do, one after another."""
+    matrix, offset = torch.eye(width), torch.zeros(width)
+    for weight, bias in layers:
+        if weight.shape[1] != len(matrix):
+            what = f"a layer for tokens takes {weight.shape[1]} numbers, and gets {len(matrix)}"
+            raise EncodingError(what, where=name, remedy="take all files of one model")
+        matrix, offset = weight @ matrix, weight @ offset + bias
+    return matrix, offset
+
+
+class Drawn(NamedTuple):
+    """Some texts of a collection, in the order of their vectors, and how many texts it has."""
+
+    texts: list[TokenizedText]
+    among: int
+
+    @property
+    def tokens(self) -> int:
+        return sum(text.tokens for text in self.texts)
+
+
+def draw_texts(texts: Iterable[str], tokenizer: TextTokenizer, tokens: int, seed: int) -> Drawn:
+    """Texts that have at most so many tokens together; a random sample if the collection has more.
+
+    Each text gets a random number, and those with the smallest are kept, so only these are in memory.
+    """
+    draw, total, among = random.Random(seed), 0, 0
+    heap: list[tuple[float, int]] = []
+    kept: dict[int, TokenizedText] = {}
+    largest = 1.0
+    with progress(None, None, " texts", "reading texts") as bar:
+        for some in _blocks(texts, _READ):
+            numbered = [(draw.random(), number, text) for number, text in enumerate(some, among)]
+            asked = [one for one in numbered if one[0] < largest]
+            for (chance, number, _), text in zip(asked, _tokenized(tokenizer, [one[2] for one in asked]), strict=True):
+                if text.tokens:
+                    heapq.heappush(heap, (-chance, number))
+                    kept[number], total = text, total + text.tokens
+            while total > tokens and len(heap) > 1:
+                chance, number = heapq.heappop(heap)
+                largest, total = -chance, total - kept.pop(number).tokens
+            among += len(some)
+            bar.update(len(some))
+    if not kept:
+        raise InputError("the texts have no tokens that the model knows", remedy="name other texts")
+    by_chance = [kept[number] for _, number in sorted(heap, reverse=True)]
+    drawn = Drawn([text for batch in _batches(by_chance) for text in batch], among)
+    if largest < 1:
+        _logger.info("%s of %s texts are taken, with %s tokens", f"{len(kept):,}", f"{among:,}", f"{total:,}")
+    return drawn
+
+
+def _blocks(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
+    left = iter(items)
+    while block := list(islice(left, size)):
+        yield block
+
+
+def _tokenized(tokenizer: TextTokenizer, texts: Sequence[str]) -> Iterator[TokenizedText]:
+    texts = [text[:_MOST_CHARACTERS] for text in texts]
+    tokens, ends = tokenizer.ends(texts)
+    for text, ids, places in zip(texts, tokens.ids, ends, strict=True):
+        yield TokenizedText(text[: max(places, default=0) + _WORD], np.array(ids, np.int32), np.array(places, np.int32))
+
+
+def _batches(texts: Sequence[TokenizedText]) -> Iterator[list[TokenizedText]]:
+    """Texts of similar lengths that are run together."""
+    for block in _blocks(texts, _BLOCK):
+        batch: list[TokenizedText] = []
+        for text in sorted(block, key=lambda text: -len(text.ids)):
+            if len(batch) == _TOGETHER or len(batch) * len(batch[0].ids if batch else ()) >= _TOKENS_TOGETHER:
+                yield batch
+                batch = []
+            batch.append(text)
+        yield batch
+
+
+def write_vectors(encoder: TokenEncoder, drawn: Drawn, file: Path, record: Path) -> Vectors:
+    """Writes the vectors of all tokens, (tokens, width), into a file, and maps it. ``record`` says how far it is."""
+    file.parent.mkdir(exist_ok=True)
+    shape = (drawn.tokens, encoder.width)
+    done: int = (read_record(record) or {}).get("batches", 0)
+    mapped: Any = np.lib.format.open_memmap(file, mode="r+" if done else "w+", dtype=np.float16, shape=shape)
+    if not done and sys.platform == "linux":
+        with file.open("r+b") as handle:  # a full disk is an error now, and would kill the process later
+            os.posix_fallocate(handle.fileno(), 0, file.stat().st_size)
+    kept, batches = time.monotonic(), [*_batches(drawn.texts)]
+    written = sum(text.tokens for batch in batches[:done] for text in batch)
+    with progress(None, drawn.tokens, " tokens", "encoding texts", done=written) as bar:
+        for number, batch in enumerate(batches[done:], done + 1):
+            made = encoder(batch)
+            mapped[written : written + len(made)] = made.numpy()
+            written += len(made)
+            bar.update(len(made))
+            if number == len(batches) or time.monotonic() - kept >= SECONDS:
+                mapped.flush()
+                with atomic_writer(record) as text:
+                    json.dump({"batches": number}, text)
+                kept = time.monotonic()
+    vectors: Vectors = np.load(file, mmap_mode="r")
+    return vectors
