@@ -201,7 +201,7 @@ def _batches(texts: Sequence[TokenizedText]) -> Iterator[list[TokenizedText]]:
 
 
 def write_vectors(encoder: TokenEncoder, drawn: Drawn, file: Path, record: Path) -> Vectors:
-    """Writes the vectors of all tokens that are not silent, (tokens, width), into a file, and maps it. ``record`` says how far it is."""
+    """Writes the vectors of tokens that are not silent into a file, and maps it. ``record`` says how far it is."""
     file.parent.mkdir(exist_ok=True)
     shape = (drawn.tokens, encoder.width)
     done: int = (read_record(record) or {}).get("batches", 0)

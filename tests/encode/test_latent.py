@@ -1,0 +1,248 @@
+"""Latent models as encoders: activations, weights, hybrids, and what is refused."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from checkpoints import edit_json, sample_texts
+from json_lines import write_jsonl
+from latent_models import ACTIVE, LATENTS, copied, write_latent_model
+from refusals import refusal
+
+pytest.importorskip("onnxruntime", reason="models are run by onnxruntime")
+torch = pytest.importorskip("torch", reason="latent models are made with torch")
+pytest.importorskip("onnx", reason="models are exported by onnx")
+
+from safetensors.torch import load_file  # noqa: E402
+
+from pyserini_compneg import SignedImpactSearcher, build_index, update_index  # noqa: E402
+from pyserini_compneg.encode import encode_collection, query_encoder  # noqa: E402
+from pyserini_compneg.encode.bm25 import lucene_idf  # noqa: E402
+from pyserini_compneg.encode.hybrid import LATENT_WEIGHT, MODEL_WEIGHT  # noqa: E402
+from pyserini_compneg.encode.models import ModelOptions, load_checkpoint  # noqa: E402
+from pyserini_compneg.encode.networks import load_trunk  # noqa: E402
+from pyserini_compneg.encode.neural import ModelQueryEncoder  # noqa: E402
+from pyserini_compneg.index import build_sharded_index  # noqa: E402
+from pyserini_compneg.lucene import ImpactReader, open_reader  # noqa: E402
+from pyserini_compneg.support.errors import EncodingError, IndexFormatError  # noqa: E402
+
+TEXTS = {f"d{number}": text for number, text in enumerate(sample_texts(24))}
+QUERIES = ["birds of the world", "a film", "The king. "]
+
+
+@pytest.fixture(scope="module")
+def model(checkpoints, tmp_path_factory):
+    return write_latent_model(tmp_path_factory.mktemp("latent") / "model", checkpoints.bert)
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory):
+    records = [{"id": docid, "contents": text} for docid, text in TEXTS.items()]
+    return write_jsonl(tmp_path_factory.mktemp("texts") / "documents.jsonl", *records)
+
+
+@pytest.fixture(scope="module")
+def index(model, collection, tmp_path_factory):
+    build_index(collection, tmp_path_factory.mktemp("index") / "both", f"bm25+latent:{model}")
+    return tmp_path_factory.getbasetemp() / "index0" / "both"
+
+
+def activations(model, text):
+    """The latents of a text, from the network and the weights alone."""
+    from transformers import AutoTokenizer
+
+    tokenizer, weights = AutoTokenizer.from_pretrained(model), load_file(model / "latent.safetensors")
+    silent = {*json.loads((model / "latent.json").read_text())["silent"], *tokenizer.all_special_ids}
+    ids = tokenizer(text, truncation=True, max_length=64, return_tensors="pt")["input_ids"]
+    with torch.inference_mode():
+        vectors = load_trunk(model)(ids).last_hidden_state[0]
+    found: dict[str, float] = {}
+    for number, vector in zip(ids[0].tolist(), vectors, strict=True):
+        if number in silent:
+            continue
+        values, latents = (weights["weight"] @ vector + weights["bias"]).topk(ACTIVE)
+        for value, latent in zip(values.tolist(), latents.tolist(), strict=True):
+            if value > 0:
+                found[f"~{latent}"] = max(value, found.get(f"~{latent}", 0.0))
+    return found
+
+
+@pytest.mark.parametrize("backend", ["torch", "onnx"])
+def test_activations_are_those_of_the_network(model, backend):
+    encoder = ModelQueryEncoder(load_checkpoint(f"latent:{model}"), ModelOptions(backend=backend))
+    texts = [*QUERIES, *list(TEXTS.values())[:3]]
+    for text, vector in zip(texts, encoder.encode_batch(texts), strict=True):
+        assert vector == pytest.approx(activations(model, text), abs=2e-5)
+    assert encoder.encode_batch(["the of ."]) == [{}]
+
+
+def test_scores_are_bm25s_formula_over_activations(model, collection, tmp_path):
+    build_index(collection, tmp_path / "index", f"latent:{model}")
+    head, found = (
+        json.loads((model / "latent.json").read_text()),
+        {id: activations(model, text) for id, text in TEXTS.items()},
+    )
+    with SignedImpactSearcher(tmp_path / "index") as searcher:
+        hits = {hit.docid: hit.score for hit in searcher.search(QUERIES[0], len(TEXTS))}
+    expected = dict.fromkeys(found, 0.0)
+    for latent, value in activations(model, QUERIES[0]).items():
+        frequency = sum(latent in vector for vector in found.values())
+        for docid, vector in found.items():
+            if latent in vector:
+                norm = 0.3 * (0.6 + 0.4 * len(vector) / head["mean_latents"])
+                level = max(1, round(15 * vector[latent] / (vector[latent] + norm)))
+                expected[docid] += value * lucene_idf(frequency, len(TEXTS)) * level / 15
+    positive = {docid: score for docid, score in expected.items() if score}
+    assert hits.keys() == positive.keys() and len(hits) > 5
+    scale = max(hits.values()) / max(positive.values())
+    assert hits == pytest.approx({docid: score * scale for docid, score in positive.items()}, rel=5e-3)
+
+
+def test_a_hybrid_adds_the_scores_of_its_parts(model, collection, index, tmp_path):
+    """Of ``bm25``, of ``mini`` and of latents, with their weights; words decide what NOT! removes."""
+    build_index(collection, tmp_path / "three", f"bm25+mini+latent:{model}")
+    build_index(collection, tmp_path / "bm25")
+    with open_reader(tmp_path / "three") as three, open_reader(tmp_path / "bm25") as bm25, open_reader(index) as two:
+        (joined,) = query_encoder(None, three).encode_batch([QUERIES[0]])
+        (words,) = query_encoder(None, bm25).encode_batch([QUERIES[0]])
+        (pair,) = query_encoder(None, two).encode_batch([QUERIES[0]])
+        assert {term: weight for term, weight in joined.items() if term[0] not in "@~"} == words
+        assert {term: weight for term, weight in joined.items() if term[0] != "@"} == pair
+        (other,) = query_encoder(None, three, latent_weight=1.0, model_weight=0.0).encode_batch([QUERIES[0]])
+        assert not [term for term in other if term[0] == "@"]
+        latents = {term: weight for term, weight in pair.items() if term[0] == "~"}
+        assert latents and {term: other[term] * LATENT_WEIGHT for term in latents} == pytest.approx(latents)
+        assert three.manifest.encoder == f"bm25+mini+latent:{model}" and MODEL_WEIGHT
+    word = next(iter(words))
+    with SignedImpactSearcher(tmp_path / "three") as searcher:
+        kept = {hit.docid for hit in searcher.search(f'"{QUERIES[0]}" NOT! "birds"', len(TEXTS))}
+        assert not kept & {docid for docid, text in TEXTS.items() if "bird" in text.lower()} and word
+
+
+def test_all_ways_to_an_index_are_one(model, collection, index, tmp_path):
+    """Vectors of encode, shards, and an update of another order give the scores of one build."""
+    encoder = f"bm25+latent:{model}"
+    encode_collection(collection, tmp_path / "vectors", encoder)
+    build_index(tmp_path / "vectors", tmp_path / "encoded", encoder)
+    build_sharded_index(collection, tmp_path / "shards", 3, encoder)
+    first = write_jsonl(tmp_path / "some.jsonl", *(json.loads(line) for line in collection.read_text().splitlines()))
+    build_index(first, tmp_path / "updated", encoder)
+    changed = write_jsonl(tmp_path / "changed.jsonl", {"id": "d0", "contents": "another text"})
+    update_index(tmp_path / "updated", changed)
+    update_index(tmp_path / "updated", collection)
+
+    def hits(folder):
+        with SignedImpactSearcher(folder) as searcher:
+            found = searcher.search("birds AND film NOT king", len(TEXTS))
+            return {hit.docid: hit.score for hit in found}
+
+    expected = hits(index)
+    assert expected
+    for folder in ("encoded", "shards", "updated"):
+        assert hits(tmp_path / folder) == pytest.approx(expected), folder
+
+
+def test_impacts_are_few_levels(index):
+    with ImpactReader(index) as reader:
+        from pyserini_compneg.compose import Linear
+
+        terms = [f"~{number}" for number in range(LATENTS)]
+        known = [term for term, count in zip(terms, reader.document_frequencies(terms), strict=True) if count]
+        impacts = {
+            int(score) for term in known for _, scores in reader.search([Linear({term: 1.0})], 99) for score in scores
+        }
+    assert known and impacts <= set(range(1, 16)) and len(impacts) > 3
+
+
+def test_the_model_of_an_index_is_known(model, index, checkpoints, tmp_path):
+    other = write_latent_model(tmp_path / "other", checkpoints.bert, seed=1)
+    moved = copied(model, tmp_path / "moved")
+    with open_reader(index) as reader:
+        said = refusal(query_encoder, f"bm25+latent:{other}", reader, error=IndexFormatError)
+        assert said.startswith(f"{index} was encoded with 'bm25+latent:{model}'") and "is another model" in said
+        assert query_encoder(f"bm25+latent:{moved}", reader).encode_batch(QUERIES) == query_encoder(
+            None, reader
+        ).encode_batch(QUERIES)
+        for name in (f"latent:{model}", f"bm25+mini+latent:{model}", "bm25"):
+            assert "use the index's encoder" in refusal(query_encoder, name, reader, error=IndexFormatError)
+        edit_json(moved / "latent.json", k1=0.5)
+        assert "is another model" in refusal(query_encoder, f"bm25+latent:{moved}", reader, error=IndexFormatError)
+
+
+def test_names_and_options_without_sense(model, index, collection, checkpoints, tmp_path):
+    cases = [
+        (str(model), {}, f"{model}: is a latent model; write latent:{model}"),
+        (
+            f"latent:{checkpoints.bert}",
+            {},
+            f"latent:{checkpoints.bert}: is no latent model; leave out latent:, or make a latent model of it with "
+            "train latent --base",
+        ),
+        (
+            f"mini+latent:{model}",
+            {},
+            f"mini+latent:{model}: a latent model can be added to bm25, or to bm25 and a model, but not to a model "
+            f"alone; write bm25+mini+latent:{model}",
+        ),
+    ]
+    for name, options, said in cases:
+        assert refusal(build_index, collection, tmp_path / "index", name, error=EncodingError, **options) == said
+    head = ModelOptions(head="relu:max") if False else None
+    assert head is None
+    with open_reader(index) as reader:
+        said = refusal(query_encoder, None, reader, ablation="no-expansion", error=EncodingError)
+        assert said.endswith("whose terms are no tokens of the query; leave out --ablation no-expansion")
+        said = refusal(query_encoder, None, reader, model_weight=1.0, error=EncodingError)
+        assert said.endswith("has no such part, so --model-weight, which is for bm25+MODEL, has no use")
+    said = refusal(query_encoder, f"latent:{model}", None, error=IndexFormatError)
+    assert said == f"latent:{model} weighs a query's terms by the statistics of an index; name the --index"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"active": 0}, "`active` must be a whole number from 1 to `latents`, got 0"),
+        ({"active": LATENTS + 1}, f"`active` must be a whole number from 1 to `latents`, got {LATENTS + 1}"),
+        ({"mean_latents": "9"}, "`mean_latents` must be a number from 1, got '9'"),
+        ({"k1": -1}, "`k1` must be a finite number, 0 or more, got -1"),
+        ({"b": 2}, "`b` must be a number from 0 to 1, got 2"),
+        ({"levels": 257}, "`levels` must be a whole number from 1 to 256, got 257"),
+        ({"silent": 3}, "`silent` must be a list of token ids, got 3"),
+        ({"silent": ["a"]}, "`silent` must be a list of token ids, got ('a',)"),
+        ({"latents": LATENTS + 1}, None),
+    ],
+)
+def test_damaged_folders(model, change, said, tmp_path):
+    folder = copied(model, tmp_path / "damaged")
+    edit_json(folder / "latent.json", **change)
+    build = refusal(
+        build_index,
+        write_jsonl(tmp_path / "d.jsonl", {"id": "a", "contents": "b"}),
+        tmp_path / "i",
+        f"latent:{folder}",
+        error=EncodingError,
+    )
+    expected = f"expected weights ({LATENTS + 1}, 32), got ({LATENTS}, 32); take the files of one model"
+    assert said in build if said else build.endswith(expected)
+    assert not (tmp_path / "i").exists()
+
+
+@pytest.mark.parametrize("name", ["latent.safetensors", "concepts.json", "config.json", "model.safetensors"])
+def test_missing_files(model, name, tmp_path):
+    folder = copied(model, tmp_path / "damaged")
+    (folder / name).unlink()
+    collection = write_jsonl(tmp_path / "d.jsonl", {"id": "a", "contents": "b"})
+    said = refusal(build_index, collection, tmp_path / "i", f"latent:{folder}", error=EncodingError)
+    assert name.partition(".")[0] in said and not (tmp_path / "i").exists()
+
+
+def test_a_text_of_silent_tokens_has_no_vector(model, tmp_path):
+    collection = write_jsonl(tmp_path / "d.jsonl", {"id": "a", "contents": "the of ."}, {"id": "b", "contents": "king"})
+    manifest = build_index(collection, tmp_path / "i", f"latent:{model}")
+    assert (manifest.documents, manifest.empty_documents) == (2, 1)
+    with SignedImpactSearcher(tmp_path / "i") as searcher:
+        assert [hit.docid for hit in searcher.search("king")] == ["b"]
+        assert searcher.search("of the") == []
+    assert np.isfinite(math.pi) and Path(tmp_path).exists()
