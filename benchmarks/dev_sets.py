@@ -9,6 +9,7 @@ from pathlib import Path
 
 from reporting import INDEXES
 
+from pyserini_compneg.encode.hybrid import short_name
 from pyserini_compneg.eval import Run
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lab.experiments.datasets import Dataset
@@ -25,8 +26,7 @@ MOST_FOR_ALL = 10_000
 
 def label(encoder: str) -> str:
     """The encoder's name without folders."""
-    hybrid, model = encoder.startswith("bm25+"), encoder.removeprefix("bm25+")
-    return f"{'bm25+' if hybrid else ''}{Path(model).name}"
+    return short_name(encoder)
 
 
 def index_path(dataset: Dataset, encoder: str) -> Path:

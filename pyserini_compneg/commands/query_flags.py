@@ -17,7 +17,7 @@ from pyserini_compneg.baselines.reranking import READS
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.clusters import open_searcher as open_index
 from pyserini_compneg.compose import Operators
-from pyserini_compneg.encode.hybrid import split_name
+from pyserini_compneg.encode.hybrid import places, short_name
 from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.expression.filters import read_facets
 from pyserini_compneg.lucene import ENGLISH
@@ -161,8 +161,7 @@ def run_tag(args: argparse.Namespace, searcher: SignedImpactSearcher) -> str:
     if args.tag:
         return str(args.tag)
     manifest = searcher.reader.manifest
-    is_hybrid, model = split_name(manifest.encoder if manifest else args.encoder or "")
-    parts = ["compneg", f"bm25+{Path(model).name}" if is_hybrid else Path(model).name]
+    parts = ["compneg", short_name(manifest.encoder if manifest else args.encoder or "")]
     method, settings = args.method
     parts += [method] * (method != "operators")
     rerank, options = args.rerank or ("", dict[str, object]())
@@ -221,7 +220,7 @@ def chosen_settings(args: argparse.Namespace) -> SearchSettings:
 def inputs(args: argparse.Namespace, *others: str | None) -> list[str]:
     """The files and folders that a query command must not replace: index, topics, encoder, filter, and others."""
     files = [one for one in args.filter if not _is_condition(one)]
-    return list(filter(None, (args.index, args.topics, split_name(args.encoder or "")[1], *files, *others)))
+    return list(filter(None, (args.index, args.topics, *places(args.encoder or ""), *files, *others)))
 
 
 def open_searcher(args: argparse.Namespace) -> SignedImpactSearcher:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import NamedTuple, TextIO, TypeAlias
 
@@ -19,12 +19,13 @@ from rich.text import Text
 from rich.tree import Tree
 
 from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, QueryTerm, ScoringNode, Sum, query_terms
+from pyserini_compneg.display.concepts import named
 from pyserini_compneg.display.hit_list import decimals, titled
 from pyserini_compneg.display.query_explanation import RANKED, ExplainedQuery, sides
 from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Filter, Intersection, Union, verbalise
 from pyserini_compneg.search import Explanation
 from pyserini_compneg.support.terminal import printable
-from pyserini_compneg.support.vectors import add, complement_term
+from pyserini_compneg.support.vectors import PAIR_SIGN, add, complement_term
 
 _PLAIN_WIDTH = 100
 _ATOM_TERMS = 8
@@ -76,7 +77,7 @@ def _least_width(part: RenderableType) -> int:
 
 def query_drawing(explained: ExplainedQuery, most: int) -> list[RenderableType]:
     """A query's tree and its composed form, with the ``most`` heaviest terms of each vector and conjunction."""
-    lines = list(_ComposedForm(explained.weight_scale, most).lines(explained.node))
+    lines = list(_ComposedForm(explained.weight_scale, most, explained.concepts).lines(explained.node))
     width = max(len(label) for label, terms in lines if terms)
     composed: list[RenderableType] = [_term_list(label, terms, width) if terms else label for label, terms in lines]
     return [*_tree_drawing(explained), *composed]
@@ -93,11 +94,12 @@ def documents_drawing(explained: ExplainedQuery, most: int) -> list[RenderableTy
     Two documents share a table, which is ordered by the difference between their contributions.
     """
     documents = [document.in_unit(explained.unit) for document in explained.documents]
-    tree, headings = _tree_drawing(explained), [_heading(document, explained.is_hybrid) for document in documents]
+    tree, concepts = _tree_drawing(explained), explained.concepts
+    headings = [_heading(document, explained.is_hybrid, concepts) for document in documents]
     if len(documents) == 2:
         headings = [f"{letter}  {heading}" for letter, heading in zip(_COMPARED, headings, strict=False)]
-        return [*tree, *headings, "", _contribution_tables([_compared_rows(documents, most)], _COMPARED)[0]]
-    tables = _contribution_tables([_rows(document, most) for document in documents])
+        return [*tree, *headings, "", _contribution_tables([_compared_rows(documents, most)], _COMPARED, concepts)[0]]
+    tables = _contribution_tables([_rows(document, most) for document in documents], concepts=concepts)
     parts = [part for heading, table in zip(headings, tables, strict=True) for part in (heading, table, "")]
     return [*tree, *parts[:-1]]
 
@@ -108,7 +110,7 @@ def _tree(expression: Expression | Filter, explained: ExplainedQuery) -> Tree:
         return Tree(Text(str(expression)))
     if isinstance(expression, Atom):
         terms = _terms(explained.atoms[expression.text], explained.weight_scale)
-        shown = ", ".join(_weighted(terms, _ATOM_TERMS)) or "no known term"
+        shown = ", ".join(_weighted(terms, _ATOM_TERMS, explained.concepts)) or "no known term"
         return Tree(Text(f"{expression.text}: {shown}"))
     members: Sequence[Expression | Filter]
     match expression:
@@ -136,6 +138,7 @@ class _ComposedForm(NamedTuple):
 
     scale: float
     most: int
+    concepts: Sequence[str]
 
     def lines(self, node: ScoringNode) -> Iterator[_Line]:
         """The summands of a tree: first the summands that are not vectors, then one vector for the rest."""
@@ -161,10 +164,10 @@ class _ComposedForm(NamedTuple):
         terms = _terms(Linear(reduce(add, vectors, {})), self.scale)
         for label, sign in (("positive", 1), ("negative", -1)):
             if signed := [term for term in terms if term.weight * sign > 0]:
-                yield label, _weighted(signed, self.most)
+                yield label, _weighted(signed, self.most, self.concepts)
 
     def _heaviest(self, node: ScoringNode) -> list[str]:
-        return _weighted(_terms(node, self.scale), self.most)
+        return _weighted(_terms(node, self.scale), self.most, self.concepts)
 
     def _damped(self, node: Damped) -> Iterator[_Line]:
         least = ", no further than near the fourth best score" if node.floor else ""
@@ -187,9 +190,12 @@ class _ComposedForm(NamedTuple):
                 label = (
                     "and with" if number else f"left out above {limit / self.scale:.3g}" if limit else "left out with"
                 )
-                yield label, self._heaviest(Linear(operand)) if limit else sorted(operand)
+                yield label, self._heaviest(Linear(operand)) if limit else self._named(sorted(operand))
         for needed in node.required:
-            yield f"only with{' any of' * (len(needed.weights) > 1)}", list(needed.weights)
+            yield f"only with{' any of' * (len(needed.weights) > 1)}", self._named(needed.weights)
+
+    def _named(self, terms: Iterable[str]) -> list[str]:
+        return [named(term, self.concepts) for term in terms]
 
     def _conjunction(self, node: Product) -> Iterator[_Line]:
         scored = "" if node.is_sum_over_tuples else f", power {node.exponent:g}, root {node.root}"
@@ -227,13 +233,15 @@ def _terms(node: ScoringNode, scale: float) -> list[QueryTerm]:
     return [term for term in terms if implied.get(term.term) != term.weight]
 
 
-def _weighted(terms: Sequence[QueryTerm], most: int) -> list[str]:
+def _weighted(terms: Sequence[QueryTerm], most: int, concepts: Sequence[str]) -> list[str]:
     digits = decimals([weight for _, weight in terms], 2)
-    texts = [f"{_shortened(term)} {weight:.{digits}f}" for term, weight in terms[:most]]
+    texts = [f"{_shortened(term, concepts)} {weight:.{digits}f}" for term, weight in terms[:most]]
     return texts if len(terms) <= most else [*texts, f"{len(terms) - most} more"]
 
 
-def _contribution_tables(tables: Sequence[Sequence[_Row]], header: Sequence[str] = ("",)) -> list[Table]:
+def _contribution_tables(
+    tables: Sequence[Sequence[_Row]], header: Sequence[str] = ("",), concepts: Sequence[str] = ()
+) -> list[Table]:
     """Tables of terms, numbers and bars. The last row has the scores and no bar. All bars have the same scale."""
     with_bars = [numbers[-1] for rows in tables for _, numbers in rows[:-1]]
     low, high = min([0.0, *with_bars]), max([0.0, *with_bars])
@@ -241,7 +249,10 @@ def _contribution_tables(tables: Sequence[Sequence[_Row]], header: Sequence[str]
     drawn = []
     for rows in tables:
         table = Table(box=None, show_header=any(header), pad_edge=False, padding=(0, 2, 0, 0), header_style="")
-        cells = [[_shortened(term), *(f"{number + 0.0:.{digits}f}" for number in numbers)] for term, numbers in rows]
+        cells = [
+            [_shortened(term, concepts), *(f"{number + 0.0:.{digits}f}" for number in numbers)]
+            for term, numbers in rows
+        ]
         for name, column in zip(("", *header), zip(*cells, strict=True), strict=True):
             table.add_column(name, justify="right" if table.columns else "left", min_width=max(map(cell_len, column)))
         table.add_column(min_width=_LEAST_BAR, max_width=_BAR_WIDTH)
@@ -284,10 +295,10 @@ def _heaviest(amounts: Mapping[str, float], most: int) -> list[str]:
     return sorted(amounts, key=lambda term: (-abs(amounts[term]), term))[:most]
 
 
-def _heading(document: Explanation, is_hybrid: bool) -> str:
+def _heading(document: Explanation, is_hybrid: bool, concepts: Sequence[str] = ()) -> str:
     if document.filtered_out:
         score = _decimal(document.score)
-        rank = f"filtered out: {document.filtered_out}; otherwise its score would be {score}"
+        rank = f"filtered out: {named(document.filtered_out, concepts)}; otherwise its score would be {score}"
     elif not document.matched:
         rank = "not retrieved, because the query does not match it"
     else:
@@ -307,6 +318,10 @@ def _decimal(number: float) -> str:
     return f"{number:.{decimals([number])}f}"
 
 
-def _shortened(term: str) -> str:
-    text = printable(term)
-    return text if len(text) <= _WIDEST_TERM else f"{text[: _WIDEST_TERM - 1]}…"
+def _shortened(term: str, concepts: Sequence[str]) -> str:
+    """The term as it is shown. If concepts are named in it, each part of a pair is shortened alone."""
+    text = named(term, concepts)
+    parts = [term] if text == term else text.split(PAIR_SIGN)
+    return PAIR_SIGN.join(
+        part if len(part) <= _WIDEST_TERM else f"{part[: _WIDEST_TERM - 1]}…" for part in map(printable, parts)
+    )

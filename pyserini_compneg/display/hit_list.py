@@ -9,7 +9,9 @@ from typing import TextIO
 
 from pyserini_compneg.baselines import ComposingMethod
 from pyserini_compneg.compose import query_text
-from pyserini_compneg.encode.hybrid import PREFIX
+from pyserini_compneg.display.concepts import named
+from pyserini_compneg.encode.hybrid import PREFIX, model_parts
+from pyserini_compneg.encode.models.latents import LATENT_SIGN
 from pyserini_compneg.expression import Atom, Filter
 from pyserini_compneg.reading.decomposition import Decomposition, shown_confidence, tagged
 from pyserini_compneg.search.matches import Counting, Matches
@@ -62,7 +64,7 @@ def show_hits(
         )
         (answer,) = searcher.answers(request, method)
         node = method.compose(searcher, [query])[0] if isinstance(method, ComposingMethod) else answer.node
-    unit = 1.0 if node is None else searcher.unit(query)
+    unit, concepts = 1.0 if node is None else searcher.unit(query), searcher.reader.concepts
     lines = [heading(query_text(query), searcher, topic.filter)]
     if topic.decomposition:
         lines += [f"  {line}" for line in decomposition_lines(topic.decomposition)]
@@ -82,7 +84,7 @@ def show_hits(
         explanation = searcher.explain(node, hit.docid).in_unit(unit)
         for sign, parts in (("+", explanation.pulled_up(_TERMS_SHOWN)), ("-", explanation.pushed_down(_TERMS_SHOWN))):
             if parts := [part for part in parts if round(part.amount, digits)]:
-                listed = ", ".join(f"{part.term} {abs(part.amount):.{digits}f}" for part in parts)
+                listed = ", ".join(f"{named(part.term, concepts)} {abs(part.amount):.{digits}f}" for part in parts)
                 lines.append(f"  {'':>{width}}  {sign:>9}  {listed}")
     if answer.matches and answer.hits:
         lines += [f"  {line}" for line in _match_lines(answer.matches, offset, last)]
@@ -112,11 +114,14 @@ def _listed(operands: Sequence[str]) -> str:
 
 
 def heading(text: str, searcher: SignedImpactSearcher, filter: Filter | None = None) -> str:
-    """The line above scores: the query, its filter, which terms are the model's, and whether scores have no unit."""
+    """The line above scores: the query, its filter, which terms are whose, and whether scores have no unit."""
     text += f"  [{filter}]" if filter else ""
-    if searcher.is_hybrid:
-        return f"{text}  (terms that begin with {PREFIX} are the model's, the others bm25's)"
-    return text if searcher.reader.manifest else f"{text}  (scores in impacts: the index does not say their scale)"
+    manifest = searcher.reader.manifest
+    if manifest and searcher.is_hybrid:
+        latents = "concepts" if searcher.reader.concepts else f"terms that begin with {LATENT_SIGN}"
+        spaces = {PREFIX: f"terms that begin with {PREFIX} are the model's, ", "": f"{latents} are latents, "}
+        return f"{text}  ({''.join(spaces[prefix] for prefix in model_parts(manifest.encoder))}the others bm25's)"
+    return text if manifest else f"{text}  (scores in impacts: the index does not say their scale)"
 
 
 def decimals(numbers: Sequence[float], least: int = 3) -> int:

@@ -11,6 +11,8 @@ from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, qu
 from pyserini_compneg.compose.operators import chosen_operators
 from pyserini_compneg.compose.queries import parsed_queries, why_empty
 from pyserini_compneg.compose.rewrite import verbalised
+from pyserini_compneg.compose.trees import leaf_vectors
+from pyserini_compneg.display.concepts import names_of
 from pyserini_compneg.encode.hybrid import side
 from pyserini_compneg.expression import Atom, Expression, Filter, atoms, format_expression
 from pyserini_compneg.search.explanation import Explanation
@@ -40,6 +42,7 @@ class ExplainedQuery:
         documents: The explanations of documents, in the order given.
         is_hybrid: Whether terms belong to two spaces.
         filter: The filter, or None.
+        concepts: The names of the index's latents, by their numbers.
     """
 
     text: str
@@ -52,6 +55,7 @@ class ExplainedQuery:
     documents: tuple[Explanation, ...]
     is_hybrid: bool = False
     filter: Filter | None = None
+    concepts: Sequence[str] = ()
 
 
 def explain_query(
@@ -101,20 +105,29 @@ def explain_query(
         tuple(replace(one, title=searcher.title(one.docid), rank=ranks.get(one.docid)) for one in documents),
         searcher.is_hybrid,
         filter,
+        searcher.reader.concepts,
     )
 
 
 def sides(explanation: Explanation) -> dict[str, float]:
-    """The part of a score from each space of ``bm25+MODEL``, and from pairs of terms of ``both`` spaces."""
-    amounts: dict[str, list[float]] = {"bm25": [], "model": [], "both": []}
+    """The part of a score from each space of ``bm25+MODEL``, and from pairs of terms of several, ``both``."""
+    amounts: dict[str, list[float]] = {"bm25": [], "model": [], "latent": [], "both": []}
     for term, amount in explanation.contributions:
         amounts[side(term)].append(amount)
     return {name: math.fsum(parts) for name, parts in amounts.items() if parts}
 
 
 def to_object(explained: ExplainedQuery) -> dict[str, Any]:
-    """The explanation as one unrounded JSON object. ``weights`` are in the encoder's unit, heaviest first."""
+    """The explanation as one unrounded JSON object. ``weights`` are in the encoder's unit, heaviest first.
+
+    ``concepts`` names the latents that occur, if the index names its latents.
+    """
     expression, scale = explained.expression, explained.weight_scale
+    terms = {
+        term for node in (explained.node, *explained.atoms.values()) for leaf in leaf_vectors(node) for term in leaf
+    }
+    terms.update(part.term for document in explained.documents for part in document.contributions)
+    concepts = names_of(terms, explained.concepts)
     return {
         "query": explained.text,
         "expression": None if expression is None else format_expression(expression),
@@ -124,6 +137,7 @@ def to_object(explained: ExplainedQuery) -> dict[str, Any]:
         "composed": to_json(explained.node),
         "weights": dict(query_terms(explained.node, scale)),
         "atoms": {text: dict(query_terms(node, scale)) for text, node in explained.atoms.items()},
+        **({"concepts": concepts} if concepts else {}),
         "documents": [
             {
                 **{name: getattr(document, name) for name in _DOCUMENT_FIELDS},

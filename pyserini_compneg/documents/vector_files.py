@@ -268,13 +268,18 @@ def check_output(path: Path, overwrite: bool) -> None:
 
 
 def read_about(path: Path) -> dict[str, Any]:
-    """The ``encoder``, ``settings``, ``signed``, ``impact_scale`` and any ``passages``; empty without a file."""
+    """The content: ``encoder``, ``settings``, ``signed``, ``impact_scale``, and perhaps ``passages`` and ``concepts``.
+
+    Empty without a file.
+    """
     try:
         about = parse_json_object(path.read_text(encoding="utf-8"), str(path))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError):
         about = {}
-    if set(about) - {"passages"} != _ABOUT_KEYS or misfit(Manifest, about) is not None:
+    concepts = about.get("concepts", [])
+    fits = isinstance(concepts, list) and all(isinstance(name, str) for name in concepts)
+    if not fits or set(about) - {"passages", "concepts"} != _ABOUT_KEYS or misfit(Manifest, about) is not None:
         raise InputError("damaged", where=path, remedy="delete it, and name --encoder and --impact-scale")
     return about

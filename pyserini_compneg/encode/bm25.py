@@ -54,6 +54,7 @@ class Bm25DocumentEncoder:
     signed = False
     most_lines: int | None = None
     query_tokenizer = None
+    concepts = None
 
     def __init__(self, average_length: float, k1: float = K1, b: float = B, language: str = ENGLISH) -> None:
         if not is_number(k1) or not 0 <= k1 < math.inf:

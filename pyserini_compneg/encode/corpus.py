@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -44,8 +45,9 @@ from pyserini_compneg.documents.vector_files import (
     shard_path,
 )
 from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, count_terms, mean_length
-from pyserini_compneg.encode.hybrid import DocumentEncoder, HybridDocumentEncoder, split_name, warn_of_english
-from pyserini_compneg.encode.models import ModelOptions, load_checkpoint
+from pyserini_compneg.encode.document_encoders import document_encoder
+from pyserini_compneg.encode.hybrid import DocumentEncoder, places, split_name, warn_of_english
+from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.lucene import ENGLISH, LANGUAGES
 from pyserini_compneg.lucene.index_settings import check_passages
 from pyserini_compneg.support.arguments import checked_list
@@ -182,7 +184,7 @@ def encode_shard(
     part = CollectionPart(files, settings.shard_id, settings.shard_num)
     there = _updated(path) if settings.updates else {}
     say_formats(files) if counted is None else check_same(files, counted["sources"])
-    keep_inputs(output, collection, *filter(os.path.isdir, [split_name(encoder)[1]]))
+    keep_inputs(output, collection, *filter(os.path.isdir, places(encoder)))
     keep_inputs(path, *(file.path for file in files))
     # Like an index, updated vectors keep BM25's average length, on which the weights of all documents depend.
     length = counted["length"] if counted else there.get("average_length")
@@ -190,6 +192,7 @@ def encode_shard(
     sizes: dict[str, Any] = {"passages": dict(settings.passages)} if settings.passages else {}
     about = {"encoder": encoder, "settings": dict(model.settings), "signed": model.signed}
     about |= {"impact_scale": model.impact_scale} | sizes
+    about |= {"concepts": list(model.concepts)} if model.concepts else {}
     _check_other_shards(path, about, settings.may_overwrite and not settings.updates)
     plan = {"model": dict(model.settings), "encoder": encoder, "fields": fields, "sources": fingerprint(files)} | sizes
     with closing(KnownVectors(path)) if settings.updates else nullcontext() as known:
@@ -226,23 +229,15 @@ def _updated(path: Path) -> dict[str, Any]:
 def _document_encoder(
     encoder: str, settings: EncodeSettings, part: CollectionPart, length: float | None
 ) -> DocumentEncoder:
-    from pyserini_compneg.encode.neural import ModelDocumentEncoder
-
-    hybrid, name = split_name(encoder)
     language = chosen_language(encoder, settings)
-    model = ModelDocumentEncoder(load_checkpoint(name, settings.model_options), settings.model_options)
-    if not hybrid:
-        return model
-    # The average length is computed over all shards, so that they can make one index.
-    if length is None:
-        length = mean_length(
-            [
-                count_terms(
-                    CollectionPart(part.files), settings.fields, language=language, passages=settings.passages or {}
-                )
-            ]
-        )
-    return HybridDocumentEncoder(Bm25DocumentEncoder(length, language=language), model)
+
+    def bm25() -> Bm25DocumentEncoder:
+        """The average length is computed over all shards, so that they can make one index."""
+        whole = CollectionPart(part.files)
+        count = partial(count_terms, whole, settings.fields, language=language, passages=settings.passages or {})
+        return Bm25DocumentEncoder(mean_length([count()]) if length is None else length, language=language)
+
+    return document_encoder(encoder, settings.model_options, bm25)
 
 
 def chosen_language(encoder: str, settings: EncodeSettings) -> str:

@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 from pyserini_compneg.encode.cached import VectorCache
 from pyserini_compneg.encode.export import found_export, static_tokenizer
+from pyserini_compneg.encode.hybrid import joint_hash
 from pyserini_compneg.encode.models import (
     Checkpoint,
     ModelOptions,
@@ -25,6 +26,7 @@ from pyserini_compneg.encode.models import (
     static_weights,
 )
 from pyserini_compneg.encode.models.cache import content_hash, transformers_major
+from pyserini_compneg.encode.models.latents import LatentHead
 from pyserini_compneg.encode.models.options import checked_ablation
 from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TextTokenizer, TokenIds
 from pyserini_compneg.encode.sides import SideEncoder, load_side
@@ -55,8 +57,19 @@ _LOADED: WeakValueDictionary[Any, SideEncoder] = WeakValueDictionary()
 """The networks for queries that are in use, so an index that is opened again need not load the same one again."""
 
 
+def latent_head(checkpoint: Checkpoint) -> LatentHead | None:
+    """The head of a latent model; None for other models."""
+    side = checkpoint.document
+    return side.head if isinstance(side, NeuralSide) and isinstance(side.head, LatentHead) else None
+
+
+def encoder_hash(checkpoints: Iterable[Checkpoint]) -> str:
+    """The hash of an encoder's models. An index identifies its encoder by this hash."""
+    return joint_hash(list(map(checkpoint_hash, checkpoints)))
+
+
 def checkpoint_hash(checkpoint: Checkpoint) -> str:
-    """The hash of the side that encodes documents. An index identifies its model by this hash."""
+    """The hash of the side that encodes documents."""
     side = checkpoint.document
     if isinstance(side, StaticSide):
         raise EncodingError("has no network for documents, so it cannot index them", where=checkpoint.name)
@@ -87,6 +100,9 @@ class ModelQueryEncoder:
         kept: Path | None = None,
     ) -> None:
         options, ablation = (options or ModelOptions()).for_side(checkpoint.query), checked_ablation(ablation)
+        if ablation not in ("none", "no-weighting") and latent_head(checkpoint):
+            what = "is a latent model, whose terms are no tokens of the query"
+            raise EncodingError(what, where=checkpoint.name, remedy=f"leave out --ablation {ablation}")
         self.name = checkpoint.name
         self._side = checkpoint.query
         self._kept = None if ablation == "doc-only" else kept
@@ -190,6 +206,7 @@ class ModelDocumentEncoder:
 
     impact_scale = IMPACT_SCALE
     most_lines: int | None = _MOST_TEXTS
+    concepts = None
 
     def __init__(self, checkpoint: Checkpoint, options: ModelOptions | None = None) -> None:
         side = checkpoint.document

@@ -14,8 +14,21 @@ from pyserini_compneg.compose.words import told_words
 from pyserini_compneg.documents.vector_files import SHARD_NAME, VECTORS_FILE, read_about
 from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
-from pyserini_compneg.encode.hybrid import BM25, PREFIX, HybridQueryEncoder, checked_weight, split_name
+from pyserini_compneg.encode.hybrid import (
+    BM25,
+    LATENT_WEIGHT,
+    PREFIX,
+    HybridQueryEncoder,
+    TokenEncoder,
+    checked_weight,
+    joined,
+    model_parts,
+    places,
+    split_name,
+    with_places,
+)
 from pyserini_compneg.encode.models import Head, ModelOptions, load_checkpoint, model_folder
+from pyserini_compneg.encode.models.latents import LATENT_SIGN
 from pyserini_compneg.lucene import ENGLISH, LANGUAGES, QUERY_TOKENIZER, Manifest, Reader, analysis_settings
 from pyserini_compneg.support.errors import EncodingError, IndexFormatError
 from pyserini_compneg.support.vectors import without_terms
@@ -30,6 +43,8 @@ _ENGLISH = ("time", "year", "result", "show", "state", "work", "group", "person"
 
 _ATOMS = "give its place as --encoder, or a file with the vectors of the queries' atoms: --encoder atoms.jsonl"
 
+_SPACES = {PREFIX: f"the model, which begin with {PREFIX!r}", "": f"the latent model, which begin with {LATENT_SIGN!r}"}
+
 _logger = logging.getLogger(__name__)
 
 
@@ -40,17 +55,20 @@ def query_encoder(
     ablation: str | None = None,
     model_weight: float | None = None,
     language: str | None = None,
+    latent_weight: float | None = None,
 ) -> QueryEncoder:
     """The encoder for the queries of an index.
 
     Args:
         name: ``bm25``; a JSON Lines file of encoded atoms; a model, as a folder or as a name of the Hugging Face hub;
-            ``bm25+MODEL``; or None, for the encoder that the manifest names.
+            ``latent:FOLDER``, a latent model; ``bm25+MODEL``, with a model, a latent model, or both; or None, for the
+            encoder that the manifest names.
         reader: The index. Without an index, None, the encoder is not checked.
         model_options: The options for running a model; None for the defaults.
         ablation: The part of query vectors that is left out, one of ``ABLATIONS``; None for nothing.
         model_weight: Multiplies the weights of the model of ``bm25+MODEL``; None for the default.
         language: The language of texts in an index without a manifest; None for English, or for the manifest's.
+        latent_weight: Multiplies the weights of the latents of ``bm25+latent``; None for the default.
 
     Raises:
         IndexFormatError: The encoder is not the index's encoder, the encoder needs an index, or no encoder is named.
@@ -61,28 +79,27 @@ def query_encoder(
     made_elsewhere = False
     if name is None and reader is not None and manifest is not None:
         name, made_elsewhere = manifest.encoder, "model" not in manifest.settings
-        model = Path(split_name(name)[1])
-        if model.is_file() or ".." in model.parts:  # a build writes absolute paths, and only of models
+        models = list(map(Path, places(name)))  # a build writes absolute paths, and only of models
+        if any(model.is_file() or ".." in model.parts for model in models):
             raise IndexFormatError(f"its encoder {name!r} is not a model, so name the --encoder", where=reader.folder)
     if name is None:
         reason = f"{reader.folder}: has no compneg.json (stock Anserini built it)" if reader else "there is no index"
         raise IndexFormatError(f"{reason}, so name the --encoder")
     is_file, (hybrid, _) = Path(name).is_file(), split_name(name)
-    weight = checked_weight(model_weight)
-    if model_weight is not None and (is_file or not hybrid):
-        why = "vectors that were encoded elsewhere are taken as they are" if is_file else "has terms of one space only"
-        raise EncodingError(f"{why}, so --model-weight, which is for bm25+MODEL, has no use", where=name)
+    _check_weights(name, {"--model-weight": model_weight, "--latent-weight": latent_weight}, is_file)
+    weights = {PREFIX: checked_weight(model_weight), "": checked_weight(latent_weight, LATENT_WEIGHT)}
     if language is not None and (is_file or (name != BM25 and not hybrid)):
         why = "vectors that were encoded elsewhere are taken as they are" if is_file else "has a vocabulary of its own"
         raise EncodingError(f"{why}, so --language, which is for bm25 and bm25+MODEL, has no use", where=name)
     if name != BM25 and not is_file:
         if reader and made_elsewhere:
             try:
-                model_folder(split_name(name)[1])
+                for model in model_parts(name).values():
+                    model_folder(model)
             except EncodingError as error:
                 said = f"its encoder {name!r} cannot be loaded: {error.what}"
                 raise IndexFormatError(said, where=reader.folder, remedy=_ATOMS) from None
-        return _model(name, reader, model_options, ablation, weight, language)
+        return _model(name, reader, model_options, ablation, weights, language)
     if model_options is not None:
         raise EncodingError("not a model, so options such as --precision do not apply", where=name)
     if name == BM25:
@@ -97,6 +114,15 @@ def query_encoder(
             "vectors that were encoded elsewhere are taken as they are", where=name, remedy="leave out --ablation"
         )
     return _cached(name, reader)
+
+
+def _check_weights(name: str, weights: Mapping[str, float | None], is_file: bool) -> None:
+    """Refuses a weight without use: only a hybrid has parts whose balance can be chosen."""
+    parts = model_parts(name) if split_name(name)[0] and not is_file else {}
+    for (flag, weight), prefix, kind in zip(weights.items(), (PREFIX, ""), ("MODEL", "latent"), strict=True):
+        if weight is not None and prefix not in parts:
+            why = "vectors that were encoded elsewhere are taken as they are" if is_file else "has no such part"
+            raise EncodingError(f"{why}, so {flag}, which is for bm25+{kind}, has no use", where=name)
 
 
 def index_language(reader: Reader, given: str | None = None) -> str:
@@ -151,10 +177,10 @@ def _cached(name: str, reader: Reader | None) -> CachedQueryEncoder:
         about = read_about(path.with_name(VECTORS_FILE)) if SHARD_NAME.fullmatch(path.name) else {}
         _check(encoder.name or name, manifest, reader.folder, about.get("settings", {}).get("model"))
     if encoder.name is None and reader and manifest and split_name(manifest.encoder)[0]:
-        sides = {term.startswith(PREFIX) for term in encoder.terms}
-        if len(sides) == 1:
-            missing = "of bm25" if True in sides else f"of the model, which begin with {PREFIX!r}"
-            raise EncodingError(f"has no terms {missing}, and {reader.folder} needs terms of both", where=name)
+        spaces = {BM25: BM25, **{prefix: _SPACES[prefix] for prefix in model_parts(manifest.encoder)}}
+        found = {_space(term) for term in encoder.terms}
+        if found and (missing := next((said for own, said in spaces.items() if own not in found), None)):
+            raise EncodingError(f"has no terms of {missing}, and {reader.folder} needs terms of both", where=name)
     return encoder
 
 
@@ -163,27 +189,31 @@ def _model(
     reader: Reader | None,
     options: ModelOptions | None,
     ablation: str | None,
-    weight: float,
+    weights: Mapping[str, float],
     language: str | None,
 ) -> QueryEncoder:
-    from pyserini_compneg.encode.neural import ModelQueryEncoder, checkpoint_hash
+    from pyserini_compneg.encode.latent import LatentQueryEncoder
+    from pyserini_compneg.encode.neural import ModelQueryEncoder, encoder_hash, latent_head
 
     manifest = reader.manifest if reader else None
     model = manifest.settings.get("model") if manifest else None
-    hybrid, own = split_name(name)
-    if hybrid and reader is None:
+    parts, hybrid = model_parts(name), split_name(name)[0]
+    if reader is None and (hybrid or "" in parts):
         raise IndexFormatError(f"{name} weighs a query's terms by the statistics of an index; name the --index")
-    if reader and manifest and (model is None or hybrid != split_name(manifest.encoder)[0]):
+    if reader and manifest and (model is None or not _same_kind(name, manifest.encoder)):
         _check(name, manifest, reader.folder)
-    if reader and manifest and name == manifest.encoder and os.path.isabs(own) and not os.path.isdir(own):
-        place = "its new place, bm25+FOLDER," if hybrid else "its new place"
-        raise IndexFormatError(f"there is no model {own}", where=reader.folder, remedy=f"give {place} as --encoder")
+    lost = next((one for one in places(name) if os.path.isabs(one) and not os.path.isdir(one)), None)
+    if reader and manifest and name == manifest.encoder and lost:
+        shape = with_places(name, lambda one: "FOLDER" if one == lost else one)
+        place = "its new place" if name == lost else f"its new place, {shape},"
+        raise IndexFormatError(f"there is no model {lost}", where=reader.folder, remedy=f"give {place} as --encoder")
     if manifest is not None:
         options = (options or ModelOptions()).for_index(manifest.settings)
-    checkpoint = load_checkpoint(own, options)
-    if reader is not None and manifest is not None and model not in (None, checkpoint_hash(checkpoint)):
-        made, here = f"{reader.folder} was encoded with {manifest.encoder!r} ({model})", checkpoint_hash(checkpoint)
-        if os.path.realpath(own) == os.path.realpath(split_name(manifest.encoder)[1]):
+    checkpoints = {prefix: load_checkpoint(part, options) for prefix, part in parts.items()}
+    here = encoder_hash(checkpoints.values())
+    if reader is not None and manifest is not None and model not in (None, here):
+        made = f"{reader.folder} was encoded with {manifest.encoder!r} ({model})"
+        if with_places(name, os.path.realpath) == with_places(manifest.encoder, os.path.realpath):
             what = f"{made}, and it is another model now ({here}): its files, or its --head, have changed"
             raise IndexFormatError(what, remedy="restore them, or build the index again")
         raise IndexFormatError(
@@ -191,42 +221,58 @@ def _model(
             "sentence-transformers is one encoder with a model for documents and another for queries)"
         )
     found = sorted(reader.folder.glob(f"**/{QUERY_TOKENIZER}")) if reader else []  # in an index, or in its shards
-    encoder = ModelQueryEncoder(checkpoint, options, ablation, next(iter(found), None))
+    encoders: dict[str, TokenEncoder] = {}
+    for prefix, checkpoint in checkpoints.items():
+        encoder = ModelQueryEncoder(checkpoint, options, ablation, next(iter(found), None))
+        head = latent_head(checkpoint)
+        encoders[prefix] = LatentQueryEncoder(encoder, head, reader) if head and reader else encoder
     if not hybrid or reader is None:
-        return encoder
+        return next(iter(encoders.values()))
     language = index_language(reader, language)
     if model is None and language == ENGLISH:  # the encoder of the index is unknown
-        _check_spaces(name, reader, encoder)
-    return HybridQueryEncoder(Bm25QueryEncoder(reader, ablation, language), encoder, weight)
+        _check_spaces(name, reader, encoders)
+    weighted = {prefix: (encoder, weights[prefix]) for prefix, encoder in encoders.items()}
+    return HybridQueryEncoder(Bm25QueryEncoder(reader, ablation, language), weighted)
 
 
-def _check_spaces(name: str, reader: Reader, model: QueryEncoder) -> None:
-    """Refuses an index of unknown origin that lacks terms of one of the two spaces. Small indexes are not checked."""
+def _space(term: str) -> str:
+    """The part of a hybrid that a term belongs to: the prefix of a model, or ``bm25``."""
+    return PREFIX if term.startswith(PREFIX) else "" if term.startswith(LATENT_SIGN) else BM25
+
+
+def _check_spaces(name: str, reader: Reader, models: Mapping[str, QueryEncoder]) -> None:
+    """Refuses an index of unknown origin that lacks terms of one of its spaces. Small indexes are not checked."""
     if reader.field_document_count < _TELLING_DOCUMENTS:
         return
-    (vector,) = model.encode_batch([" ".join((*_ENGLISH, "study"))])
-    spaces = {"bm25": _ENGLISH, f"the model, which begin with {PREFIX!r}": [PREFIX + term for term in vector]}
+    spaces: dict[str, Sequence[str]] = {"bm25": _ENGLISH}
+    for prefix, model in models.items():
+        (vector,) = model.encode_batch([" ".join((*_ENGLISH, "study"))])
+        spaces[_SPACES[prefix]] = list(joined({}, {prefix: vector}))
     for space, terms in spaces.items():
         if not any(reader.document_frequencies(terms)):
             said = f"none of {len(terms)} common terms of {space}, so it is not an index of {name}"
             raise IndexFormatError(f"has {said}", where=reader.folder, remedy=f"build one with index --encoder {name}")
 
 
+def _same_kind(name: str, other: str) -> bool:
+    """Whether encoders have parts of the same kinds: BM25, a model, a latent model."""
+    return split_name(name)[0] == split_name(other)[0] and [*model_parts(name)] == [*model_parts(other)]
+
+
 def same_model(encoder: str, settings: Mapping[str, object], name: str, model: object = None) -> bool:
     """Whether ``name`` is the encoder of a manifest: by its name, its path, or the content of its files."""
-    (hybrid, made), (is_hybrid, own) = split_name(encoder), split_name(name)
-    if hybrid != is_hybrid:
+    if not _same_kind(encoder, name):
         return False
     if model and settings.get("model"):
         return model == settings["model"]
-    if os.path.realpath(made) == os.path.realpath(own):
+    if with_places(encoder, os.path.realpath) == with_places(name, os.path.realpath):
         return True
-    if not settings.get("model") or not os.path.isdir(own):
+    if not settings.get("model") or not all(map(os.path.isdir, places(name))):
         return False
-    from pyserini_compneg.encode.neural import checkpoint_hash
+    from pyserini_compneg.encode.neural import encoder_hash
 
     head = ModelOptions(head=Head.parse(str(settings["head"]))) if "head" in settings else None
-    return checkpoint_hash(load_checkpoint(own, head)) == settings["model"]
+    return encoder_hash(load_checkpoint(one, head) for one in model_parts(name).values()) == settings["model"]
 
 
 def _check(name: str, manifest: Manifest | None, folder: Path, model: object = None) -> None:

@@ -28,8 +28,8 @@ from pyserini_compneg.encode.corpus import (
     count_documents,
     encode_shard,
 )
-from pyserini_compneg.encode.hybrid import split_name
-from pyserini_compneg.encode.models import ModelOptions, load_checkpoint
+from pyserini_compneg.encode.document_encoders import model_settings
+from pyserini_compneg.encode.hybrid import places, split_name
 from pyserini_compneg.lucene import analysis_settings
 from pyserini_compneg.support.errors import ArgumentError, InputError, OutputError
 from pyserini_compneg.support.progress import Runner, in_turn
@@ -66,10 +66,9 @@ def encode_in_shards(
     _check_folder(paths, settings)
     files = collection_files(collection, settings.collection_format)
     say_formats(files)
-    hybrid, model = split_name(encoder)
     language = chosen_language(encoder, settings)
-    keep_inputs(output, collection, *filter(os.path.isdir, [model]))
-    model_made = run(model_settings, [(model, settings.model_options)], "reading the model")[0]
+    keep_inputs(output, collection, *filter(os.path.isdir, places(encoder)))
+    model_made = run(model_settings, [(encoder, settings.model_options)], "reading the model")[0]
     plan: dict[str, Any] = {"shards": shards, "encoder": encoder, "model": model_made, "fields": settings.fields}
     plan |= analysis_settings(language) | {"passages": settings.passages}
     plan |= {"sources": fingerprint(files)}
@@ -83,7 +82,7 @@ def encode_in_shards(
             where = f"no documents in shard {documents.index(0)} of {shards}"
             raise InputError(where, where=collection, remedy="encode fewer shards")
         length = None
-        if hybrid:
+        if split_name(encoder)[0]:
             counted_parts = [
                 (part, settings.fields, False, language, settings.passages or {}) for part in parts(files, shards)
             ]
@@ -137,13 +136,6 @@ def _begin(folder: Path, record: Mapping[str, Any], replaced: Sequence[Path]) ->
         clear_unfinished(path)
     with atomic_writer(folder / PLAN_FILE, "make room, or give another --output") as handle:
         json.dump(record, handle)
-
-
-def model_settings(name: str, options: ModelOptions | None) -> dict[str, Any]:
-    """The settings that determine the vectors of a model. A runner can call this function on any machine."""
-    from pyserini_compneg.encode.neural import document_settings
-
-    return dict(document_settings(load_checkpoint(name, options), options))
 
 
 def _encode_missing(

@@ -8,6 +8,7 @@ from pathlib import Path
 from pyserini_compneg.encode.export import export_model, read_report, static_tokenizer
 from pyserini_compneg.encode.models import ModelOptions, NeuralSide, Side, StaticSide, static_weights
 from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
+from pyserini_compneg.encode.models.latents import LatentHead
 from pyserini_compneg.encode.models.loading import check_packages
 from pyserini_compneg.encode.models.onnx_model import OnnxModel
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer, TokenIds
@@ -19,7 +20,8 @@ class SideEncoder:
     """Turns texts into vectors, with one side of a model.
 
     Without a network, each token of a text has the weight of its term, regardless of its frequency. With a network and
-    weights, a vector has only terms of the text, times these weights.
+    weights, a vector has only terms of the text, times these weights. ``columns`` are the terms of the network's
+    vectors, if they are not the tokens.
     """
 
     def __init__(
@@ -28,8 +30,10 @@ class SideEncoder:
         model: SparseModel | None,
         weights: Mapping[str, float] | None,
         batch_size: int = 1,
+        columns: Sequence[str] | None = None,
     ) -> None:
         self._tokenizer = tokenizer
+        self._columns = tokenizer.terms if columns is None else columns
         self._model = model
         self.weights = weights or {}
         self._weighs = weights is not None
@@ -47,7 +51,7 @@ class SideEncoder:
         own = [dict.fromkeys(terms[number] for number in text) for text in ids] if self._weighs else []
         if self._model is None:
             return [{term: weights[term] for term in text if weights.get(term)} for text in own]
-        vectors = encode_tokens(self._model, ids, terms, self._batch_size)
+        vectors = encode_tokens(self._model, ids, self._columns, self._batch_size)
         if not self._weighs:
             return vectors
         return [
@@ -80,7 +84,8 @@ def load_side(side: Side, options: ModelOptions, kept: Path | None = None) -> Si
     own = static_weights(side.own_terms, static_tokenizer(side.own_terms, kept=kept)) if side.own_terms else None
     # In int8 the texts of a batch would share a scale, and the vector of a text would depend on the others.
     batch_size = 1 if options.precision == "int8" else options.batch_size
-    return SideEncoder(*_network(side, options, length), own, batch_size)
+    columns = side.head.terms if isinstance(side.head, LatentHead) else None
+    return SideEncoder(*_network(side, options, length), own, batch_size, columns)
 
 
 def _network(side: NeuralSide, options: ModelOptions, length: int) -> tuple[TextTokenizer, SparseModel]:
@@ -105,5 +110,6 @@ def _network(side: NeuralSide, options: ModelOptions, length: int) -> tuple[Text
         as_transformers=options.backend == "torch",
         arguments=side.arguments,
     )
-    tokenizer.fit(width, str(side.folder))
+    if not isinstance(side.head, LatentHead):  # whose columns are no tokens
+        tokenizer.fit(width, str(side.folder))
     return tokenizer, model

@@ -25,14 +25,23 @@ from pyserini_compneg.documents.collection import (
 from pyserini_compneg.documents.formats import CollectionFile, Format
 from pyserini_compneg.documents.passages import check_spaced, shown_passages
 from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
-from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder, query_encoder
+from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, query_encoder
 from pyserini_compneg.encode.bm25 import count_terms, mean_length
-from pyserini_compneg.encode.hybrid import HYBRID, HybridDocumentEncoder, split_name, warn_of_english
-from pyserini_compneg.encode.models import MINI, ModelOptions, StaticSide, load_checkpoint
+from pyserini_compneg.encode.document_encoders import document_encoder
+from pyserini_compneg.encode.hybrid import split_name, warn_of_english, with_places
+from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.index.index_folder import check_target, clear_stale, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
-from pyserini_compneg.lucene import ENGLISH, QUERY_TOKENIZER, IndexSettings, Manifest, checked_language
+from pyserini_compneg.lucene import (
+    ENGLISH,
+    INDEX_CONCEPTS,
+    QUERY_TOKENIZER,
+    IndexSettings,
+    Manifest,
+    checked_language,
+)
+from pyserini_compneg.lucene.manifest import write_json
 from pyserini_compneg.lucene.passage_reader import document_of
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 from pyserini_compneg.support.progress import progress, token_rate
@@ -219,11 +228,12 @@ def build_part(collection: str | Path, part: CollectionPart, index: str | Path, 
 
 def absolute_name(encoder: str) -> str:
     """The encoder with the absolute path of its model, if that is a folder, so searches from other folders find it."""
-    hybrid, model = split_name(encoder)
-    folder = os.path.expanduser(model)  # the shell does not expand ~ after bm25+
-    if model in (BM25, MINI) or not os.path.isdir(folder):
-        return encoder
-    return (HYBRID if hybrid else "") + os.path.realpath(folder)
+
+    def absolute(place: str) -> str:
+        folder = os.path.expanduser(place)  # the shell does not expand ~ after bm25+
+        return os.path.realpath(folder) if os.path.isdir(folder) else place
+
+    return with_places(encoder, absolute)
 
 
 def check_place(index: str | Path, files: Sequence[CollectionFile], settings: IndexSettings) -> Path:
@@ -248,12 +258,8 @@ def _source(
     if model_options is not None and (is_bm25 or brings_vectors):
         said = "no model is run, so options of one, such as --precision, have no use"
         raise EncodingError(said, where=encoder)
-    if is_bm25:
-        return TextSource(make_bm25(), settings)
     if brings_vectors is False:
-        hybrid, name = split_name(encoder)
-        model = _model_encoder(name, model_options)
-        return TextSource(HybridDocumentEncoder(make_bm25(), model) if hybrid else model, settings)
+        return TextSource(document_encoder(encoder, model_options, make_bm25), settings)
     return VectorSource(files, encoder, settings)
 
 
@@ -290,6 +296,8 @@ class _CollectionIndexer(ImpactIndexer):
         bar.update(self.manifest.documents - bar.n)
         if tokenizer := self._source.query_tokenizer:
             tokenizer.save(self._folder / QUERY_TOKENIZER)
+        if concepts := self._source.concepts:
+            write_json(self._folder / INDEX_CONCEPTS, concepts)
         if self.position:
             self.checkpoint((len(self._part.files), 1))  # the search for duplicates can take a long time
 
@@ -338,16 +346,6 @@ class _CollectionIndexer(ImpactIndexer):
             if any(kept):
                 blocks.append(block._replace(lines=b"\n".join(kept), faults={}))
         return first, blocks
-
-
-def _model_encoder(name: str, options: ModelOptions | None) -> DocumentEncoder:
-    from pyserini_compneg.encode.neural import ModelDocumentEncoder
-    from pyserini_compneg.encode.sides import load_side
-
-    checkpoint = load_checkpoint(name, options)
-    if isinstance(checkpoint.query, StaticSide):
-        load_side(checkpoint.query, ModelOptions())  # an index is useless if its queries cannot be encoded
-    return ModelDocumentEncoder(checkpoint, options)
 
 
 def unfinished_length(index: str | Path, encoder: str, build: Build, sources: Any) -> float | None:

@@ -17,7 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.documents.passages import shown_passages
-from pyserini_compneg.lucene import MANIFEST_NAME, QUERY_TOKENIZER, SHARDS_NAME, IndexSettings, Manifest, is_index
+from pyserini_compneg.lucene import (
+    INDEX_CONCEPTS,
+    MANIFEST_NAME,
+    QUERY_TOKENIZER,
+    SHARDS_NAME,
+    IndexSettings,
+    Manifest,
+    is_index,
+)
 from pyserini_compneg.support.errors import IndexReadError, OutputError
 from pyserini_compneg.support.staging import (
     START_ANEW,
@@ -48,7 +56,8 @@ BLOCK_MAXIMA = "compneg.maxima"
 """The file that the Java companion writes for a reordered index."""
 
 _MAXIMA_FILES = (BLOCK_MAXIMA, f"{BLOCK_MAXIMA}.tmp", f"{BLOCK_MAXIMA}.next")
-_OUR_FILES = (MANIFEST_NAME, SHARDS_NAME, SKIPPED_LOG, *_MAXIMA_FILES, _PLAN, _ARTIFACT, QUERY_TOKENIZER)
+_KEPT_OF_MODEL = (QUERY_TOKENIZER, INDEX_CONCEPTS)
+_OUR_FILES = (MANIFEST_NAME, SHARDS_NAME, SKIPPED_LOG, *_MAXIMA_FILES, _PLAN, _ARTIFACT, *_KEPT_OF_MODEL)
 _KILLED_UPDATE = rf"\.{re.escape(SHARDS_NAME)}\.[0-9a-f]{{8}}\.tmp"
 _INDEX_FILES = re.compile("|".join([_LUCENE_FILES, _KILLED_UPDATE, *map(re.escape, _OUR_FILES)]))
 _SHARD = re.compile(r"shard-\d{5}-of-\d{5}")

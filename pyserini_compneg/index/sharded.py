@@ -29,9 +29,9 @@ from pyserini_compneg.documents.source_documents import source_document
 from pyserini_compneg.documents.vector_files import check_number_of_shards
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.encode.bm25 import count_terms, mean_length
+from pyserini_compneg.encode.document_encoders import model_settings
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions
-from pyserini_compneg.encode.sharded import model_settings
 from pyserini_compneg.index.build import (
     Build,
     build_part,
@@ -152,7 +152,7 @@ def _model_settings(
     """The settings that determine a model's vectors; empty if no model is run."""
     if encoder == BM25 or has_vectors(files) is not False:
         return {}
-    return run(model_settings, [(split_name(encoder)[1], options)], "reading the model")[0]
+    return run(model_settings, [(encoder, options)], "reading the model")[0]
 
 
 def _fill(

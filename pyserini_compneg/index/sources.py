@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyserini_compneg.documents.collection import VECTOR, VECTORS, DocumentBlock, vector_field
@@ -16,7 +15,8 @@ from pyserini_compneg.documents.formats import CollectionFile
 from pyserini_compneg.documents.passages import passage_documents, passage_texts
 from pyserini_compneg.documents.source_documents import SourceDocument, UnreadFields, text_documents
 from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
-from pyserini_compneg.encode import DocumentEncoder, split_name
+from pyserini_compneg.encode import DocumentEncoder
+from pyserini_compneg.encode.hybrid import short_name
 from pyserini_compneg.encode.query_encoders import same_model
 from pyserini_compneg.lucene import IndexSettings
 from pyserini_compneg.lucene.passage_reader import SOURCE, passage_fields, passage_id
@@ -44,6 +44,7 @@ class _Source:
     """The documents of blocks, and how their ids and passages are written."""
 
     query_tokenizer: TextTokenizer | None = None
+    concepts: Sequence[str] | None = None
 
     def __init__(self, index: IndexSettings) -> None:
         self._index = index
@@ -121,6 +122,7 @@ class VectorSource(_Source):
         self.impact_scale: float = about.get("impact_scale", 1.0)
         self.settings: Mapping[str, float | int | str] = about.get("settings", {})
         self.signed: bool = about.get("signed", False)
+        self.concepts = about.get("concepts")
 
     def encoded(self, blocks: Iterable[DocumentBlock]) -> Iterator[tuple[DocumentBlock, list[Layer], list[str]]]:
         """For each block its lines and sources, and the problems of bad lines. The bad lines are left blank."""
@@ -167,7 +169,7 @@ class TextSource(_Source):
         self.settings = encoder.settings
         self.signed = encoder.signed
         self.most_lines = encoder.most_lines
-        self.query_tokenizer = encoder.query_tokenizer
+        self.query_tokenizer, self.concepts = encoder.query_tokenizer, encoder.concepts
 
     def encoded(self, blocks: Iterable[DocumentBlock]) -> Iterator[tuple[DocumentBlock, list[Layer], list[str]]]:
         """Encodes the texts of the blocks. While it works on a block, an encoder may ask for the next block."""
@@ -206,8 +208,7 @@ Source = VectorSource | TextSource
 
 def _alike(name: bytes, encoder: str) -> bool:
     """Whether a name may mean the encoder. A model's folder may have moved, so only the last part of a path counts."""
-    (hybrid, model), (is_hybrid, own) = split_name(name.decode(errors="replace")), split_name(encoder)
-    return hybrid == is_hybrid and Path(model).name == Path(own).name
+    return short_name(name.decode(errors="replace")) == short_name(encoder)
 
 
 def _lines(records: Mapping[int, Mapping[str, Any]], span: range) -> bytes:

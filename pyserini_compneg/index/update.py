@@ -22,8 +22,8 @@ from pyserini_compneg.documents.formats import CollectionFile, Format
 from pyserini_compneg.documents.passages import shown_passages
 from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder
-from pyserini_compneg.encode.hybrid import HybridDocumentEncoder, split_name
-from pyserini_compneg.encode.models import Head, ModelOptions, load_checkpoint
+from pyserini_compneg.encode.document_encoders import document_encoder
+from pyserini_compneg.encode.models import Head, ModelOptions
 from pyserini_compneg.encode.query_encoders import same_model
 from pyserini_compneg.index.build import absolute_name
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
@@ -181,11 +181,7 @@ def _source(
     if manifest.encoder != BM25 and has_vectors(files) is not False:
         _check_vectors(files, manifest)
         return VectorSource(files, name, index)
-    made: DocumentEncoder | None = bm25
-    if manifest.encoder != BM25:
-        made = _model(name, manifest, options)
-        made = HybridDocumentEncoder(bm25, made) if bm25 else made
-    assert made
+    made = _document_encoder(name, manifest, bm25, options)
     settings = _encoding(manifest)
     if changed := changed_settings(settings, made.settings):
         was, now = settings.get(changed[0]), made.settings.get(changed[0])
@@ -215,18 +211,24 @@ def _check_vectors(files: Sequence[CollectionFile], manifest: Manifest) -> None:
         raise InputError(said, where=folder, remedy="encode them with the settings of the index")
 
 
-def _model(name: str, manifest: Manifest, options: ModelOptions | None) -> DocumentEncoder:
-    """The model of an index, with the settings of the index."""
-    from pyserini_compneg.encode.neural import ModelDocumentEncoder
-
+def _document_encoder(
+    name: str, manifest: Manifest, bm25: Bm25DocumentEncoder | None, options: ModelOptions | None
+) -> DocumentEncoder:
+    """The encoder of an index's documents, with the settings of the index."""
     settings: Mapping[str, Any] = manifest.settings
-    if "model" not in settings:
-        said = f"the index was built from vectors of {manifest.encoder!r}, and these documents have texts"
-        raise InputError(said, remedy="encode them, and give documents with vectors")
-    kept = {one: settings[one] for one in ("precision", "max_length", "top_terms", "threshold") if one in settings}
-    head = Head.parse(str(settings["head"])) if "head" in settings else None
-    options = replace(options or ModelOptions(), head=head, **kept)
-    return ModelDocumentEncoder(load_checkpoint(split_name(name)[1], options), options)
+    if name != BM25:
+        if "model" not in settings:
+            said = f"the index was built from vectors of {manifest.encoder!r}, and these documents have texts"
+            raise InputError(said, remedy="encode them, and give documents with vectors")
+        kept = {one: settings[one] for one in ("precision", "max_length", "top_terms", "threshold") if one in settings}
+        head = Head.parse(str(settings["head"])) if "head" in settings else None
+        options = replace(options or ModelOptions(), head=head, **kept)
+
+    def made_bm25() -> Bm25DocumentEncoder:
+        assert bm25
+        return bm25
+
+    return document_encoder(name, options, made_bm25)
 
 
 def _report(updater: ImpactUpdater) -> UpdateReport:

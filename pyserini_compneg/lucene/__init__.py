@@ -12,6 +12,7 @@ from pyserini_compneg.lucene.analysis import (
 from pyserini_compneg.lucene.gate import java_class, machine_runs
 from pyserini_compneg.lucene.index_settings import LEAST_REORDERED, IndexSettings
 from pyserini_compneg.lucene.manifest import (
+    INDEX_CONCEPTS,
     LARGEST_IMPACT,
     MANIFEST_NAME,
     QUERY_TOKENIZER,
@@ -29,6 +30,7 @@ from pyserini_compneg.lucene.writer import LONGEST_TERM_BYTES, ImpactWriter
 __all__ = [
     "CONTENTS",
     "ENGLISH",
+    "INDEX_CONCEPTS",
     "LANGUAGES",
     "LARGEST_IMPACT",
     "LONGEST_TERM_BYTES",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.lucene.analysis import ENGLISH
 from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
+from pyserini_compneg.support.json_objects import parse_json_list
 from pyserini_compneg.support.schema import entry, read_schema
 from pyserini_compneg.support.staging import atomic_writer
 from pyserini_compneg.support.vectors import is_pair
@@ -18,6 +19,8 @@ from pyserini_compneg.support.vectors import is_pair
 MANIFEST_NAME = "compneg.json"
 QUERY_TOKENIZER = "compneg.tokenizer.json"
 """The file of an index that has the tokenizer of queries without a network, as documents of the model are split."""
+INDEX_CONCEPTS = "concepts.json"
+"""The file of an index of latents that has their names, a list in the order of their numbers."""
 SHARDS_NAME = "compneg-shards.json"
 """The file of an index that consists of shards; see :mod:`pyserini_compneg.lucene.shards`."""
 
@@ -104,10 +107,25 @@ class Manifest:
         return manifest
 
 
-def write_json(path: Path, values: Mapping[str, Any]) -> None:
+def write_json(path: Path, values: Mapping[str, Any] | Sequence[str]) -> None:
     """Writes a file of an index atomically."""
     with atomic_writer(path, "make room, or give another folder") as handle:
         handle.write(json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+
+
+def concept_names(folder: Path) -> list[str]:
+    """The names of latents in the folder of an index; empty without a file of them."""
+    path = folder / INDEX_CONCEPTS
+    try:
+        names = parse_json_list(path.read_text(encoding="utf-8"), str(path))
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError):
+        names = [None]
+    if not all(isinstance(name, str) for name in names):
+        remedy = f"copy {INDEX_CONCEPTS} of the model again, or delete it"
+        raise IndexReadError("damaged: expected a list of names", where=path, remedy=remedy)
+    return names
 
 
 def is_index(folder: Path) -> bool:

@@ -55,6 +55,9 @@ class PassageReader(Reader):
         """As of the passages. The new index may have none: :func:`by_document` gives its reader."""
         return self.passages.reopen()
 
+    def _concepts(self) -> Sequence[str]:
+        return self.passages.concepts
+
     def stored(self) -> tuple[bool, bool]:
         return self.passages.stored()
 

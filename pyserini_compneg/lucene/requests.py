@@ -16,7 +16,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 from pyserini_compneg.compose import ScoringNode, query_line
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.lucene.manifest import Manifest
+from pyserini_compneg.lucene.manifest import Manifest, concept_names
 from pyserini_compneg.lucene.rankings import MatchCount, Ranking, Scores
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, InputError
@@ -143,6 +143,7 @@ class Reader(ABC):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._kept_filters = lru_cache(KEPT_FILTERS)(lambda filter, content_id: self._filtered(filter))
+        self._kept_concepts = lru_cache(1)(lambda content_id: self._concepts())
         self._top_scores: OrderedDict[tuple[str, str, int], tuple[float, ...]] = OrderedDict()
 
     @property
@@ -233,6 +234,15 @@ class Reader(ABC):
     def manifest(self) -> Manifest | None:
         """How the index was made, and how many documents it has now; None for an index of stock Anserini."""
         return self._opened.manifest
+
+    @property
+    def concepts(self) -> Sequence[str]:
+        """The name of each latent, by its number; empty if the index has no latents, or does not name them."""
+        return self._kept_concepts(self.content_id)
+
+    def _concepts(self) -> Sequence[str]:
+        """Reads the names of latents."""
+        return concept_names(self.folder)
 
     @property
     def update(self) -> Mapping[str, Any]:

@@ -20,7 +20,7 @@ from typing import Any
 from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID
-from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest, resolve_index
+from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest, concept_names, resolve_index
 from pyserini_compneg.lucene.passage_reader import by_document
 from pyserini_compneg.lucene.rankings import MOST_VALUES, MatchCount, Ranking, Scores
 from pyserini_compneg.lucene.reader import ImpactReader
@@ -154,6 +154,11 @@ class ShardedReader(FolderReader[_Shards]):
     def _ask(self, question: Question[Asked, Answer], *args: Asked.args, **kwargs: Asked.kwargs) -> list[Answer]:
         self._check_open()
         return list(self._opened.answers(self._opened.shards, question, *args, **kwargs).values())
+
+    def _concepts(self) -> Sequence[str]:
+        """Those in the folder of the index, or in that of a shard."""
+        folders = [self.folder, *(self.folder / path for path in self._opened.shards)]
+        return next(filter(None, map(concept_names, folders)), [])
 
     def stored(self) -> tuple[bool, bool]:
         raw, vectors = map(any, zip(*self._ask(ImpactReader.stored), strict=True))

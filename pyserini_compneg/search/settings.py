@@ -13,7 +13,7 @@ from typing import Any
 from pyserini_compneg.compose import CPT_FORMS, WEIGHT_SCALE, Operators, QueryEncoder
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, chosen_operators
 from pyserini_compneg.encode import query_encoder
-from pyserini_compneg.encode.hybrid import MODEL_WEIGHT
+from pyserini_compneg.encode.hybrid import LATENT_WEIGHT, MODEL_WEIGHT
 from pyserini_compneg.encode.models import ABLATIONS, ModelOptions
 from pyserini_compneg.encode.query_encoders import RareTermEncoder
 from pyserini_compneg.lucene import LANGUAGES, Reader
@@ -35,6 +35,7 @@ class SearchSettings:
             nothing.
         model_weight: The share of the model in the scores of ``bm25+MODEL``: the query weights of its terms are
             multiplied by this number. None for the default.
+        latent_weight: The same for the latents of ``bm25+latent``.
         min_idf: The terms of atoms whose idf, ln(documents / documents with the term), is this or lower are left out.
             None leaves out no terms. 0 leaves out terms that every document has, as Pyserini does.
         language: The language in which ``bm25`` analyses queries of an index that stock Anserini built. None for
@@ -67,6 +68,11 @@ class SearchSettings:
         f"share of the model in bm25+MODEL: its query weights are multiplied by X (default {MODEL_WEIGHT:g})",
         NOT_NEGATIVE,
     )
+    latent_weight: float | None = option(
+        None,
+        f"share of the latents in bm25+latent: their query weights are multiplied by X (default {LATENT_WEIGHT:g})",
+        NOT_NEGATIVE,
+    )
     min_idf: float | None = option(
         None,
         "leave out terms of a query whose idf, ln(documents / documents with the term), is X or lower; 0 leaves out "
@@ -89,7 +95,15 @@ class SearchSettings:
         """The encoder of the queries of an index: the given one, or the one that the index's manifest names."""
         if given is None or isinstance(given, (str, Path)):
             name = None if given is None else str(given)
-            given = query_encoder(name, reader, self.model_options, self.ablation, self.model_weight, self.language)
+            given = query_encoder(
+                name,
+                reader,
+                self.model_options,
+                self.ablation,
+                self.model_weight,
+                self.language,
+                self.latent_weight,
+            )
         return given if self.min_idf is None else RareTermEncoder(given, reader, self.min_idf)
 
     def opener(self, kind: Callable[..., Any], index: object, reader: Reader, given: object) -> partial[Any]:

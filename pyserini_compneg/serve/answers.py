@@ -10,6 +10,7 @@ from fastapi import HTTPException
 from pyserini_compneg.compose import Operators, ScoringNode
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.compose.queries import ParsedQuery
+from pyserini_compneg.display.concepts import names_of
 from pyserini_compneg.display.highlights import (
     SpanFinder,
     excluded_terms,
@@ -115,6 +116,9 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
             candidates.append(candidate)
         about = _about(query, asked, operators, searcher.unit(query))
         reply = {**_named(index, searcher), "query": about, **answer.matches.to_object(), "candidates": candidates}
+        terms = (part["term"] for one in candidates for part in one.get("contributions", []))
+        if concepts := names_of(terms, searcher.reader.concepts if asked.explain else ()):
+            reply["concepts"] = concepts
         reply["hasMore"] = more
         if more and hits:
             reply["cursor"] = ranking.cursor(before + len(hits), hits[-1])

@@ -15,6 +15,7 @@ from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 API: Final = "v1"
+_CONCEPTS: Final = "the names of the latents among the terms, such as monarch, king, queen for ~17; absent if none"
 
 
 class ErrorReply(TypedDict):
@@ -154,6 +155,7 @@ class SearchReply(TypedDict):
     query: AskedQuery
     total: TotalReply
     candidates: list[Candidate]
+    concepts: NotRequired[Annotated[dict[str, str], Field(description=f"with explain: {_CONCEPTS}")]]
     hasMore: Annotated[bool, Field(description="whether there are hits behind the last candidate")]
     cursor: NotRequired[Annotated[str, Field(description="for the next page; absent if there is none")]]
     facets: NotRequired[Annotated[dict[str, list[FacetValue]], Field(description="the most frequent values first")]]
@@ -187,6 +189,7 @@ class ExplainReply(TypedDict):
         dict[str, float], Field(description="terms and pairs in the unit of the encoder, heaviest first")
     ]
     atoms: dict[str, dict[str, float]]
+    concepts: NotRequired[Annotated[dict[str, str], Field(description=_CONCEPTS)]]
     documents: list[dict[str, Any]]
     decomposition: NotRequired[Reading]
     notes: NotRequired[Annotated[list[str], Field(description="what may be wrong with the query")]]

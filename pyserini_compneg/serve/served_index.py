@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
-from pyserini_compneg.encode.hybrid import split_name
+from pyserini_compneg.encode.hybrid import places
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.serve.settings import ServedIndexSettings, checked_name
 from pyserini_compneg.support.errors import CompNegError, IndexFormatError, IndexReadError, InputError
@@ -91,9 +91,9 @@ class ServedIndex:
     @property
     def folders(self) -> set[str]:
         """The paths that are hidden from clients."""
-        encoder = split_name(self._settings.encoder or "")[1]
+        models = places(self._settings.encoder or "")
         with self._used() as searcher:
-            known = {*self._paths, str(searcher.reader.folder), *([encoder] if os.path.exists(encoder) else [])}
+            known = {*self._paths, str(searcher.reader.folder), *filter(os.path.exists, models)}
         return {path for path in known if os.sep in path}
 
     @property

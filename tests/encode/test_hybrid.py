@@ -16,10 +16,10 @@ from pyserini_compneg.commands.reproduce import main as reproduce
 from pyserini_compneg.commands.search import main as search
 from pyserini_compneg.display import explain_query
 from pyserini_compneg.display.query_explanation import to_object
-from pyserini_compneg.encode import Bm25DocumentEncoder, query_encoder
+from pyserini_compneg.encode import Bm25DocumentEncoder, document_encoders, query_encoder
 from pyserini_compneg.encode.corpus import encode_collection
 from pyserini_compneg.encode.hybrid import PREFIX, HybridDocumentEncoder, HybridQueryEncoder, joined, side
-from pyserini_compneg.index import build, verify_index
+from pyserini_compneg.index import verify_index
 from pyserini_compneg.lucene import ImpactReader, Manifest, analyze
 from pyserini_compneg.support.errors import CompNegError, EncodingError
 
@@ -43,7 +43,7 @@ def test_no_term_of_bm25_begins_with_the_prefix(sign):
 
 def test_documents_by_hand():
     """The average length is 4."""
-    encoder = HybridDocumentEncoder(Bm25DocumentEncoder(4.0), StandInEncoder(precision="int8"))
+    encoder = HybridDocumentEncoder(Bm25DocumentEncoder(4.0), {PREFIX: StandInEncoder(precision="int8")})
     ((first,), (second, empty)) = encoder.stream(iter([["The bird flies."], ["birds", ""]]))
     assert first == pytest.approx({"bird": 1 / 1.72, "fli": 1 / 1.72, "@bird": 1.33333, "@flies.": 2.0, "@the": 1.0})
     assert second == pytest.approx({"bird": 1 / 1.63, "@birds": 1.66667})
@@ -59,20 +59,20 @@ def test_documents_by_hand():
     [(1.0, {"spi": 3.0, "@spy": 2.0, "@##s": -1.0}), (0.5, {"spi": 3.0, "@spy": 1.0, "@##s": -0.5}), (0, {"spi": 3.0})],
 )
 def test_queries_by_hand(weight, expected):
-    encoders = LookupEncoder({"spies": {"spi": 3.0}}), LookupEncoder({"spies": {"spy": 2.0, "##s": -1.0}})
-    assert HybridQueryEncoder(*encoders, weight).encode_batch(["spies", "x"]) == [expected, {}]
+    bm25, model = LookupEncoder({"spies": {"spi": 3.0}}), LookupEncoder({"spies": {"spy": 2.0, "##s": -1.0}})
+    assert HybridQueryEncoder(bm25, {PREFIX: (model, weight)}).encode_batch(["spies", "x"]) == [expected, {}]
 
 
 def test_the_words_are_those_of_bm25():
     bm25, model = LookupEncoder({"spies": {"spi": 3.0}}), LookupEncoder({"it": {"it": 1.0}})
-    assert HybridQueryEncoder(bm25, model, 0.2).words(["spies", "it"]) == [["spi"], []]
+    assert HybridQueryEncoder(bm25, {PREFIX: (model, 0.2)}).words(["spies", "it"]) == [["spi"], []]
     signs = LookupEncoder({"@gida": {"@gida": 1.0}})  # of a language whose words are split at blanks
-    assert HybridQueryEncoder(signs, model, 0.2).words(["@gida"]) == [["%40gida"]]
+    assert HybridQueryEncoder(signs, {PREFIX: (model, 0.2)}).words(["@gida"]) == [["%40gida"]]
 
 
 def test_terms_that_collide():
-    assert joined({"@spy": 1.0, "spi": 2.0}, {"spy": 3.0}, 1.0) == {"%40spy": 1.0, "spi": 2.0, "@spy": 3.0}
-    assert joined({}, {"∩": 1.0, "¬": 1.0, "∩x": 1.0}, 1.0) == {"@∩": 1.0, "@¬": 1.0, "@%E2%88%A9x": 1.0}
+    assert joined({"@spy": 1.0, "spi": 2.0}, {PREFIX: {"spy": 3.0}}) == {"%40spy": 1.0, "spi": 2.0, "@spy": 3.0}
+    assert joined({}, {PREFIX: {"∩": 1.0, "¬": 1.0, "∩x": 1.0}}) == {"@∩": 1.0, "@¬": 1.0, "@%E2%88%A9x": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_the_side_of_a_term(term, expected):
 
 @pytest.fixture
 def stand_in(monkeypatch):
-    monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder())
+    monkeypatch.setattr(document_encoders, "_model_encoder", lambda *_: StandInEncoder())
 
 
 @pytest.mark.parametrize("options", [{}, {"bm25": {"k1": 2.0, "b": 0.0}}, {"pair_terms": 3}])
@@ -114,7 +114,7 @@ def test_each_space_has_the_impacts_of_its_own_index(tmp_path, collection, stand
 def test_vectors_in_shards_make_the_same_index(tmp_path, collection, stand_in):
     class Loaded(HybridDocumentEncoder):
         def __init__(self):
-            super().__init__(Bm25DocumentEncoder(11 / 3), StandInEncoder())
+            super().__init__(Bm25DocumentEncoder(11 / 3), {PREFIX: StandInEncoder()})
 
     for number in range(2):
         encode_collection(collection, tmp_path / "v", "bm25+m", model=Loaded(), shard_id=number, shard_num=2)
@@ -153,7 +153,7 @@ def test_a_weight_is_for_two_spaces(tmp_path, collection, capsys):
     atoms = write_jsonl(tmp_path / "a.jsonl", {"text": "spy", "vector": {"spy": 1}, "encoder": "bm25"})
     only = ", so --model-weight, which is for bm25+MODEL, has no use"
     for name, why in (
-        ("bm25", "has terms of one space only"),
+        ("bm25", "has no such part"),
         (atoms, "vectors that were encoded elsewhere are taken as they are"),
     ):
         said = refusal(SignedImpactSearcher, tmp_path / "index", name, model_weight=1.0, error=EncodingError)

@@ -14,6 +14,7 @@ class StandInEncoder:
     signed = False
     most_lines = None
     query_tokenizer = None
+    concepts = None
 
     def __init__(self, **settings: float | int | str) -> None:
         self.settings = {"model": "0123456789abcdef", "precision": "fp32", **settings}

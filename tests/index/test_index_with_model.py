@@ -7,6 +7,7 @@ from refusals import START_ANEW, refusal
 from stand_in_encoder import StandInEncoder, vector
 
 from pyserini_compneg.documents.collection import collection_files, has_vectors
+from pyserini_compneg.encode import document_encoders
 from pyserini_compneg.index import build, build_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.lucene import Manifest
@@ -22,7 +23,9 @@ pytestmark = pytest.mark.slow
 def model(monkeypatch):
     """In place of a model; returns the names that were asked for."""
     names = []
-    monkeypatch.setattr(build, "_model_encoder", lambda name, options: names.append(name) or StandInEncoder())
+    monkeypatch.setattr(
+        document_encoders, "_model_encoder", lambda name, options: names.append(name) or StandInEncoder()
+    )
     return names
 
 
@@ -83,11 +86,11 @@ def test_a_build_is_continued(tmp_path, collection, model, monkeypatch, name, mo
     monkeypatch.setattr(
         StandInEncoder, "stream", lambda self, batches: stream(self, (seen.extend(texts) or texts for texts in batches))
     )
-    monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder(precision="int8"))
+    monkeypatch.setattr(document_encoders, "_model_encoder", lambda *_: StandInEncoder(precision="int8"))
     assert refusal(build_index, collection, tmp_path / "index", name, existing="resume", error=OutputError) == (
         f"{tmp_path / 'index'}: the unfinished work cannot be continued, because settings changed since; " + START_ANEW
     )
-    monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder())
+    monkeypatch.setattr(document_encoders, "_model_encoder", lambda *_: StandInEncoder())
     assert build_index(collection, tmp_path / "index", moved, existing="resume").encoder == moved
     assert 0 < len(seen) < DOCUMENTS - 20
     assert postings(tmp_path / "index", term) == postings(tmp_path / "expected", term) != {}

@@ -9,7 +9,7 @@ from pair_index import write
 from refusals import refusal
 
 from pyserini_compneg.compose import INTERSECTIONS, Linear, Operators
-from pyserini_compneg.encode.hybrid import HybridQueryEncoder
+from pyserini_compneg.encode.hybrid import PREFIX, HybridQueryEncoder
 from pyserini_compneg.expression import parse
 from pyserini_compneg.index import build_sharded_index
 from pyserini_compneg.reading.decomposition import Decomposition
@@ -151,7 +151,7 @@ def test_the_model_of_a_hybrid_index_does_not_count(tmp_path):
     documents = {"d1": {"goat": 3, "swiss": 2}, "d2": {"@goat": 1, "swiss": 1}, "d3": {"swiss": 9}}
     bm25 = LookupEncoder({"Swiss": {"swiss": 1.0}, "goat": {"goat": 1.0}})
     model = LookupEncoder({"Swiss": {"swiss": 1.0}, "goat": {"goat": 1.0, "kid": 0.5}})
-    encoder = HybridQueryEncoder(bm25, model, 0.2)
+    encoder = HybridQueryEncoder(bm25, {PREFIX: (model, 0.2)})
     with SignedImpactSearcher(write(tmp_path / "index", documents), encoder) as searcher:
         assert searcher.lacking("Swiss AND goat", ["d1", "d2", "d3"]) == [(), ("goat",), ("goat",)]
         assert [hit.docid for hit in searcher.search("Swiss AND! goat")] == ["d1"]

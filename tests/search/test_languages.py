@@ -11,7 +11,7 @@ from stand_in_encoder import StandInEncoder
 
 from pyserini_compneg import encode
 from pyserini_compneg.commands.main import main
-from pyserini_compneg.encode import query_encoder
+from pyserini_compneg.encode import document_encoders, query_encoder
 from pyserini_compneg.encode.corpus import encode_collection
 from pyserini_compneg.encode.sharded import encode_in_shards
 from pyserini_compneg.index import build, build_index, build_sharded_index
@@ -124,7 +124,7 @@ def test_a_build_goes_on_in_its_own_language(collection, tmp_path, capsys, monke
 
 
 def test_a_hybrid_takes_the_language_for_its_bm25(collection, tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder())
+    monkeypatch.setattr(document_encoders, "_model_encoder", lambda *_: StandInEncoder())
     build_index(collection, tmp_path / "index", "bm25+some/model", bm25={"language": "de"})
     assert Manifest.read(tmp_path / "index").language == "de"
     with ImpactReader(tmp_path / "index") as reader:

@@ -42,6 +42,28 @@ def test_words_and_not_stems(new_page):
     assert "related words" in terms and not any(one.startswith("@") or one == "comedi" for one in terms)
 
 
+def test_latents_are_shown_by_their_concepts(new_page):
+    amounts = {"~2": 4, "spy∩~0": 3, "~7": -2, "@crown": 1}
+    contributions = [{"term": term, "amount": amount} for term, amount in amounts.items()]
+    answer = {
+        "query": {"text": "spies", "unit": 1},
+        "candidates": [{"docid": "d", "doc": None, "contributions": contributions}],
+        "concepts": {"~2": "@king, <b>", "~0": "ship, sail"},
+    }
+    shown = new_page("/docs").evaluate(
+        """async (answer) => {
+            const { rankingList } = await import("/page/hits.js");
+            return [false, true].map((isDetailed) => {
+                const list = rankingList(answer, { fields: [], isDetailed, linkOf: () => "#", open: null });
+                return [...list.querySelectorAll(".why th")].map((one) => one.textContent);
+            });
+        }""",
+        answer,
+    )
+    terms = ["concept: @king, <b>", "spy + concept: ship, sail", "~7"]
+    assert shown == [[*terms, "related words"], [*terms, "@crown"]]
+
+
 def test_hits_of_and_say_what_they_lack(new_page, server):
     page = new_page("/?index=sample&query=spy films AND western films&read=expression")
     answer = server.get("/v1/sample/search?query=spy%20films%20AND%20western%20films")[1]

@@ -10,7 +10,7 @@ from pyserini_compneg.encode.models.checkpoint import (
     read_checkpoint,
 )
 from pyserini_compneg.encode.models.heads import Head
-from pyserini_compneg.encode.models.hub import MINI, load_checkpoint, model_folder
+from pyserini_compneg.encode.models.hub import LATENT, MINI, load_checkpoint, model_folder
 from pyserini_compneg.encode.models.latents import (
     CONCEPTS_FILE,
     LATENT_FILE,
@@ -29,6 +29,7 @@ from pyserini_compneg.support.vectors import index_term
 __all__ = [
     "ABLATIONS",
     "CONCEPTS_FILE",
+    "LATENT",
     "LATENT_FILE",
     "LATENT_WEIGHTS",
     "LAYERS_OF_TOKENS",

@@ -1,7 +1,8 @@
 """Finds the parts of a checkpoint that encode documents and queries, and their settings.
 
 Three layouts of the Hugging Face hub are supported, and read from JSON files only: a masked language model, a masked
-language model with OpenSearch's ``idf.json`` for queries, and a folder of sentence-transformers' SparseEncoder.
+language model with OpenSearch's ``idf.json`` for queries, and a folder of sentence-transformers' SparseEncoder. The
+fourth is a latent model of this package, see :mod:`~pyserini_compneg.encode.models.latents`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,12 @@ from pyserini_compneg.encode.models.configuration import (
     text_settings,
 )
 from pyserini_compneg.encode.models.heads import Head
+from pyserini_compneg.encode.models.latents import (
+    LATENT_WEIGHTS,
+    LatentHead,
+    is_latent,
+    read_latent_head,
+)
 from pyserini_compneg.support.errors import EncodingError
 from pyserini_compneg.support.terminal import shown
 
@@ -93,7 +100,7 @@ class StaticSide:
 
 @dataclass(frozen=True, slots=True)
 class NeuralSide:
-    """Vectors of a masked language model.
+    """Vectors of a masked language model, or of a latent model.
 
     Attributes:
         folder: The folder of the configuration, the weights and the tokenizer.
@@ -112,7 +119,7 @@ class NeuralSide:
     """
 
     folder: Path
-    head: Head
+    head: Head | LatentHead
     max_length: int
     longest: int
     prompt: str = ""
@@ -128,6 +135,7 @@ class NeuralSide:
         """The files of the configuration, the tokenizer and the weights."""
         others = [self.own_terms.weights] if self.own_terms and self.own_terms.weights else []
         others += [self.own_logits] if self.own_logits else []
+        others += [] if isinstance(self.head, Head) or self.exported_in else [self.folder / LATENT_WEIGHTS]
         folders = {self.folder, self.own_terms.folder} if self.own_terms else {self.folder}
         return [file for folder in sorted(folders) for file in text_files(folder)] + self.weights + others
 
@@ -198,7 +206,12 @@ def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = N
             said = "no model: neither config.json nor modules.json is here"
             raise missing_file(link if link.is_symlink() else file, said)
         with _damaged(file):
-            document, query = _sentence_transformers(folder) if link.is_file() else _transformers(folder)
+            if is_latent(folder):
+                document, query = _latent(folder, head)
+            elif link.is_file():
+                document, query = _sentence_transformers(folder)
+            else:
+                document, query = _transformers(folder)
     except EncodingError as error:
         raise error.at(name) from None
     if head is not None:
@@ -239,6 +252,27 @@ def _transformers(folder: Path) -> tuple[Side, Side]:
     if not (folder / _IDF_FILE).is_file():
         return side, side
     return side, StaticSide(folder, folder / _IDF_FILE, side.max_length, side.longest)
+
+
+def _latent(folder: Path, head: Head | None) -> tuple[Side, Side]:
+    """Both sides of a latent model. It reads texts without the prompts of its base, as in its training."""
+    if head is not None:
+        raise EncodingError("is a latent model, which has a head of its own", remedy="leave out --head")
+    texts = text_settings(folder, "document")
+    side = NeuralSide(
+        folder,
+        read_latent_head(folder),
+        texts.max_length,
+        texts.longest,
+        lowercase=texts.lowercase,
+        arguments=texts.arguments,
+        special_tokens=texts.special_tokens,
+    )
+    for file in side.files:
+        if not file.is_file():
+            raise missing_file(file, f"{file.name} is missing")
+    _refuse_pointers(side.files)
+    return side, side
 
 
 def _sentence_transformers(folder: Path) -> tuple[Side, Side]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from pyserini_compneg.encode.models.cache import check_copy
 from pyserini_compneg.encode.models.checkpoint import Checkpoint, read_checkpoint
 from pyserini_compneg.encode.models.configuration import refuse_foreign_code
+from pyserini_compneg.encode.models.latents import is_latent
 from pyserini_compneg.encode.models.options import ModelOptions
 from pyserini_compneg.support.errors import DownloadError, EncodingError
 from pyserini_compneg.support.files import cache_home
@@ -20,14 +21,17 @@ from pyserini_compneg.support.files import cache_home
 MINI = "mini"
 """The model that is part of this package."""
 
+LATENT = "latent"
+"""The latent model that is part of this package, and, before a colon, the prefix of the name of any other one."""
+
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _FILES = (".jsonl", ".json", ".gz", ".tsv", ".txt")
 _TEXTS = ("*.json", "*.txt", "*.model")
 _WEIGHTS = ("*.safetensors", "*.bin")
 _logger = logging.getLogger(__name__)
 _EXPECTED = (
-    "expected mini, a folder, or owner/name on the Hugging Face hub (index and search also take bm25 and bm25+MODEL, "
-    "search also a JSON Lines file of encoded texts)"
+    "expected mini, a folder, owner/name on the Hugging Face hub, or latent:FOLDER (index and search also take bm25 "
+    "and bm25+MODEL, search also a JSON Lines file of encoded texts)"
 )
 _OTHER_FORMATS = ("onnx/*", "openvino/*", "*/onnx/*", "coreml/*", "*training_args.bin", "*optimizer.bin")
 
@@ -36,16 +40,30 @@ def model_folder(name: str, read: Collection[str] = ()) -> Path:
     """The folder of a checkpoint.
 
     Args:
-        name: A folder; a model of the Hugging Face hub, ``owner/name``; or ``mini``, the model of this package.
+        name: A folder; a model of the Hugging Face hub, ``owner/name``; ``mini``, the model of this package; or
+            ``latent:`` with a folder or a hub model, which must be a latent model.
         read: Classes of modules that the caller does not run, but whose weights it reads.
 
     Raises:
-        EncodingError: The name is neither a folder nor a hub model, or the model needs custom code, which this package
-            never runs.
+        EncodingError: The name is neither a folder nor a hub model, the model is of the other kind, or the model needs
+            custom code, which this package never runs.
         DownloadError: The model is not in the cache and cannot be downloaded.
     """
     if name == MINI:
         return Path(str(resources.files("pyserini_compneg") / "resources" / MINI))
+    if name.startswith(f"{LATENT}:"):
+        folder = _any_folder(name.removeprefix(f"{LATENT}:"), read)
+        if not is_latent(folder):
+            remedy = f"leave out {LATENT}:, or make a latent model of it with train latent --base"
+            raise EncodingError("is no latent model", where=name, remedy=remedy)
+        return folder
+    folder = _any_folder(name, read)
+    if is_latent(folder):
+        raise EncodingError("is a latent model", where=name, remedy=f"write {LATENT}:{name}")
+    return folder
+
+
+def _any_folder(name: str, read: Collection[str]) -> Path:
     path = Path(os.path.expanduser(name))
     folder = path if name and path.is_dir() else None
     what, remedy = (

@@ -12,12 +12,14 @@ Source: Clavié, Lee, Shakir and Kato, Latent Terms, arXiv 2605.29384.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar
 
 from pyserini_compneg.encode.models.configuration import required_json
 from pyserini_compneg.support.errors import EncodingError
+from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import is_number
 
 LATENT_FILE = "latent.json"
@@ -38,21 +40,32 @@ class LatentHead:
         active: The number of latents that a token lights at most.
         mean_latents: The mean number of latents of a text, over the texts of the training. BM25's saturation takes it
             for the average length of a document.
+        k1: Saturation of an activation.
+        b: Strength of the normalisation by the number of a document's latents, 0 to 1.
+        levels: The impacts of latents in documents are 1 to ``levels``.
     """
 
     latents: int
     active: int
     mean_latents: float
+    k1: float = 0.3
+    b: float = 0.4
+    levels: int = 15
 
     signed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if type(self.latents) is not int or type(self.active) is not int or not 1 <= self.active <= self.latents:
-            what = f"`active` must be a whole number from 1 to `latents`, got {self.active!r} of {self.latents!r}"
-            raise EncodingError(what, where=LATENT_FILE)
-        if not is_number(self.mean_latents) or not 1 <= self.mean_latents <= self.latents:
-            what = f"`mean_latents` must be a number from 1 to `latents`, got {self.mean_latents!r}"
-            raise EncodingError(what, where=LATENT_FILE)
+        expected = {
+            "latents": ("a whole number from 1", _is_count(self.latents)),
+            "active": ("a whole number from 1 to `latents`", _is_count(self.active) and self.active <= self.latents),
+            "mean_latents": ("a number from 1", is_number(self.mean_latents) and 1 <= self.mean_latents < math.inf),
+            "k1": ("a finite number, 0 or more", is_number(self.k1) and 0 <= self.k1 < math.inf),
+            "b": ("a number from 0 to 1", is_number(self.b) and 0 <= self.b <= 1),
+            "levels": ("a whole number from 1 to 256", _is_count(self.levels) and self.levels <= 256),
+        }
+        if wrong := next((name for name, (_, fits) in expected.items() if not fits), None):
+            what = f"{LATENT_FILE}: `{wrong}` must be {expected[wrong][0]}, got {shown(getattr(self, wrong))}"
+            raise EncodingError(what)
 
     @property
     def terms(self) -> list[str]:
@@ -64,21 +77,22 @@ class LatentHead:
         return [f"{LATENT_SIGN}{number}" for number in range(self.latents)]
 
 
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 1
+
+
 def is_latent(folder: Path) -> bool:
     """Whether a folder has a latent model."""
     return (folder / LATENT_FILE).is_file()
 
 
 def read_latent_head(folder: Path) -> LatentHead:
-    """The head of a latent model.
-
-    Raises:
-        EncodingError: A file is missing or damaged.
-    """
+    """The head of a latent model. Refuses values out of their ranges."""
     values = required_json(folder / LATENT_FILE, dict)
-    if missing := next((each.name for each in fields(LatentHead) if each.name not in values), None):
+    known = {each.name: values[each.name] for each in fields(LatentHead) if each.name in values}
+    if missing := next((each.name for each in fields(LatentHead)[:3] if each.name not in known), None):
         raise EncodingError(f"{LATENT_FILE}: `{missing}` is missing", remedy="copy the model again")
-    return LatentHead(**{each.name: values[each.name] for each in fields(LatentHead)})
+    return LatentHead(**known)
 
 
 def read_concepts(folder: Path) -> list[str]:
@@ -86,4 +100,4 @@ def read_concepts(folder: Path) -> list[str]:
     names: list[str] = required_json(folder / CONCEPTS_FILE, list)
     if not all(isinstance(name, str) for name in names):
         raise EncodingError(f"{CONCEPTS_FILE}: expected a list of names", remedy="copy the model again")
-    return names
+    return list(names)

@@ -17,10 +17,13 @@ from torch import Tensor, nn
 
 from pyserini_compneg.encode.models.checkpoint import LONG, NeuralSide, weight_files
 from pyserini_compneg.encode.models.configuration import read_lengths
+from pyserini_compneg.encode.models.heads import Head
+from pyserini_compneg.encode.models.latents import LATENT_WEIGHTS, LatentHead
 from pyserini_compneg.encode.models.loading import quiet_transformers
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer, load_tokenizer
 from pyserini_compneg.encode.networks.attention import use_blocks
 from pyserini_compneg.encode.networks.decoders import Decoder, load_bias, take_decoder
+from pyserini_compneg.encode.networks.latent import LatentModule
 from pyserini_compneg.encode.networks.pooling import SLICE, own_logits, pooled
 from pyserini_compneg.support.errors import CompNegError, EncodingError, InputError, in_one_line
 from pyserini_compneg.support.terminal import shown
@@ -59,7 +62,8 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy has no types
 
     def __init__(self, side: NeuralSide) -> None:
         super().__init__()
-        self.head = side.head
+        assert isinstance(side.head, Head)
+        self.head: Head = side.head
         self.model = model = _masked_lm(side)
         self._takes_types = "token_type_ids" in signature(model.forward).parameters
         with torch.no_grad():
@@ -143,7 +147,8 @@ class TorchModel:
             _logger.warning("this torch has no CUDA; models run on the processor")
             device = "cpu"
         self.device = device
-        module = SparseEncoderModule(side).eval()
+        module = _latent_module(side) if isinstance(side.head, LatentHead) else SparseEncoderModule(side)
+        module = module.eval()
         what, remedy = f"the network cannot be put on {device}", "choose --device cpu"
         with in_one_line(EncodingError, what, where=side.folder, remedy=remedy):
             module = module.to(device)
@@ -210,7 +215,7 @@ def read_own_logits(side: NeuralSide, width: int) -> Tensor | None:
     from safetensors.torch import load_file
 
     file, head = side.own_logits, side.head
-    if file is None:
+    if file is None or isinstance(head, LatentHead):
         return None
     with in_one_line(EncodingError, f"{file}: cannot be read"):
         logits: Tensor = load_file(file)["logits"].float()
@@ -219,6 +224,22 @@ def read_own_logits(side: NeuralSide, width: int) -> Tensor | None:
             f"expected {width} logits, for a head that takes maxima, got {tuple(logits.shape)} for {head}", where=file
         )
     return logits
+
+
+def _latent_module(side: NeuralSide) -> LatentModule:
+    from safetensors.torch import load_file
+
+    assert isinstance(side.head, LatentHead)
+    file, trunk = side.folder / LATENT_WEIGHTS, load_trunk(side.folder)
+    with in_one_line(EncodingError, f"{file}: cannot be read", remedy="copy the model again"):
+        tensors = load_file(file)
+        weight, bias = tensors["weight"].float(), tensors["bias"].float()
+    expected = (side.head.latents, trunk.config.hidden_size)
+    if weight.shape != expected or bias.shape != expected[:1]:
+        said = f"expected weights {expected}, got {tuple(weight.shape)}"
+        raise EncodingError(said, where=file, remedy="take the files of one model")
+    tokenizer = TextTokenizer(side.folder, side.max_length, as_transformers=True, arguments=side.arguments)
+    return LatentModule(trunk, weight, bias, side.head, tokenizer.special)
 
 
 def load_trunk(folder: Path) -> nn.Module:

@@ -211,7 +211,9 @@ def _heads(protocol: ProtocolPlan, options: RunOptions) -> dict[str, Head]:
     if any(row.takes_encoders for row in protocol.rows):
         named |= {engine.label or engine.encoder: engine.encoder for engine in options.engines if not engine.is_lexical}
     sides = {name: load_checkpoint(place, options.model_options).document for name, place in named.items()}
-    heads = {name: side.head for name, side in sides.items() if isinstance(side, NeuralSide)}
+    heads = {
+        name: side.head for name, side in sides.items() if isinstance(side, NeuralSide) and isinstance(side.head, Head)
+    }
     return heads if any(head.signed for head in heads.values()) else {}
 
 

@@ -21,7 +21,7 @@ from pyserini_compneg.baselines import (
     pair_scorer,
 )
 from pyserini_compneg.documents import SourceDocument
-from pyserini_compneg.encode import BM25, split_name
+from pyserini_compneg.encode import BM25, model_parts, split_name
 from pyserini_compneg.encode.models import ModelOptions, NeuralSide, load_checkpoint, model_hash
 from pyserini_compneg.eval import Qrels
 from pyserini_compneg.index import build_index
@@ -167,11 +167,10 @@ class RunFolder(ExitStack):
             return [BM25]
         if Path(encoder).is_file():
             return [content_digest(Path(encoder))]
-        hybrid, name = split_name(encoder)
-        checkpoint = load_checkpoint(name, self.options.model_options)
-        sides = (checkpoint.document, checkpoint.query)
+        models = [load_checkpoint(name, self.options.model_options) for name in model_parts(encoder).values()]
+        sides = [side for checkpoint in models for side in (checkpoint.document, checkpoint.query)]
         hashes = [model_hash(side) if isinstance(side, NeuralSide) else repr(side) for side in sides]
-        return [*[BM25] * hybrid, *hashes, repr(self.options.model_options)]
+        return [*[BM25] * split_name(encoder)[0], *hashes, repr(self.options.model_options)]
 
     @cached_property
     def reranker(self) -> PairScorer:

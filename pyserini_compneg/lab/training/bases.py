@@ -171,7 +171,8 @@ def load_base(
             for numbers in (decoder.bias.data, own_logits):
                 if numbers is not None:
                     numbers += head.epsilon
-        return MaskedLanguageModel(model, tokenizer, longest, own_logits, side.head if side else None)
+        own_head = side.head if side and isinstance(side.head, Head) else None
+        return MaskedLanguageModel(model, tokenizer, longest, own_logits, own_head)
     if trunk_weights := sorted(weight for weight in missing if weight.startswith(f"{model.base_model_prefix}.")):
         raise InputError(f"lacks the weights {trunk_weights[0]}, which do not belong to a head", where=name)
     head = head or Head()
@@ -212,6 +213,8 @@ def neural_side(folder: Path, name: str, which: str) -> NeuralSide | None:
     if not isinstance(side, NeuralSide):
         remedy = "set model.query_encoder to static" if which == "query" else "name another model.base"
         raise InputError(f"encodes a {which} without a network", where=name, remedy=remedy)
+    if not isinstance(side.head, Head):
+        raise InputError("is a latent model, which is not fine-tuned", where=name, remedy="name its base")
     if has := side.exported_in:
         raise InputError(f"comes exported in {has}, without the weights that a training starts from", where=name)
     if side.prompt or side.lowercase or side.own_terms:

@@ -12,10 +12,10 @@ const TEXTS = ["title", "contents", "text", "content", "body"];
  * gives the address of a document, and `open` gets its id.
  */
 export function rankingList(answer, options) {
-  return element("ol", {}, ...answer.candidates.map((candidate) => hit(candidate, answer.query, options)));
+  return element("ol", {}, ...answer.candidates.map((candidate) => hit(candidate, answer, options)));
 }
 
-function hit(candidate, query, { fields, isDetailed, linkOf, open }) {
+function hit(candidate, { query, concepts }, { fields, isDetailed, linkOf, open }) {
   const [title, text] = titleAndText(candidate);
   const about = [...fields.map((field) => values(own(candidate.doc, field))), candidate.passage ? `passage ${candidate.passage.number}` : ""].filter(Boolean);
   return element("li", { class: "hit", "data-docid": candidate.docid },
@@ -23,7 +23,7 @@ function hit(candidate, query, { fields, isDetailed, linkOf, open }) {
     element("details", { class: "why" },
       element("summary", {}, about.length ? element("span", { class: "about", dir: "auto" }, plain(about.join(" · "))) : null,
         element("span", { class: "act" }, "Why", element("span", { class: "hidden" }, ` is ${title.text} here?`))),
-      bars(contributions(candidate, query.text, isDetailed), query.unit, isDetailed)),
+      bars(contributions(candidate, query.text, concepts, isDetailed), query.unit, isDetailed)),
     candidate.excluded ? element("p", { class: "contains" }, "Has an excluded word: ", names(wordsAt(candidate, candidate.excluded))) : null,
     candidate.lacks ? element("p", { class: "lacks quiet" }, "Lacks ", names(candidate.lacks)) : null,
     text.text ? snippet(text) : null);
@@ -49,11 +49,11 @@ function names(words) {
 }
 
 /** The largest contributions by the words of the document; the worst of those that lower the score is among them. */
-function contributions(candidate, query, isDetailed) {
+function contributions(candidate, query, concepts, isDetailed) {
   const sums = new Map();
   for (const { term, amount } of candidate.contributions) {
-    const name = term.split("∩").map((single) => (isDetailed && single.startsWith(MODEL) ? single : wordOf(single, candidate, query))).join(" + ");
-    const shown = name.includes(MODEL) && !isDetailed ? "related words" : name;
+    const names = term.split("∩").map((single) => conceptOf(single, concepts) ?? (isDetailed && single.startsWith(MODEL) ? single : wordOf(single, candidate, query)));
+    const shown = names.some((one) => one.startsWith(MODEL)) && !isDetailed ? "related words" : names.join(" + ");
     sums.set(shown, (sums.get(shown) ?? 0) + amount);
   }
   const all = [...sums].sort((one, other) => Math.abs(other[1]) - Math.abs(one[1]));
@@ -62,6 +62,12 @@ function contributions(candidate, query, isDetailed) {
   const chosen = worst && !largest.includes(worst) ? [...largest.slice(0, TERMS - 1), worst] : largest;
   const rest = all.filter((one) => !chosen.includes(one)).reduce((total, one) => total + one[1], 0);
   return rest ? [...chosen, ["others", rest]] : chosen;
+}
+
+/** A latent by the words that light it most; undefined for other terms, and where the index does not name its latents. */
+function conceptOf(term, concepts) {
+  const name = own(concepts, term);
+  return name && `concept: ${name}`;
 }
 
 /** The word of the document that a term stands for, or else that of the query, or the term. */

@@ -126,7 +126,7 @@ def test_an_export_that_differs_too_much_is_refused(checkpoints, cache, quick, m
 @pytest.mark.parametrize(("values", "precision"), [((float("nan"), 1.0), "fp32"), ((0.0, float("nan")), "int8")])
 def test_vectors_of_no_number_are_refused(values, precision):
     with pytest.raises(EncodingError):
-        export.check_likeness(precision, *values)
+        export.check_likeness(precision, *values, Head())
 
 
 def test_an_export_is_made_once(checkpoints, cache, quick, caplog):
