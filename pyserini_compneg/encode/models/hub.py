@@ -19,7 +19,7 @@ from pyserini_compneg.support.errors import DownloadError, EncodingError
 from pyserini_compneg.support.files import cache_home
 
 MINI = "mini"
-"""The model that is part of this package."""
+"""The model of terms that is part of this package."""
 
 LATENT = "latent"
 """The latent model that is part of this package, and, before a colon, the prefix of the name of any other one."""
@@ -49,8 +49,8 @@ def model_folder(name: str, read: Collection[str] = ()) -> Path:
             custom code, which this package never runs.
         DownloadError: The model is not in the cache and cannot be downloaded.
     """
-    if name == MINI:
-        return Path(str(resources.files("pyserini_compneg") / "resources" / MINI))
+    if name in (MINI, LATENT):
+        return Path(str(resources.files("pyserini_compneg") / "resources" / name))
     if name.startswith(f"{LATENT}:"):
         folder = _any_folder(name.removeprefix(f"{LATENT}:"), read)
         if not is_latent(folder):

@@ -33,7 +33,7 @@ of a model's terms."""
 
 @dataclass(frozen=True, slots=True)
 class LatentHead:
-    """ReLU of the largest logits of each token, and the maximum over the tokens of a text, without special tokens.
+    """ReLU of the largest logits of each token, and the maximum over the tokens of a text that are not silent.
 
     Attributes:
         latents: The number of latents.
@@ -43,6 +43,7 @@ class LatentHead:
         k1: Saturation of an activation.
         b: Strength of the normalisation by the number of a document's latents, 0 to 1.
         levels: The impacts of latents in documents are 1 to ``levels``.
+        silent: The ids of tokens that light no latent, such as punctuation and stop words, besides special tokens.
     """
 
     latents: int
@@ -51,6 +52,7 @@ class LatentHead:
     k1: float = 0.3
     b: float = 0.4
     levels: int = 15
+    silent: tuple[int, ...] = ()
 
     signed: ClassVar[bool] = False
 
@@ -61,6 +63,7 @@ class LatentHead:
             "mean_latents": ("a number from 1", is_number(self.mean_latents) and 1 <= self.mean_latents < math.inf),
             "k1": ("a finite number, 0 or more", is_number(self.k1) and 0 <= self.k1 < math.inf),
             "b": ("a number from 0 to 1", is_number(self.b) and 0 <= self.b <= 1),
+            "silent": ("a list of token ids", all(type(number) is int and number >= 0 for number in self.silent)),
             "levels": ("a whole number from 1 to 256", _is_count(self.levels) and self.levels <= 256),
         }
         if wrong := next((name for name, (_, fits) in expected.items() if not fits), None):
@@ -92,7 +95,9 @@ def read_latent_head(folder: Path) -> LatentHead:
     known = {each.name: values[each.name] for each in fields(LatentHead) if each.name in values}
     if missing := next((each.name for each in fields(LatentHead)[:3] if each.name not in known), None):
         raise EncodingError(f"{LATENT_FILE}: `{missing}` is missing", remedy="copy the model again")
-    return LatentHead(**known)
+    if not isinstance(silent := known.get("silent", []), list):
+        raise EncodingError(f"{LATENT_FILE}: `silent` must be a list of token ids, got {shown(silent)}")
+    return LatentHead(**{**known, "silent": tuple(silent)})
 
 
 def read_concepts(folder: Path) -> list[str]:

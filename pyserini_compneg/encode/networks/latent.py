@@ -16,26 +16,27 @@ class LatentModule(nn.Module):  # type: ignore[misc]  # mypy has no types of tor
     """A network that returns the latents of each text, (batch, latents).
 
     ``weight``, (latents, width of the trunk), and ``bias``, (latents,), are the autoencoder's encoder. Tokens of the
-    ``special`` ids, such as [CLS], light no latent.
+    ``silent`` ids, such as that of [CLS], light no latent.
     """
 
-    def __init__(self, trunk: Any, weight: Tensor, bias: Tensor, head: LatentHead, special: Iterable[int]) -> None:
+    def __init__(self, trunk: Any, weight: Tensor, bias: Tensor, head: LatentHead, silent: Iterable[int]) -> None:
         super().__init__()
         self.trunk, self.head, self.width = trunk, head, head.latents
         self._takes_types = "token_type_ids" in signature(trunk.forward).parameters
         self.register_buffer("weight", weight)
         self.register_buffer("bias", bias)
         counted = torch.ones(trunk.get_input_embeddings().num_embeddings)
-        counted[list(special)] = 0
+        counted[[number for number in silent if number < len(counted)]] = 0
         self.register_buffer("counted", counted)
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """The vectors of token ids, (batch, tokens), as (batch, latents)."""
         logits = nn.functional.linear(self.hidden(input_ids, token_type_ids, attention_mask), self.weight, self.bias)
-        least = torch.topk(logits, self.head.active, -1).values[:, :, -1:]
-        lit = torch.where(logits >= least, torch.relu(logits), 0)
+        lit, latents = torch.topk(logits, self.head.active, -1)
         counted = self.counted[input_ids] * attention_mask.to(lit.dtype)
-        return (lit * counted[:, :, None]).amax(1)
+        lit = torch.relu(lit) * counted[:, :, None]
+        empty = torch.zeros_like(logits[:, 0])
+        return empty.scatter_reduce(1, latents.flatten(1), lit.flatten(1), "amax")
 
     def hidden(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """The token vectors of the trunk, (batch, tokens, width)."""

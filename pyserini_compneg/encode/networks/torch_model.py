@@ -239,7 +239,7 @@ def _latent_module(side: NeuralSide) -> LatentModule:
         said = f"expected weights {expected}, got {tuple(weight.shape)}"
         raise EncodingError(said, where=file, remedy="take the files of one model")
     tokenizer = TextTokenizer(side.folder, side.max_length, as_transformers=True, arguments=side.arguments)
-    return LatentModule(trunk, weight, bias, side.head, tokenizer.special)
+    return LatentModule(trunk, weight, bias, side.head, {*tokenizer.special, *side.head.silent})
 
 
 def load_trunk(folder: Path) -> nn.Module:

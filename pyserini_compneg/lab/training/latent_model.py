@@ -54,7 +54,7 @@ def fit_latent(
     Vectors and checkpoints are written to ``unfinished``. A later call continues from them.
     """
     encoder = TokenEncoder(network, base)
-    drawn = draw_texts(collection_texts(files, settings.fields), encoder.tokenizer, settings.tokens, settings.seed)
+    drawn = draw_texts(collection_texts(files, settings.fields), encoder, settings.tokens, settings.seed)
     if drawn.tokens < _FEW * settings.latents:
         few = f"{drawn.tokens:,} tokens are few for {settings.latents:,} latents"
         _logger.warning("%s; give more texts, or a smaller number with --latents", few)
@@ -66,7 +66,8 @@ def fit_latent(
     weight, bias = folded(module, sample)
     names, mean_latents = describe(vectors, drawn.texts, weight, bias, settings.active)
     lit = [number for number, name in enumerate(names) if name]
-    head = LatentHead(len(lit), min(settings.active, len(lit)), round(max(mean_latents, 1.0), 2))
+    mean = round(max(mean_latents, 1.0), 2)
+    head = LatentHead(len(lit), min(settings.active, len(lit)), mean, silent=tuple(encoder.silent))
     facts: dict[str, Any] = {
         "base": base,
         "texts": len(drawn.texts),

@@ -142,7 +142,7 @@ def _same_stem(one: str, other: str) -> bool:
 
 
 def words_of_tokens(text: TokenizedText) -> list[str]:
-    """For each token of a text that is not special, its word in lower case, or the token where it is in no word."""
+    """For each token of a text that is not silent, its word in lower case, or the token where it is in no word."""
     words, before, word = [], 0, None
     found = _WORD.finditer(text.text)
     for end in text.ends[text.ends > 0].tolist():

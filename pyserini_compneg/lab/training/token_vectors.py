@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from pyserini_compneg.encode.models import TextTokenizer, TokenNetwork
 from pyserini_compneg.encode.networks import load_trunk
 from pyserini_compneg.lab.training.autoencoder import Vectors
+from pyserini_compneg.lucene import analyze
 from pyserini_compneg.support.errors import EncodingError, InputError, in_one_line
 from pyserini_compneg.support.progress import SECONDS, progress
 from pyserini_compneg.support.staging import atomic_writer, read_record
@@ -41,13 +42,16 @@ _BLOCK, _TOGETHER, _TOKENS_TOGETHER = 4096, 64, 4096
 _READ = 256
 """The texts that are split into tokens together."""
 
+_BLANKS = "Ġ▁"
+"""How tokenizers write the blank before a word."""
+
 _LAYER_FILES = ("model.safetensors", "pytorch_model.bin")
 _Item = TypeVar("_Item")
 _logger = logging.getLogger(__name__)
 
 
 class TokenizedText(NamedTuple):
-    """A text up to its last word that is read, the ids of its tokens, and where each ends; 0 for special tokens."""
+    """A text up to its last word that is read, the ids of its tokens, and where each ends; 0 for silent tokens."""
 
     text: str
     ids: NDArray[np.int32]
@@ -55,7 +59,7 @@ class TokenizedText(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """The tokens that are not special."""
+        """The tokens that are not silent."""
         return int(np.count_nonzero(self.ends))
 
 
@@ -74,6 +78,7 @@ class TokenEncoder:
             arguments=settings.arguments,
         )
         width = int(self.trunk.config.hidden_size)
+        self.silent = silent_tokens(self.tokenizer)
         self.matrix, self.offset = _one_layer([_linear(folder, name) for folder in network.layers], width, name)
 
     @property
@@ -81,7 +86,7 @@ class TokenEncoder:
         return len(self.matrix)
 
     def __call__(self, texts: Sequence[TokenizedText]) -> Tensor:
-        """The vectors of all tokens that are not special, (tokens, width)."""
+        """The vectors of all tokens that are not silent, (tokens, width)."""
         ids = torch.zeros(len(texts), max(len(text.ids) for text in texts), dtype=torch.int64)
         real, own = torch.zeros_like(ids), torch.zeros_like(ids, dtype=torch.bool)
         for row, text in enumerate(texts):
@@ -95,6 +100,12 @@ class TokenEncoder:
         if not torch.isfinite(vectors.half()).all():
             raise EncodingError("its vectors of tokens are not finite numbers of 16 bits", where=self.name)
         return vectors
+
+
+def silent_tokens(tokenizer: TextTokenizer) -> list[int]:
+    """The ids of special tokens, and of those that BM25's analysis of English drops: punctuation and stop words."""
+    pieces = [term.removeprefix("##").lstrip(_BLANKS) for term in tokenizer.terms]
+    return [number for number, words in enumerate(analyze(pieces)) if not words or number in tokenizer.special]
 
 
 def _linear(folder: Path, name: str) -> tuple[Tensor, Tensor]:
@@ -131,7 +142,7 @@ class Drawn(NamedTuple):
         return sum(text.tokens for text in self.texts)
 
 
-def draw_texts(texts: Iterable[str], tokenizer: TextTokenizer, tokens: int, seed: int) -> Drawn:
+def draw_texts(texts: Iterable[str], encoder: TokenEncoder, tokens: int, seed: int) -> Drawn:
     """Texts that have at most so many tokens together; a random sample if the collection has more.
 
     Each text gets a random number, and those with the smallest are kept, so only these are in memory.
@@ -144,7 +155,7 @@ def draw_texts(texts: Iterable[str], tokenizer: TextTokenizer, tokens: int, seed
         for some in _blocks(texts, _READ):
             numbered = [(draw.random(), number, text) for number, text in enumerate(some, among)]
             asked = [one for one in numbered if one[0] < largest]
-            for (chance, number, _), text in zip(asked, _tokenized(tokenizer, [one[2] for one in asked]), strict=True):
+            for (chance, number, _), text in zip(asked, _tokenized(encoder, [one[2] for one in asked]), strict=True):
                 if text.tokens:
                     heapq.heappush(heap, (-chance, number))
                     kept[number], total = text, total + text.tokens
@@ -168,11 +179,13 @@ def _blocks(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
         yield block
 
 
-def _tokenized(tokenizer: TextTokenizer, texts: Sequence[str]) -> Iterator[TokenizedText]:
+def _tokenized(encoder: TokenEncoder, texts: Sequence[str]) -> Iterator[TokenizedText]:
     texts = [text[:_MOST_CHARACTERS] for text in texts]
-    tokens, ends = tokenizer.ends(texts)
+    tokens, ends = encoder.tokenizer.ends(texts)
     for text, ids, places in zip(texts, tokens.ids, ends, strict=True):
-        yield TokenizedText(text[: max(places, default=0) + _WORD], np.array(ids, np.int32), np.array(places, np.int32))
+        numbers, own = np.array(ids, np.int32), np.array(places, np.int32)
+        own[np.isin(numbers, encoder.silent)] = 0
+        yield TokenizedText(text[: max(places, default=0) + _WORD], numbers, own)
 
 
 def _batches(texts: Sequence[TokenizedText]) -> Iterator[list[TokenizedText]]:
@@ -188,7 +201,7 @@ def _batches(texts: Sequence[TokenizedText]) -> Iterator[list[TokenizedText]]:
 
 
 def write_vectors(encoder: TokenEncoder, drawn: Drawn, file: Path, record: Path) -> Vectors:
-    """Writes the vectors of all tokens, (tokens, width), into a file, and maps it. ``record`` says how far it is."""
+    """Writes the vectors of all tokens that are not silent, (tokens, width), into a file, and maps it. ``record`` says how far it is."""
     file.parent.mkdir(exist_ok=True)
     shape = (drawn.tokens, encoder.width)
     done: int = (read_record(record) or {}).get("batches", 0)
