@@ -149,8 +149,11 @@ def words_of_tokens(text: TokenizedText) -> list[str]:
         while word is None or word.end() < end:
             if (word := next(found, None)) is None:
                 break
-        has = word is not None and word.start() < end and word.end() - word.start() <= _LONGEST_WORD
-        words.append((word[0] if has and word else text.text[before:end].strip() or "␣").lower())
+        if word is not None and word.start() < end and word.end() - word.start() <= _LONGEST_WORD:
+            words.append(word[0].lower())
+        else:
+            piece = text.text[before:end].strip() or "␣"
+            words.append((_WORD.findall(piece) or [piece])[-1].lower())  # without silent tokens before it
         before = end
     return words
 
