@@ -27,8 +27,9 @@ _CANDIDATES = 24
 _LONGEST_WORD = 30
 """A longer word is a passage in a script without blanks, of which only the token is taken."""
 
-_STEM = 4
-"""The letters of a stem. Words with fewer common letters are only of one stem if a single letter follows."""
+_STEM, _LONG_STEM = 4, 6
+"""The letters of a stem, and of a stem with longer endings. Words with fewer common letters are of one stem only if a
+single letter follows."""
 
 _TOKENS_TOGETHER = 4096
 _MERGED = 4_000_000
@@ -123,16 +124,21 @@ def _kind(word: str) -> int:
 
 
 def _same_stem(one: str, other: str) -> bool:
-    """Whether two words differ only in their endings.
+    """Whether two words differ only in their endings, or one is the other with more words behind a hyphen.
 
     >>> _same_stem("king", "kings"), _same_stem("country", "countries"), _same_stem("king", "kind")
+    (True, True, False)
+    >>> _same_stem("philosophy", "philosophical"), _same_stem("king", "king-emperor"), _same_stem("cord", "cordillera")
     (True, True, False)
     """
     short, long = sorted((one, other), key=len)
     common = len(commonprefix([short, long]))
-    if common < len(short) and common < _STEM:
-        return False
-    return len(short) - common <= 1 and len(long) - common <= (1 if common < _STEM else 3)
+    if long.startswith(f"{short}-"):
+        return True
+    if common < _STEM:
+        return common == len(short) and len(long) - common <= 1
+    more = common >= _LONG_STEM
+    return len(short) - common <= 1 + more and len(long) - common <= 3 + 2 * more
 
 
 def words_of_tokens(text: TokenizedText) -> list[str]:
@@ -143,8 +149,11 @@ def words_of_tokens(text: TokenizedText) -> list[str]:
         while word is None or word.end() < end:
             if (word := next(found, None)) is None:
                 break
-        has = word is not None and word.start() < end and word.end() - word.start() <= _LONGEST_WORD
-        words.append((word[0] if has and word else text.text[before:end].strip() or "␣").lower())
+        if word is not None and word.start() < end and word.end() - word.start() <= _LONGEST_WORD:
+            words.append(word[0].lower())
+        else:
+            piece = text.text[before:end].strip() or "␣"
+            words.append((_WORD.findall(piece) or [piece])[-1].lower())  # without silent tokens before it
         before = end
     return words
 

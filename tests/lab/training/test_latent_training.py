@@ -79,7 +79,7 @@ def lit_by(folder, texts, longest=64):
     weights = load_file(folder / "latent.safetensors")
     for text in texts:
         tokens = tokenizer(text, truncation=True, max_length=longest, return_tensors="pt")
-        own = [number not in tokenizer.all_special_ids for number in tokens["input_ids"][0].tolist()]
+        own = [number not in head.silent for number in tokens["input_ids"][0].tolist()]
         with torch.inference_mode():
             vectors = trunk(tokens["input_ids"]).last_hidden_state[0][own]
         values, index = (vectors @ weights["weight"].T + weights["bias"]).topk(head.active)
@@ -134,7 +134,7 @@ def test_layers_for_tokens_are_one_linear_layer(trunk, tmp_path):
     base = late_interaction(tmp_path / "base", trunk, (first, None), (second, bias))
     encoder = token_vectors.TokenEncoder(token_network(model_folder(str(base), LAYERS_OF_TOKENS), "m"), "m")
     plain = token_vectors.TokenEncoder(token_network(trunk, "m"), "m")
-    drawn = token_vectors.draw_texts(TEXTS[:5], encoder.tokenizer, 10**6, 0)
+    drawn = token_vectors.draw_texts(TEXTS[:5], encoder, 10**6, 0)
     expected = plain(drawn.texts) @ first.T @ second.T + bias
     assert torch.allclose(encoder(drawn.texts), expected, atol=1e-3)
 
@@ -294,18 +294,25 @@ def test_numbers_out_of_their_range():
 
 
 def test_texts_are_drawn_at_random_up_to_a_number_of_tokens(trunk, caplog):
-    tokenizer = token_vectors.TokenEncoder(token_network(trunk, "m"), "m").tokenizer
-    whole = token_vectors.draw_texts(TEXTS, tokenizer, 10**6, 0)
+    encoder = token_vectors.TokenEncoder(token_network(trunk, "m"), "m")
+    whole = token_vectors.draw_texts(TEXTS, encoder, 10**6, 0)
     assert (len(whole.texts), whole.among) == (len(TEXTS), len(TEXTS))
     most, found = whole.tokens // 4, []
     with caplog.at_level("INFO"):
         for seed in range(40):
-            drawn = token_vectors.draw_texts(iter(TEXTS), tokenizer, most, seed)
+            drawn = token_vectors.draw_texts(iter(TEXTS), encoder, most, seed)
             assert 0.7 * most < drawn.tokens <= most
             found += [int(one.text[5 : one.text.index(":")]) for one in drawn.texts]
     assert caplog.messages[-1].startswith(f"{len(drawn.texts)} of {len(TEXTS)} texts are taken, with ")
     thirds = np.histogram(found, bins=[0, 13, 26, 40])[0] / len(found)
     assert np.abs(thirds - [13 / 40, 13 / 40, 14 / 40]).max() < 0.1
+
+
+def test_signs_stop_words_and_special_tokens_are_silent(trunk):
+    encoder = token_vectors.TokenEncoder(token_network(trunk, "m"), "m")
+    (text,) = token_vectors.draw_texts(["The film, of the spy."], encoder, 100, 0).texts
+    assert [text.text[:end].split()[-1] for end in text.ends[text.ends > 0].tolist()] == ["film", "spy"]
+    assert len(encoder([text])) == text.tokens == 2
 
 
 def test_gradients_are_those_of_torch():
@@ -363,6 +370,7 @@ def tokenized(text, *pieces):
         ("don't go", ["don", "'", "t", " go"], ["don't", "don't", "don't", "go"]),
         ("monarchs", ["mon"], ["monarchs"]),
         ("王" * 40, ["王", "王王"], ["王", "王王"]),
+        ("、" + "王" * 40 + "。", ["王", "王王"], ["王", "王王"]),
     ],
 )
 def test_words_of_tokens(text, pieces, words):
