@@ -103,8 +103,12 @@ class TokenEncoder:
 
 
 def silent_tokens(tokenizer: TextTokenizer) -> list[int]:
-    """The ids of special tokens, and of those that BM25's analysis of English drops: punctuation and stop words."""
-    pieces = [term.removeprefix("##").lstrip(_BLANKS) for term in tokenizer.terms]
+    """The ids of special tokens, and of those that BM25's analysis of English drops: punctuation and stop words.
+
+    A piece with letters that continues a word is none of them.
+    """
+    inside = [term.startswith("##") and any(map(str.isalnum, term)) for term in tokenizer.terms]
+    pieces = ["word" if one else term.lstrip(_BLANKS) for one, term in zip(inside, tokenizer.terms, strict=True)]
     return [number for number, words in enumerate(analyze(pieces)) if not words or number in tokenizer.special]
 
 
