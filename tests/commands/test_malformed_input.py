@@ -162,7 +162,7 @@ compose --query spy  # name the --index, whose encoder is used, or an --encoder
 compose --index films --topics later.tsv --output-format tsv --output new  # query 2: tsv cannot…
 compose --index films --query spy --cpt materialised --output new  # films holds no pairs of terms;…which needs none
 compose --encoder bm25 --query spy  # bm25 weighs a query's terms by the statistics of an index; name the --index
-compose --encoder splade --query spy  # no model 'splade'; expected mini, a folder, or…JSON Lines file of encoded texts)
+compose --encoder splade --query spy  # no model 'splade'; expected mini,…JSON Lines file of encoded texts)
 ! compose --index films --topics topics.tsv --output topics.tsv  # topics.tsv: would overwrite topics.tsv;…with --output
 ! compose --encoder atoms.jsonl --query a --output atoms.jsonl  # atoms.jsonl: would overwrite atoms.jsonl; choose…
 encode --collection documents.jsonl --output new --encoder broken

@@ -96,8 +96,8 @@ def test_without_a_manifest_the_encoder_must_be_named(reader, tmp_path):
 
 def test_an_encoder_that_is_nothing(reader):
     expected = (
-        "; expected mini, a folder, or owner/name on the Hugging Face hub (index and search also take bm25 and "
-        "bm25+MODEL, search also a JSON Lines file of encoded texts)"
+        "; expected mini, latent, latent:FOLDER, a folder, or owner/name on the Hugging Face hub (index and search "
+        "also take bm25 and bm25+MODEL, search also a JSON Lines file of encoded texts)"
     )
     assert refused("BM-25", reader) == f"no model 'BM-25'{expected}"
     reader._opened.manifest = Manifest("splade")

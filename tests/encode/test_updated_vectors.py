@@ -12,9 +12,10 @@ from vector_files import NAME, encode, leftovers, records
 
 from pyserini_compneg.documents.passages import split_text
 from pyserini_compneg.documents.vector_files import VECTORS_FILE
+from pyserini_compneg.encode import document_encoders
 from pyserini_compneg.encode.corpus import INSTEAD, SHARDS_STAY
 from pyserini_compneg.encode.sharded import encode_in_shards
-from pyserini_compneg.index import build_index, update, update_index
+from pyserini_compneg.index import build_index, update_index
 from pyserini_compneg.lucene import open_reader
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support.errors import ArgumentError, OutputError
@@ -189,7 +190,7 @@ def test_shards_are_not_updated_and_an_index_of_them_is(tmp_path, collection, mo
     for number in range(2):
         encode(path, tmp_path / "v", shard_id=number, shard_num=2)
     build_index(tmp_path / "v", tmp_path / "index", "m")
-    monkeypatch.setattr(update, "_model", lambda *_: StandInEncoder())
+    monkeypatch.setattr(document_encoders, "_model_encoder", lambda *_: StandInEncoder())
     update_index(tmp_path / "index", write_jsonl(tmp_path / "new.jsonl", {"id": "d1", "contents": "spy comedy"}))
     with open_reader(tmp_path / "index") as updated:
         impacts = {term: round(51.2 * weight) for term, weight in vector("spy comedy").items()}

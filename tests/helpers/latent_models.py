@@ -18,8 +18,8 @@ def write_latent_model(folder: Path, bert: Path, seed: int = 0, **settings: obje
     trunk.save_pretrained(folder)
     tokenizer = AutoTokenizer.from_pretrained(bert)
     tokenizer.save_pretrained(folder)
-    weight = torch.randn(LATENTS, trunk.config.hidden_size, generator=draw)
-    save_file({"weight": weight, "bias": torch.randn(LATENTS, generator=draw) * 0.1}, folder / "latent.safetensors")
+    weight = torch.randn(LATENTS, trunk.config.hidden_size, generator=draw) / 10
+    save_file({"weight": weight, "bias": torch.randn(LATENTS, generator=draw) / 100}, folder / "latent.safetensors")
     silent = [number for number in tokenizer.convert_tokens_to_ids(["the", "of", "."]) if number is not None]
     head = {"latents": LATENTS, "active": ACTIVE, "mean_latents": 9.5, "silent": silent, **settings}
     (folder / "latent.json").write_text(json.dumps(head))

@@ -30,8 +30,8 @@ _TEXTS = ("*.json", "*.txt", "*.model")
 _WEIGHTS = ("*.safetensors", "*.bin")
 _logger = logging.getLogger(__name__)
 _EXPECTED = (
-    "expected mini, a folder, owner/name on the Hugging Face hub, or latent:FOLDER (index and search also take bm25 "
-    "and bm25+MODEL, search also a JSON Lines file of encoded texts)"
+    "expected mini, latent, latent:FOLDER, a folder, or owner/name on the Hugging Face hub (index and search also take "
+    "bm25 and bm25+MODEL, search also a JSON Lines file of encoded texts)"
 )
 _OTHER_FORMATS = ("onnx/*", "openvino/*", "*/onnx/*", "coreml/*", "*training_args.bin", "*optimizer.bin")
 

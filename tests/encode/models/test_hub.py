@@ -90,8 +90,8 @@ def test_a_folder_is_a_folder(tmp_path, monkeypatch):
 )
 def test_what_cannot_be_a_name(name):
     assert refusal(model_folder, name, error=EncodingError) == (
-        f"no model {name!r}; expected mini, a folder, or owner/name on the Hugging Face hub (index and "
-        "search also take bm25 and bm25+MODEL, search also a JSON Lines file of encoded texts)"
+        f"no model {name!r}; expected mini, latent, latent:FOLDER, a folder, or owner/name on the Hugging Face hub "
+        "(index and search also take bm25 and bm25+MODEL, search also a JSON Lines file of encoded texts)"
     )
 
 
