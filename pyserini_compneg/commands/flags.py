@@ -24,7 +24,7 @@ from pyserini_compneg.support.terminal import shown, suggestion
 Flags: TypeAlias = argparse._ActionsContainer
 """A parser, or a group of its flags."""
 
-MODEL = "mini, a folder, or a name on the Hugging Face hub"
+MODEL = "mini, latent, latent:FOLDER, a folder, or a name on the Hugging Face hub"
 _READ = {"--plain": "write --read plain", "--decompose": "write --read model, or --read llm"}
 _OF_QUERIES = {
     **_READ,
