@@ -37,7 +37,10 @@ PAGES = (
     *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "pyserini_compneg/lab/notes").glob("*.md"))),
 )
 UPDATE = bool(os.environ.get("COMPNEG_UPDATE_PAGES"))
-OWN_MODULE = {"docs/how-to/anserini.md": "its shell scripts run in test_anserini_page.py, since each starts a Java"}
+OWN_MODULE = {
+    "docs/how-to/anserini.md": "its shell scripts run in test_anserini_page.py, since each starts a Java",
+    "docs/how-to/latent.md": "its commands run in test_latent_page.py, with another base",
+}
 
 OURS = re.compile(r"compneg (\w+)(.*)", re.DOTALL)
 PROGRAMS = re.compile(r"(?:\$ )?(?:(?:python|compneg|make|cp|git|pip|curl|ray|for|time) |[A-Z_]+=)")
