@@ -21,7 +21,7 @@ from pyserini_compneg.baselines import (
     pair_scorer,
 )
 from pyserini_compneg.documents import SourceDocument
-from pyserini_compneg.encode import BM25, model_parts, split_name
+from pyserini_compneg.encode import BM25, PREFIX, model_parts, split_name
 from pyserini_compneg.encode.models import ModelOptions, NeuralSide, load_checkpoint, model_hash
 from pyserini_compneg.eval import Qrels
 from pyserini_compneg.index import build_index
@@ -139,8 +139,11 @@ class RunFolder(ExitStack):
         folder.mkdir(parents=True, exist_ok=True)
 
     def searcher(self, engine: Engine, ablation: str | None, model_weight: float | None) -> SignedImpactSearcher:
-        """The searcher of an encoder's index. A missing index is built. Only ``bm25+MODEL`` has a ``model_weight``."""
-        weight = model_weight if engine.is_hybrid else None
+        """The searcher of an encoder's index. A missing index is built.
+
+        Only a hybrid with a model of terms has a ``model_weight``.
+        """
+        weight = model_weight if engine.is_hybrid and PREFIX in model_parts(engine.encoder) else None
         key = engine, ablation, weight
         if key not in self._searchers:
             index, options = engine.index or self._built(engine.encoder), self._options(engine.encoder)
