@@ -9,7 +9,6 @@ from pyserini_compneg.encode.query_encoders import query_encoder
 __all__ = [
     "BM25",
     "PREFIX",
-    "PREFIX",
     "Bm25DocumentEncoder",
     "Bm25QueryEncoder",
     "CachedQueryEncoder",
