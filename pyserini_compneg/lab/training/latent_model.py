@@ -86,7 +86,8 @@ def fit_latent(
     save_file(weights, folder / LATENT_WEIGHTS)
     _write_json(folder / LATENT_FILE, asdict(head) | facts)
     _write_json(folder / CONCEPTS_FILE, [names[number] for number in lit])
-    _write_card(folder, network, files, drawn, asdict(head) | facts)
+    shown = {name: value for name, value in asdict(head).items() if name != "silent"}
+    _write_card(folder, network, files, drawn, shown | facts)
     return {name: facts[name] for name in ("tokens", "unexplained", "dead")} | {"latents a text": head.mean_latents}
 
 
