@@ -49,7 +49,7 @@ PREFIX = "@"
 that are split at white space only. There it is percent-encoded."""
 
 MODEL_WEIGHT = 0.2
-LATENT_WEIGHT = 0.2
+LATENT_WEIGHT = 0.05
 
 _SIDES = {PREFIX: "model", LATENT_SIGN: "latent"}
 _LATENT_PART = re.compile(rf"(^|\+){LATENT}(:|$)")
