@@ -148,10 +148,14 @@ class HybridQueryEncoder:
 
 
 def hybrid_settings(parts: Sequence[Mapping[str, float | int | str]]) -> dict[str, float | int | str]:
-    """The settings of BM25 and of models, in one. Two models have one hash, ``model``, of both."""
-    settings = {name: value for part in parts for name, value in part.items()}
-    hashes = [str(part["model"]) for part in parts if "model" in part]
-    return settings | {"model": joint_hash(hashes)}
+    """The settings of BM25 and of models, in one. Two models have one hash, ``model``, of both.
+
+    A setting that differs between two models is left out: the files of each give its own, also in an update.
+    """
+    models = [part for part in parts if "model" in part]
+    differing = {name for part in models for name in part if any(one.get(name) != part[name] for one in models)}
+    settings = {name: value for part in parts for name, value in part.items() if name not in differing}
+    return settings | {"model": joint_hash([str(part["model"]) for part in models])}
 
 
 def joint_hash(hashes: Sequence[str]) -> str:

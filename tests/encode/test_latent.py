@@ -142,6 +142,21 @@ def test_all_ways_to_an_index_are_one(model, collection, index, tmp_path):
         assert hits(tmp_path / folder) == pytest.approx(expected), folder
 
 
+def test_an_update_encodes_with_the_settings_of_each_model(model, tmp_path):
+    """The models of a hybrid differ in what they read of a text, and one comes exported in int8."""
+    records = [{"id": docid, "contents": text} for docid, text in TEXTS.items()]
+    records[0]["contents"] = " ".join(TEXTS.values())
+    collection, index = write_jsonl(tmp_path / "d.jsonl", *records), tmp_path / "index"
+    manifest = build_index(collection, index, f"bm25+mini+latent:{model}")
+    assert not {"precision", "max_length"} & manifest.settings.keys() and "model" in manifest.settings
+    with ImpactReader(index) as reader:
+        first = reader.vector("d0")
+        assert {term[0] for term in first} >= {"@", "~"}
+        update_index(index, write_jsonl(tmp_path / "changed.jsonl", {"id": "d0", "contents": "another text"}))
+        update_index(index, collection)
+        assert reader.reopen() and reader.vector("d0") == first
+
+
 def test_impacts_are_few_levels(index):
     with ImpactReader(index) as reader:
         terms = [f"~{number}" for number in range(LATENTS)]
