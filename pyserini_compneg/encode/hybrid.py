@@ -237,6 +237,15 @@ def model_parts(name: str) -> dict[str, str]:
     return {} if name == BM25 else {prefix: part for prefix, part in parts.items() if part}
 
 
+def needs_statistics(name: str) -> bool:
+    """Whether an encoder weighs the terms of queries by idf, from an index: BM25, latents and hybrids.
+
+    >>> [name for name in ("bm25", "mini", "latent:books", "bm25+mini") if needs_statistics(name)]
+    ['bm25', 'latent:books', 'bm25+mini']
+    """
+    return name == BM25 or split_name(name)[0] or "" in model_parts(name)
+
+
 def with_places(name: str, change: Callable[[str], str]) -> str:
     """The name of an encoder, with other places of its models.
 
@@ -270,11 +279,11 @@ def places(name: str) -> list[str]:
     return [place for place in parts if place not in ("", MINI)]
 
 
-def warn_of_english(model: str, language: str) -> None:
-    """Warns of the model of this package with texts in another language."""
-    if model == MINI and language != ENGLISH:
-        said = "mini was trained on English; take bm25 alone for --language %s, or a model of that language"
-        _logger.warning(said, language)
+def warn_of_english(encoder: str, language: str) -> None:
+    """Warns of the models of this package with texts in another language."""
+    if language != ENGLISH and (own := [one for one in model_parts(encoder).values() if one in (MINI, LATENT)]):
+        said = "%s was trained on English; take bm25 alone for --language %s, or a model of that language"
+        _logger.warning(said, own[0], language)
 
 
 def checked_weight(weight: object, default: float = MODEL_WEIGHT) -> float:

@@ -28,7 +28,7 @@ from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, query_encoder
 from pyserini_compneg.encode.bm25 import count_terms, mean_length
 from pyserini_compneg.encode.document_encoders import document_encoder
-from pyserini_compneg.encode.hybrid import split_name, warn_of_english, with_places
+from pyserini_compneg.encode.hybrid import needs_statistics, split_name, warn_of_english, with_places
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.index.index_folder import check_target, clear_stale, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer
@@ -140,10 +140,9 @@ def checked_build(
     if unknown := sorted({*(bm25 or ())} - {"k1", "b", "language"}, key=str):
         raise ArgumentError(f"bm25 has no parameter {unknown[0]!r}", remedy="it has k1, b and language")
     build = Build(encoder, options, bm25 or {}, IndexSettings(**settings))
-    hybrid, model = split_name(encoder)
-    if bm25 and encoder != BM25 and not hybrid:
+    if bm25 and encoder != BM25 and not split_name(encoder)[0]:
         raise EncodingError("k1, b and language are parameters of bm25, not of this encoder", where=encoder)
-    warn_of_english(model, checked_language(build.language))
+    warn_of_english(encoder, checked_language(build.language))
     if build.settings.passages:
         check_spaced(build.language)
     return build
@@ -172,7 +171,7 @@ def asked_pairs(
         InputError: No query has an AND.
     """
     needs_encoder = not all(isinstance(query, ScoringNode) for query in queries)
-    if needs_encoder and (encoder == BM25 or split_name(encoder)[0]):
+    if needs_encoder and needs_statistics(encoder):
         what = f"{encoder} weighs the terms of these queries by the statistics of an index, which is not built yet"
         remedy = "build it without pairs (--pairs-from), and give the queries that compose --index makes with it"
         raise EncodingError(what, where=source, remedy=remedy)
