@@ -43,7 +43,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from pyserini_compneg.encode import query_encoder
 
     chosen = query_flags.chosen_settings(args)
-    options = chosen.model_options, chosen.ablation, chosen.model_weight, chosen.language
+    options = chosen.model_options, chosen.ablation, chosen.model_weight, chosen.language, chosen.latent_weight
     encoder = query_encoder(args.encoder, None, *options)
     compose = partial(
         compose_queries,

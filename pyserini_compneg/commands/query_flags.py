@@ -45,7 +45,7 @@ Topics are TSV (id, tab, text) or JSON Lines with an `expression`, QUEST's `orig
 
 _KINDS = ("union", "intersection", "difference")
 _STRENGTHS = ("difference_weight", "cpt_terms", "cpt_weight", "exclusion")
-_ENCODING = ("model_weight", "min_idf", "language", "weight_scale", "ablation")
+_ENCODING = ("model_weight", "latent_weight", "min_idf", "language", "weight_scale", "ablation")
 _PRUNING = ("precision", "top_terms", "threshold")
 _DEFAULTS = asdict(SearchSettings()) | asdict(Operators()) | {"read": "expression", "ablation": ABLATIONS[0]}
 """Default values, which the tag of a run leaves out."""

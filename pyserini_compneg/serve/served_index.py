@@ -58,7 +58,7 @@ class ServedIndex:
         self._current = self._open(self._path)
 
     def _open(self, path: str) -> _Opened:
-        named = self._settings.model_dump(include={"language", "model_weight"}, exclude_none=True)
+        named = self._settings.model_dump(include={"language", "model_weight", "latent_weight"}, exclude_none=True)
         searcher = self._open_index(path, self._settings.encoder, **named)
         try:
             searcher.encoder  # noqa: B018  # load it now, so that no request waits for it

@@ -46,7 +46,8 @@ class ServedIndexSettings(Settings):
 
     ``language`` is the language of ``bm25`` for an index of stock Anserini, as in ``SearchSettings``.
 
-    ``model_weight`` is the share of the model of ``bm25+MODEL``, as in ``SearchSettings``.
+    ``model_weight`` is the share of the model of ``bm25+MODEL``, as in ``SearchSettings``, and ``latent_weight`` that
+    of the latents of ``bm25+latent``.
 
     ``index_type`` is a key of Pyserini. Only indexes of impacts are served.
     """
@@ -55,6 +56,7 @@ class ServedIndexSettings(Settings):
     encoder: str | None = None
     language: Annotated[str, AfterValidator(checked_language)] | None = None
     model_weight: float | None = Field(default=None, ge=0)
+    latent_weight: float | None = Field(default=None, ge=0)
     index_type: Literal["impact"] = "impact"
     versions: str | None = None
 

@@ -21,7 +21,7 @@ from pyserini_compneg.baselines import (
     pair_scorer,
 )
 from pyserini_compneg.documents import SourceDocument
-from pyserini_compneg.encode import BM25, model_parts, split_name
+from pyserini_compneg.encode import BM25, PREFIX, model_parts, split_name
 from pyserini_compneg.encode.models import ModelOptions, NeuralSide, load_checkpoint, model_hash
 from pyserini_compneg.eval import Qrels
 from pyserini_compneg.index import build_index
@@ -52,13 +52,13 @@ class Engine:
 
     @property
     def is_hybrid(self) -> bool:
-        """Whether its vectors combine BM25 and a model."""
-        return split_name(self.encoder)[0]
+        """Whether its vectors combine BM25 and a model of terms, whose share can be chosen."""
+        return split_name(self.encoder)[0] and PREFIX in model_parts(self.encoder)
 
     @property
     def is_lexical(self) -> bool:
         """Whether no model makes its vectors: BM25, or a file of vectors."""
-        return self.encoder == BM25 or Path(self.encoder).is_file() or self.is_hybrid
+        return self.encoder == BM25 or Path(self.encoder).is_file() or split_name(self.encoder)[0]
 
 
 @dataclass(frozen=True, slots=True)
