@@ -15,6 +15,8 @@ pytest.importorskip("onnx", reason="models are exported by onnx")
 from safetensors.torch import load_file  # noqa: E402
 
 from pyserini_compneg import SignedImpactSearcher, build_index  # noqa: E402
+from pyserini_compneg.commands.export import main as export  # noqa: E402
+from pyserini_compneg.commands.search import main as search  # noqa: E402
 from pyserini_compneg.compose import Linear  # noqa: E402
 from pyserini_compneg.encode import encode_collection, query_encoder  # noqa: E402
 from pyserini_compneg.encode.bm25 import lucene_idf  # noqa: E402
@@ -155,6 +157,35 @@ def test_an_update_encodes_with_the_settings_of_each_model(model, tmp_path):
         update_index(index, write_jsonl(tmp_path / "changed.jsonl", {"id": "d0", "contents": "another text"}))
         update_index(index, collection)
         assert reader.reopen() and reader.vector("d0") == first
+
+
+def test_without_weighting_latents_are_equal(model, collection, index, tmp_path):
+    build_index(collection, tmp_path / "alone", f"latent:{model}")
+    for folder, signs in ((index, {1.0}), (tmp_path / "alone", set())):
+        with open_reader(folder) as reader:
+            (vector,) = query_encoder(None, reader, ablation="no-weighting").encode_batch([QUERIES[0]])
+            latents = [weight for term, weight in vector.items() if term[0] == "~"]
+            assert len(latents) > 1 and len(set(latents)) == 1
+            assert {weight for term, weight in vector.items() if term[0] != "~"} == signs
+
+
+def test_the_tag_of_a_run_has_the_weight_of_latents(model, index, tmp_path, capsys):
+    topics = write_jsonl(tmp_path / "t.jsonl", {"id": "1", "query": QUERIES[0]})
+    assert search(["--index", str(index), "--topics", str(topics), "--latent-weight", "0.5"]) == 0
+    tags = {line.split()[-1] for line in capsys.readouterr().out.splitlines()}
+    assert tags == {f"compneg-bm25+latent_{model.name}-latent-weight=0.5"}
+
+
+def test_an_export_is_a_latent_model(model, index, collection, tmp_path):
+    """In its place, without the weights: its vectors are the same, and its folder can be copied."""
+    assert export(["--encoder", f"latent:{model}", "--output", str(tmp_path / "made")]) == 0
+    exported = copied(tmp_path / "made", tmp_path / "exported")
+    assert not list(exported.glob("*.safetensors"))
+    build_index(collection, tmp_path / "index", f"bm25+latent:{exported}")
+    with open_reader(tmp_path / "index") as made, open_reader(index) as reader:
+        assert made.concepts == reader.concepts != []
+        assert made.vector("d0") == reader.vector("d0")
+        assert query_encoder(None, made).encode_batch(QUERIES) == query_encoder(None, reader).encode_batch(QUERIES)
 
 
 def test_impacts_are_few_levels(index):
