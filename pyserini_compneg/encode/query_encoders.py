@@ -170,12 +170,15 @@ class RareTermEncoder:
 def _cached(name: str, reader: Reader | None) -> CachedQueryEncoder:
     manifest = reader.manifest if reader else None
     has_words = manifest is not None and (manifest.encoder == BM25 or split_name(manifest.encoder)[0])
+    path = Path(name)  # `encode` writes a file with the settings beside its vectors
+    about = read_about(path.with_name(VECTORS_FILE)) if SHARD_NAME.fullmatch(path.name) else {}
+    if "" in model_parts(made := str(about.get("encoder", ""))):
+        what = f"has vectors of documents, and queries of {made} have other weights, which depend on the index"
+        raise EncodingError(what, where=name, remedy=f"name it as --encoder {made}")
     encoder = CachedQueryEncoder(name, index_language(reader) if reader and has_words else None)
     if encoder.name is None and manifest is not None and manifest.encoder != BM25:
         _logger.warning('%s does not say its "encoder"; taking it for %s, as the index is', name, manifest.encoder)
     elif reader is not None:
-        path = Path(name)  # `encode` writes a file with the settings beside its vectors
-        about = read_about(path.with_name(VECTORS_FILE)) if SHARD_NAME.fullmatch(path.name) else {}
         _check(encoder.name or name, manifest, reader.folder, about.get("settings", {}).get("model"))
     if encoder.name is None and reader and manifest and split_name(manifest.encoder)[0]:
         spaces = {BM25: BM25, **{prefix: _SPACES[prefix] for prefix in model_parts(manifest.encoder)}}

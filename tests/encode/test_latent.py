@@ -285,6 +285,19 @@ def test_weights_of_another_model(model, tmp_path):
     assert said == f"{folder / 'latent.safetensors'}: {expected}"
 
 
+def test_vectors_of_documents_are_none_of_queries(model, index, collection, tmp_path):
+    """Queries have other weights, which only the index gives."""
+    for name in (f"bm25+latent:{model}", f"latent:{model}"):
+        file = str(encode_collection(collection, tmp_path / "v", name, existing="overwrite"))
+        said = (
+            f"{file}: has vectors of documents, and queries of {name} have other weights, which depend on the index; "
+            f"name it as --encoder {name}"
+        )
+        assert refusal(query_encoder, file, None, error=EncodingError) == said
+        with open_reader(index) as reader:
+            assert refusal(query_encoder, file, reader, error=EncodingError) == said
+
+
 @pytest.mark.parametrize("name", ["latent.safetensors", "concepts.json", "config.json", "model.safetensors"])
 def test_missing_files(model, name, tmp_path):
     folder = copied(model, tmp_path / "damaged")
