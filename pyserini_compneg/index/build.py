@@ -29,7 +29,7 @@ from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, query_encoder
 from pyserini_compneg.encode.bm25 import count_terms, mean_length
 from pyserini_compneg.encode.document_encoders import document_encoder
 from pyserini_compneg.encode.hybrid import needs_statistics, split_name, warn_of_english, with_places
-from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.encode.models import LATENT, ModelOptions
 from pyserini_compneg.index.index_folder import check_target, clear_stale, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
@@ -226,13 +226,20 @@ def build_part(collection: str | Path, part: CollectionPart, index: str | Path, 
 
 
 def absolute_name(encoder: str) -> str:
-    """The encoder with the absolute path of its model, if that is a folder, so searches from other folders find it."""
+    """The encoder with the absolute path of its model, if that is a folder, so searches from other folders find it.
+
+    A path that would be read as two models is refused.
+    """
 
     def absolute(place: str) -> str:
         folder = os.path.expanduser(place)  # the shell does not expand ~ after bm25+
         return os.path.realpath(folder) if os.path.isdir(folder) else place
 
-    return with_places(encoder, absolute)
+    made, parts = with_places(encoder, absolute), partial(with_places, change=lambda _: "")
+    if parts(made) != parts(encoder):
+        what = f"the place of its model makes {made!r} of it, in which +{LATENT} begins the name of a latent model"
+        raise EncodingError(what, where=encoder, remedy="rename the folder")
+    return made
 
 
 def check_place(index: str | Path, files: Sequence[CollectionFile], settings: IndexSettings) -> Path:

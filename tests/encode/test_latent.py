@@ -213,6 +213,21 @@ def test_the_model_of_an_index_is_known(model, index, checkpoints, tmp_path):
         assert "is another model" in refusal(query_encoder, f"bm25+latent:{moved}", reader, error=IndexFormatError)
 
 
+def test_folders_whose_names_have_the_signs_of_encoders(model, index, checkpoints, collection, tmp_path):
+    folder = copied(model, tmp_path / "mini+latent:a+b")
+    manifest = build_index(collection, tmp_path / "signs", f"bm25+latent:{folder}")
+    assert manifest.encoder == f"bm25+latent:{folder}"
+    with open_reader(tmp_path / "signs") as made, open_reader(index) as reader:
+        assert query_encoder(None, made).encode_batch(QUERIES) == query_encoder(None, reader).encode_batch(QUERIES)
+    other = copied(checkpoints.bert, tmp_path / "bert+latent")
+    (tmp_path / "link").symlink_to(other)
+    said = refusal(build_index, collection, tmp_path / "i", f"bm25+{tmp_path / 'link'}", error=EncodingError)
+    assert said == (
+        f"bm25+{tmp_path / 'link'}: the place of its model makes 'bm25+{other}' of it, in which +latent begins the "
+        "name of a latent model; rename the folder"
+    )
+
+
 def test_names_and_options_without_sense(model, index, collection, checkpoints, tmp_path):
     cases = [
         (str(model), {}, f"{model}: is a latent model; write latent:{model}"),
