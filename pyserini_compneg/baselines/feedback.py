@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from pyserini_compneg.compose import DEFAULT_OPERATORS, Linear, Operators, Query, ScoringNode, Sum
 from pyserini_compneg.compose.trees import positive_weights
-from pyserini_compneg.encode import BM25
 from pyserini_compneg.encode.bm25 import lucene_idf
+from pyserini_compneg.encode.hybrid import needs_statistics
 from pyserini_compneg.search.request import SearchRequest
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.search.searcher import SignedImpactSearcher
@@ -90,13 +90,13 @@ class Rocchio:
 
 
 def _vector(searcher: SignedImpactSearcher, docid: str) -> SparseVector:
-    """A document's vector with weights as in a query: its impacts, which are multiplied by idf for ``bm25``."""
+    """A document's vector with weights as in a query: its impacts, multiplied by idf for ``bm25`` and latents."""
     reader = searcher.reader
     impacts = reader.vector(docid)
     if impacts is None:
         raise reader.unknown_document(docid)
     plain = {term: float(impact) for term, impact in impacts.items() if not is_pseudo_term(term)}
-    if reader.manifest is None or reader.manifest.encoder != BM25:
+    if reader.manifest is None or not needs_statistics(reader.manifest.encoder):
         return plain
     frequencies = reader.document_frequencies(list(plain))
     documents = reader.field_document_count

@@ -46,8 +46,8 @@ from pyserini_compneg.documents.vector_files import (
 )
 from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, count_terms, mean_length
 from pyserini_compneg.encode.document_encoders import document_encoder
-from pyserini_compneg.encode.hybrid import DocumentEncoder, places, split_name, warn_of_english
-from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.encode.hybrid import BM25, DocumentEncoder, places, split_name, warn_of_english
+from pyserini_compneg.encode.models import ModelOptions, model_folder
 from pyserini_compneg.lucene import ENGLISH, LANGUAGES
 from pyserini_compneg.lucene.index_settings import check_passages
 from pyserini_compneg.support.arguments import checked_list
@@ -241,14 +241,15 @@ def _document_encoder(
 
 
 def chosen_language(encoder: str, settings: EncodeSettings) -> str:
-    """The language of the texts. Refuses one for a model, and warns of a model that does not know it."""
-    hybrid, model = split_name(encoder)
-    if settings.language is not None and not hybrid:
+    """The language of the texts. Refuses one for a model, and warns of a model that does not know it. Refuses BM25."""
+    if encoder == BM25:
+        model_folder(encoder)  # says what takes it
+    if settings.language is not None and not split_name(encoder)[0]:
         raise EncodingError(
             "has a vocabulary of its own, so --language, which is for bm25+MODEL, has no use", where=encoder
         )
     language = settings.language or ENGLISH
-    warn_of_english(model, language)
+    warn_of_english(encoder, language)
     return language
 
 

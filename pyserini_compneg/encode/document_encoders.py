@@ -48,5 +48,7 @@ def _model_encoder(name: str, options: ModelOptions | None) -> DocumentEncoder:
     checkpoint = load_checkpoint(name, options)
     if isinstance(checkpoint.query, StaticSide):
         load_side(checkpoint.query, ModelOptions())
-    model, head = ModelDocumentEncoder(checkpoint, options), latent_head(checkpoint)
-    return LatentDocumentEncoder(model, head, read_concepts(checkpoint.document.folder)) if head else model
+    if (head := latent_head(checkpoint)) is None:
+        return ModelDocumentEncoder(checkpoint, options)
+    concepts = read_concepts(checkpoint.document.folder, head.latents)
+    return LatentDocumentEncoder(ModelDocumentEncoder(checkpoint, options), head, concepts)

@@ -148,10 +148,14 @@ class HybridQueryEncoder:
 
 
 def hybrid_settings(parts: Sequence[Mapping[str, float | int | str]]) -> dict[str, float | int | str]:
-    """The settings of BM25 and of models, in one. Two models have one hash, ``model``, of both."""
-    settings = {name: value for part in parts for name, value in part.items()}
-    hashes = [str(part["model"]) for part in parts if "model" in part]
-    return settings | {"model": joint_hash(hashes)}
+    """The settings of BM25 and of models, in one. Two models have one hash, ``model``, of both.
+
+    A setting that differs between two models is left out: the files of each give its own, also in an update.
+    """
+    models = [part for part in parts if "model" in part]
+    differing = {name for part in models for name in part if any(one.get(name) != part[name] for one in models)}
+    settings = {name: value for part in parts for name, value in part.items() if name not in differing}
+    return settings | {"model": joint_hash([str(part["model"]) for part in models])}
 
 
 def joint_hash(hashes: Sequence[str]) -> str:
@@ -233,6 +237,15 @@ def model_parts(name: str) -> dict[str, str]:
     return {} if name == BM25 else {prefix: part for prefix, part in parts.items() if part}
 
 
+def needs_statistics(name: str) -> bool:
+    """Whether an encoder weighs the terms of queries by idf, from an index: BM25, latents and hybrids.
+
+    >>> [name for name in ("bm25", "mini", "latent:books", "bm25+mini") if needs_statistics(name)]
+    ['bm25', 'latent:books', 'bm25+mini']
+    """
+    return name == BM25 or split_name(name)[0] or "" in model_parts(name)
+
+
 def with_places(name: str, change: Callable[[str], str]) -> str:
     """The name of an encoder, with other places of its models.
 
@@ -266,11 +279,11 @@ def places(name: str) -> list[str]:
     return [place for place in parts if place not in ("", MINI)]
 
 
-def warn_of_english(model: str, language: str) -> None:
-    """Warns of the model of this package with texts in another language."""
-    if model == MINI and language != ENGLISH:
-        said = "mini was trained on English; take bm25 alone for --language %s, or a model of that language"
-        _logger.warning(said, language)
+def warn_of_english(encoder: str, language: str) -> None:
+    """Warns of the models of this package with texts in another language."""
+    if language != ENGLISH and (own := [one for one in model_parts(encoder).values() if one in (MINI, LATENT)]):
+        said = "%s was trained on English; take bm25 alone for --language %s, or a model of that language"
+        _logger.warning(said, own[0], language)
 
 
 def checked_weight(weight: object, default: float = MODEL_WEIGHT) -> float:

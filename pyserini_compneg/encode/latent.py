@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pyserini_compneg.compose import QueryEncoder
 from pyserini_compneg.encode.bm25 import IMPACT_SCALE, lucene_idf
 from pyserini_compneg.encode.models.latents import LatentHead
+from pyserini_compneg.encode.models.options import checked_ablation
 from pyserini_compneg.encode.neural import ModelDocumentEncoder
 from pyserini_compneg.lucene import Reader
 from pyserini_compneg.support.vectors import TermSpan
@@ -54,10 +55,14 @@ def saturated(activations: Mapping[str, float], head: LatentHead) -> dict[str, f
 
 
 class LatentQueryEncoder:
-    """The query side of a latent model: activation times idf, by the index. Latents without documents are left out."""
+    """The query side of a latent model: activation times idf, by the index. Latents without documents are left out.
 
-    def __init__(self, model: QueryEncoder, head: LatentHead, reader: Reader) -> None:
+    With the ablation ``no-weighting``, which ``model`` has, too, there is no idf, so all weights are equal.
+    """
+
+    def __init__(self, model: QueryEncoder, head: LatentHead, reader: Reader, ablation: str | None = None) -> None:
         self._model, self._reader = model, reader
+        self._weighs = checked_ablation(ablation) == "none"
         self._unit = IMPACT_SCALE / head.levels
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
@@ -66,7 +71,7 @@ class LatentQueryEncoder:
         latents = sorted(set().union(*vectors))
         documents = self._reader.field_document_count
         idf = {
-            latent: lucene_idf(frequency, documents) * self._unit
+            latent: self._unit * (lucene_idf(frequency, documents) if self._weighs else 1.0)
             for latent, frequency in zip(latents, self._reader.document_frequencies(latents), strict=True)
             if frequency
         }

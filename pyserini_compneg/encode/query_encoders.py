@@ -23,6 +23,7 @@ from pyserini_compneg.encode.hybrid import (
     checked_weight,
     joined,
     model_parts,
+    needs_statistics,
     places,
     split_name,
     with_places,
@@ -169,18 +170,22 @@ class RareTermEncoder:
 def _cached(name: str, reader: Reader | None) -> CachedQueryEncoder:
     manifest = reader.manifest if reader else None
     has_words = manifest is not None and (manifest.encoder == BM25 or split_name(manifest.encoder)[0])
+    path = Path(name)  # `encode` writes a file with the settings beside its vectors
+    about = read_about(path.with_name(VECTORS_FILE)) if SHARD_NAME.fullmatch(path.name) else {}
+    if "" in model_parts(made := str(about.get("encoder", ""))):
+        what = f"has vectors of documents, and queries of {made} have other weights, which depend on the index"
+        raise EncodingError(what, where=name, remedy=f"name it as --encoder {made}")
     encoder = CachedQueryEncoder(name, index_language(reader) if reader and has_words else None)
     if encoder.name is None and manifest is not None and manifest.encoder != BM25:
         _logger.warning('%s does not say its "encoder"; taking it for %s, as the index is', name, manifest.encoder)
     elif reader is not None:
-        path = Path(name)  # `encode` writes a file with the settings beside its vectors
-        about = read_about(path.with_name(VECTORS_FILE)) if SHARD_NAME.fullmatch(path.name) else {}
         _check(encoder.name or name, manifest, reader.folder, about.get("settings", {}).get("model"))
     if encoder.name is None and reader and manifest and split_name(manifest.encoder)[0]:
         spaces = {BM25: BM25, **{prefix: _SPACES[prefix] for prefix in model_parts(manifest.encoder)}}
         found = {_space(term) for term in encoder.terms}
         if found and (missing := next((said for own, said in spaces.items() if own not in found), None)):
-            raise EncodingError(f"has no terms of {missing}, and {reader.folder} needs terms of both", where=name)
+            needed = "both" if len(spaces) == 2 else "all"
+            raise EncodingError(f"has no terms of {missing}, and {reader.folder} needs terms of {needed}", where=name)
     return encoder
 
 
@@ -198,7 +203,7 @@ def _model(
     manifest = reader.manifest if reader else None
     model = manifest.settings.get("model") if manifest else None
     parts, hybrid = model_parts(name), split_name(name)[0]
-    if reader is None and (hybrid or "" in parts):
+    if reader is None and needs_statistics(name):
         raise IndexFormatError(f"{name} weighs a query's terms by the statistics of an index; name the --index")
     if reader and manifest and (model is None or not _same_kind(name, manifest.encoder)):
         _check(name, manifest, reader.folder)
@@ -225,7 +230,7 @@ def _model(
     for prefix, checkpoint in checkpoints.items():
         encoder = ModelQueryEncoder(checkpoint, options, ablation, next(iter(found), None))
         head = latent_head(checkpoint)
-        encoders[prefix] = LatentQueryEncoder(encoder, head, reader) if head and reader else encoder
+        encoders[prefix] = LatentQueryEncoder(encoder, head, reader, ablation) if head and reader else encoder
     if not hybrid or reader is None:
         return next(iter(encoders.values()))
     language = index_language(reader, language)

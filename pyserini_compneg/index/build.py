@@ -28,8 +28,8 @@ from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, query_encoder
 from pyserini_compneg.encode.bm25 import count_terms, mean_length
 from pyserini_compneg.encode.document_encoders import document_encoder
-from pyserini_compneg.encode.hybrid import split_name, warn_of_english, with_places
-from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.encode.hybrid import needs_statistics, split_name, warn_of_english, with_places
+from pyserini_compneg.encode.models import LATENT, ModelOptions
 from pyserini_compneg.index.index_folder import check_target, clear_stale, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
@@ -140,10 +140,9 @@ def checked_build(
     if unknown := sorted({*(bm25 or ())} - {"k1", "b", "language"}, key=str):
         raise ArgumentError(f"bm25 has no parameter {unknown[0]!r}", remedy="it has k1, b and language")
     build = Build(encoder, options, bm25 or {}, IndexSettings(**settings))
-    hybrid, model = split_name(encoder)
-    if bm25 and encoder != BM25 and not hybrid:
+    if bm25 and encoder != BM25 and not split_name(encoder)[0]:
         raise EncodingError("k1, b and language are parameters of bm25, not of this encoder", where=encoder)
-    warn_of_english(model, checked_language(build.language))
+    warn_of_english(encoder, checked_language(build.language))
     if build.settings.passages:
         check_spaced(build.language)
     return build
@@ -172,7 +171,7 @@ def asked_pairs(
         InputError: No query has an AND.
     """
     needs_encoder = not all(isinstance(query, ScoringNode) for query in queries)
-    if needs_encoder and (encoder == BM25 or split_name(encoder)[0]):
+    if needs_encoder and needs_statistics(encoder):
         what = f"{encoder} weighs the terms of these queries by the statistics of an index, which is not built yet"
         remedy = "build it without pairs (--pairs-from), and give the queries that compose --index makes with it"
         raise EncodingError(what, where=source, remedy=remedy)
@@ -227,13 +226,20 @@ def build_part(collection: str | Path, part: CollectionPart, index: str | Path, 
 
 
 def absolute_name(encoder: str) -> str:
-    """The encoder with the absolute path of its model, if that is a folder, so searches from other folders find it."""
+    """The encoder with the absolute path of its model, if that is a folder, so searches from other folders find it.
+
+    A path that would be read as two models is refused.
+    """
 
     def absolute(place: str) -> str:
         folder = os.path.expanduser(place)  # the shell does not expand ~ after bm25+
         return os.path.realpath(folder) if os.path.isdir(folder) else place
 
-    return with_places(encoder, absolute)
+    made, parts = with_places(encoder, absolute), partial(with_places, change=lambda _: "")
+    if parts(made) != parts(encoder):
+        what = f"the place of its model makes {made!r} of it, in which +{LATENT} begins the name of a latent model"
+        raise EncodingError(what, where=encoder, remedy="rename the folder")
+    return made
 
 
 def check_place(index: str | Path, files: Sequence[CollectionFile], settings: IndexSettings) -> Path:

@@ -46,8 +46,8 @@ class ServedIndexSettings(Settings):
 
     ``language`` is the language of ``bm25`` for an index of stock Anserini, as in ``SearchSettings``.
 
-    ``model_weight`` is the share of the model of ``bm25+MODEL``, and ``latent_weight`` that of its latents, as in
-    ``SearchSettings``.
+    ``model_weight`` is the share of the model of ``bm25+MODEL``, as in ``SearchSettings``, and ``latent_weight`` that
+    of the latents of ``bm25+latent``.
 
     ``index_type`` is a key of Pyserini. Only indexes of impacts are served.
     """

@@ -5,6 +5,7 @@ import random
 
 import pytest
 from film_index import build
+from json_lines import write_jsonl
 from lookup_encoder import LookupEncoder
 from pair_index import write
 from refusals import refusal
@@ -13,6 +14,8 @@ from score_oracle import score
 from pyserini_compneg.baselines import METHODS, Rocchio, make_method
 from pyserini_compneg.compose import Operators
 from pyserini_compneg.compose.trees import positive_weights
+from pyserini_compneg.encode.bm25 import lucene_idf
+from pyserini_compneg.index import build_index
 from pyserini_compneg.lab.experiments.rows import ROW_METHODS
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support.errors import ArgumentError, InputError
@@ -91,6 +94,17 @@ def test_terms_of_bm25_count_as_in_a_query(tmp_path):
         assert [hit.docid for hit in hits] == ["d5", "d4", "d1"]
         hits = searcher.search("western", 3, method=Rocchio({"western": {"d5": 1}}))  # the text is its id
         assert [hit.docid for hit in hits] == ["d5", "d4", "d1"]
+
+
+def test_latents_count_as_in_a_query(tmp_path):
+    """By their idf: a latent of all documents adds less than another one of the same impact."""
+    vectors = [{"~0": 8, "~1": 8}, {"~0": 8}, {"~0": 8}, {"~0": 8}]
+    lines = [{"id": f"d{number}", "vector": vector} for number, vector in enumerate(vectors)]
+    build_index(write_jsonl(tmp_path / "c.jsonl", *lines), tmp_path / "i", "latent:m")
+    with SignedImpactSearcher(tmp_path / "i", LookupEncoder({"a": {"~0": 1.0}})) as searcher:
+        (query,) = Rocchio({"q": {"d0": 1}}, gamma=0.0).compose(searcher, ["a"], ["q"])
+    added = query.children[1].weights
+    assert added["~1"] / added["~0"] == pytest.approx(lucene_idf(1, 4) / lucene_idf(4, 4), rel=0.1)
 
 
 def test_what_is_refused(searcher, tmp_path):

@@ -161,12 +161,14 @@ explain --index films --query 'spy AND! zzz'  # …no document has its words, so
 compose --query spy  # name the --index, whose encoder is used, or an --encoder
 compose --index films --topics later.tsv --output-format tsv --output new  # query 2: tsv cannot…
 compose --index films --query spy --cpt materialised --output new  # films holds no pairs of terms;…which needs none
+compose --encoder mini --latent-weight 1 --query spy  # mini: has no such part, so --latent-weight,…has no use
 compose --encoder bm25 --query spy  # bm25 weighs a query's terms by the statistics of an index; name the --index
 compose --encoder splade --query spy  # no model 'splade'; expected mini,…JSON Lines file of encoded texts)
 ! compose --index films --topics topics.tsv --output topics.tsv  # topics.tsv: would overwrite topics.tsv;…with --output
 ! compose --encoder atoms.jsonl --query a --output atoms.jsonl  # atoms.jsonl: would overwrite atoms.jsonl; choose…
 encode --collection documents.jsonl --output new --encoder broken
 encode --collection documents.jsonl --output new --encoder bm25  # bm25 is not a model;…or bm25+MODEL
+encode --collection documents.jsonl --output new --encoder bm25 --shards 1  # bm25 is not a model;…or bm25+MODEL
 encode --collection documents.jsonl --output new --encoder broken --shard-id 2 --shard-num 2  # --shard-id…to 1, got 2
 encode --collection missing --output new --encoder broken  # missing: no such file
 export --encoder nothing  # nothing: no model: neither config.json nor modules.json is here

@@ -148,6 +148,16 @@ def test_names_without_a_model(tmp_path, collection, encoder, said):
         assert refusal(query_encoder, encoder, reader, error=EncodingError) == said
 
 
+def test_encoded_queries_have_all_sides_of_three(tmp_path, collection):
+    vectors = write_jsonl(tmp_path / "v.jsonl", {"id": "d0", "vector": {"spy": 1, "@spy": 1, "~1": 1}})
+    build_index(vectors, tmp_path / "index", "bm25+owner/m+latent:owner/l")
+    atoms = write_jsonl(tmp_path / "a.jsonl", {"text": "spy", "vector": {"spy": 1, "@spy": 1}})
+    said = (
+        f"{atoms}: has no terms of the latent model, which begin with '~', and {tmp_path / 'index'} needs terms of all"
+    )
+    assert refusal(SignedImpactSearcher, tmp_path / "index", atoms, error=EncodingError) == said
+
+
 def test_a_weight_is_for_two_spaces(tmp_path, collection, capsys):
     build_index(collection, tmp_path / "index")
     atoms = write_jsonl(tmp_path / "a.jsonl", {"text": "spy", "vector": {"spy": 1}, "encoder": "bm25"})

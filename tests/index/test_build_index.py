@@ -14,7 +14,7 @@ from pyserini_compneg.compose import Linear, Product, query_pairs
 from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.index import ImpactIndexer, asked_pairs, build, build_index
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, ImpactWriter, Manifest
-from pyserini_compneg.support.errors import ArgumentError, InputError, OutputError
+from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError, OutputError
 
 
 def write(path, *documents):
@@ -316,6 +316,9 @@ def test_the_pairs_that_queries_ask_for(tmp_path, collection):
     expected = query_pairs(["birds AND bats"], query_encoder("mini", None))
     assert asked_pairs(["birds AND bats"], collection, "mini") == expected
     assert asked_pairs(["birds AND bats"], [{"id": "d1", "contents": "birds"}], "mini") == expected
+    for name in ("bm25", "bm25+mini", "latent:m"):
+        said = refusal(asked_pairs, ["birds AND bats"], collection, name, error=EncodingError)
+        assert said.startswith(f"{name} weighs the terms of these queries by the statistics of an index, which is not")
     (tmp_path / "queries.tsv").write_text("1\tbirds AND bats\n")
     asked = ["--encoder", "mini", "--pairs-from", str(tmp_path / "queries.tsv")]
     assert main(["--collection", str(collection), "--index", str(tmp_path / "new"), *asked]) == 0

@@ -124,8 +124,9 @@ def test_a_build_goes_on_in_its_own_language(collection, tmp_path, capsys, monke
 
 
 def test_a_hybrid_takes_the_language_for_its_bm25(collection, tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(document_encoders, "_model_encoder", lambda *_: StandInEncoder())
-    build_index(collection, tmp_path / "index", "bm25+some/model", bm25={"language": "de"})
+    with monkeypatch.context() as patch:
+        patch.setattr(document_encoders, "_model_encoder", lambda *_: StandInEncoder())
+        build_index(collection, tmp_path / "index", "bm25+some/model", bm25={"language": "de"})
     assert Manifest.read(tmp_path / "index").language == "de"
     with ImpactReader(tmp_path / "index") as reader:
         assert reader.document_frequencies(["haus", "hau", "@häuser", "@haus"]) == [2, 0, 1, 1]
@@ -139,6 +140,14 @@ def test_a_hybrid_takes_the_language_for_its_bm25(collection, tmp_path, monkeypa
     assert [text for text in caplog.messages if "mini" in text and "docs" not in text] == [said] * 4
     message = refusal(encode_collection, collection, tmp_path / "v", "mini", language="de", error=EncodingError)
     assert message == "mini: has a vocabulary of its own, so --language, which is for bm25+MODEL, has no use"
+
+
+def test_the_models_of_a_hybrid_are_english(collection, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(document_encoders, "_model_encoder", lambda *_: StandInEncoder())
+    for name in ("bm25+mini+latent:l", "bm25+latent", "bm25+latent:mini"):
+        build_index(collection, tmp_path / name, name, bm25={"language": "de"})
+    said = "{} was trained on English; take bm25 alone for --language de, or a model of that language"
+    assert [one for one in caplog.messages if "English" in one] == [said.format("mini"), said.format("latent")]
 
 
 def test_plain_words_are_read_in_english(german, capsys):

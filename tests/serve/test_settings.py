@@ -9,14 +9,14 @@ def test_pyserinis_keys(tmp_path):
     (tmp_path / "server.yaml").write_text(
         "indexes:\n  films: films\n"
         "  papers: {path: some-prebuilt-index, index_type: impact, encoder: bm25, language: de}\n"
-        "  counts: {path: films, model_weight: 0}\n"
+        "  counts: {path: films, model_weight: 0, latent_weight: 1}\n"
         "api_keys:\n  - a-long-key\n"
     )
     settings = read_server_settings(tmp_path / "server.yaml")
     assert settings.indexes == {
         "films": ServedIndexSettings(path=str(tmp_path / "films")),
         "papers": ServedIndexSettings(path="some-prebuilt-index", encoder="bm25", language="de"),
-        "counts": ServedIndexSettings(path=str(tmp_path / "films"), model_weight=0),
+        "counts": ServedIndexSettings(path=str(tmp_path / "films"), model_weight=0, latent_weight=1),
     }
     assert settings.api_keys == ("a-long-key",)
 

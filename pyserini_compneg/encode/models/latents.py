@@ -100,9 +100,10 @@ def read_latent_head(folder: Path) -> LatentHead:
     return LatentHead(**{**known, "silent": tuple(silent)})
 
 
-def read_concepts(folder: Path) -> list[str]:
-    """The name of each latent, such as "monarch, king, queen"."""
-    names: list[str] = required_json(folder / CONCEPTS_FILE, list)
-    if not all(isinstance(name, str) for name in names):
-        raise EncodingError(f"{CONCEPTS_FILE}: expected a list of names", remedy="copy the model again")
-    return list(names)
+def read_concepts(folder: Path, latents: int) -> list[str]:
+    """The name of each latent, such as "monarch, king, queen". Refuses the names of another number of latents."""
+    names: list[str] = required_json(folder / CONCEPTS_FILE, list, str(folder))
+    if len(names) != latents or not all(isinstance(name, str) for name in names):
+        what = f"{CONCEPTS_FILE}: expected a list of {latents:,} names"
+        raise EncodingError(what, where=folder, remedy="take the files of one model")
+    return names

@@ -17,7 +17,6 @@ import torch
 from pyserini_compneg.encode.models.loading import quiet_transformers
 from pyserini_compneg.encode.models.onnx_model import INPUTS, OUTPUTS
 from pyserini_compneg.encode.networks.int8 import int8_model
-from pyserini_compneg.encode.networks.torch_model import SparseEncoderModule
 from pyserini_compneg.support.errors import EncodingError, in_one_line, install_hint
 
 _DENSE = "pooled"
@@ -25,7 +24,7 @@ _OPSET = 20
 _EXPORTING = Lock()
 
 
-def write_graph(module: SparseEncoderModule, precision: str, path: Path) -> None:
+def write_graph(module: torch.nn.Module, precision: str, path: Path) -> None:
     """Writes a model as one ONNX file.
 
     The outputs are the columns, weights and rows of the nonzero entries, so neither logits nor whole vectors leave the

@@ -52,13 +52,13 @@ class Engine:
 
     @property
     def is_hybrid(self) -> bool:
-        """Whether its vectors combine BM25 and a model."""
-        return split_name(self.encoder)[0]
+        """Whether its vectors combine BM25 and a model of terms, whose share can be chosen."""
+        return split_name(self.encoder)[0] and PREFIX in model_parts(self.encoder)
 
     @property
     def is_lexical(self) -> bool:
         """Whether no model makes its vectors: BM25, or a file of vectors."""
-        return self.encoder == BM25 or Path(self.encoder).is_file() or self.is_hybrid
+        return self.encoder == BM25 or Path(self.encoder).is_file() or split_name(self.encoder)[0]
 
 
 @dataclass(frozen=True, slots=True)

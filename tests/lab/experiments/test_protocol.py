@@ -7,6 +7,7 @@ from pyserini_compneg.expression import TEMPLATES
 from pyserini_compneg.lab.experiments.datasets.nevir import EDITS
 from pyserini_compneg.lab.experiments.inputs import protocol_names
 from pyserini_compneg.lab.experiments.protocol import read_protocol
+from pyserini_compneg.lab.experiments.run_folder import Engine
 from pyserini_compneg.lab.experiments.word_space import ONE_NEGATED, TWO_NEGATED
 from pyserini_compneg.support.errors import InputError
 
@@ -70,6 +71,12 @@ def test_a_sweep_is_a_row_for_each_value():
     assert [row.title for row in swept[:2]] == ["disentangled, λ = 0.25", "disentangled, λ = 0.5"]
     assert swept[0].settings == {"difference": "disentangled", "difference_weight": 0.25}
     assert (section.sweep_symbol, section.rows[0].title) == ("λ", "ignore")
+
+
+def test_only_a_model_of_terms_has_the_models_weight():
+    names = ("bm25", "mini", "latent:m", "bm25+latent:m", "bm25+mini+latent:m")
+    assert [name for name in names if Engine(name).is_hybrid] == ["bm25+mini+latent:m"]
+    assert [name for name in names if not Engine(name).is_lexical] == ["mini", "latent:m"]
 
 
 def test_a_sweep_of_the_models_weight_is_no_setting_of_the_method():

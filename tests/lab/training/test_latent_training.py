@@ -108,7 +108,8 @@ def test_a_latent_model_by_the_command(trunk, texts, tmp_path, capsys):
         **{name: facts[name] for name in ("tokens", "unexplained", "dead")},
         "latents a text": facts["mean_latents"],
     }
-    head, names = read_latent_head(output), read_concepts(output)
+    head = read_latent_head(output)
+    names = read_concepts(output, head.latents)
     assert len(names) == head.latents == 48 - facts["dead"]
     assert all(names)
     assert load_file(output / "latent.safetensors")["weight"].shape == (head.latents, WIDTH)
