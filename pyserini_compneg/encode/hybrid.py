@@ -53,8 +53,9 @@ LATENT_WEIGHT = 0.05
 
 _SIDES = {PREFIX: "model", LATENT_SIGN: "latent"}
 _LATENT_PART = re.compile(rf"(^|\+){LATENT}(:|$)")
-_SIGNS = (PREFIX, LATENT_SIGN)
-_ENCODED = {PREFIX: quote(PREFIX), LATENT_SIGN: "%7E"}
+_SIGNS = {PREFIX: (PREFIX, quote(PREFIX)), "": (LATENT_SIGN, "%7E")}
+"""For each prefix, the first character of a model's terms, and what stands in its place in words of BM25."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -134,7 +135,8 @@ class HybridQueryEncoder:
 
     def words(self, texts: Sequence[str]) -> Sequence[Collection[str] | None]:
         """The words of BM25, as they are in joined vectors."""
-        return [own and list(joined(dict.fromkeys(own, 1.0), {})) for own in self._bm25.words(texts)]
+        none: dict[str, dict[str, float]] = {prefix: {} for prefix in self._models}
+        return [own and list(joined(dict.fromkeys(own, 1.0), none)) for own in self._bm25.words(texts)]
 
     def term_spans(self, texts: Sequence[str]) -> list[list[TermSpan]]:
         spans = self._bm25.term_spans(texts)
@@ -169,9 +171,10 @@ def joined(bm25: Mapping[str, float], models: Mapping[str, Mapping[str, float]])
     >>> joined({"comedi": 2.0}, {"@": {"comedy": 1.5, "##s": 0.5}, "": {"~17": 0.25}})
     {'comedi': 2.0, '@comedy': 1.5, '@##s': 0.5, '~17': 0.25}
     """
-    if any(term.startswith(_SIGNS) for term in bm25):
-        bm25 = {_ENCODED[term[0]] + term[1:] if term.startswith(_SIGNS) else term: each for term, each in bm25.items()}
     vector = dict(bm25)
+    for sign, encoded in map(_SIGNS.__getitem__, models):
+        if any(term.startswith(sign) for term in vector):
+            vector = {encoded + term[1:] if term[0] == sign else term: weight for term, weight in vector.items()}
     for prefix, weights in models.items():
         vector |= {_model_term(prefix, term): weight for term, weight in weights.items()}
     return vector

@@ -26,9 +26,9 @@ from pyserini_compneg.documents.formats import CollectionFile, Format
 from pyserini_compneg.documents.passages import check_spaced, shown_passages
 from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, query_encoder
-from pyserini_compneg.encode.bm25 import count_terms, mean_length
+from pyserini_compneg.encode.bm25 import IMPACT_SCALE, count_terms, mean_length
 from pyserini_compneg.encode.document_encoders import document_encoder
-from pyserini_compneg.encode.hybrid import needs_statistics, split_name, warn_of_english, with_places
+from pyserini_compneg.encode.hybrid import model_parts, needs_statistics, split_name, warn_of_english, with_places
 from pyserini_compneg.encode.models import LATENT, ModelOptions
 from pyserini_compneg.index.index_folder import check_target, clear_stale, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer
@@ -142,6 +142,9 @@ def checked_build(
     build = Build(encoder, options, bm25 or {}, IndexSettings(**settings))
     if bm25 and encoder != BM25 and not split_name(encoder)[0]:
         raise EncodingError("k1, b and language are parameters of bm25, not of this encoder", where=encoder)
+    if "" in model_parts(encoder) and build.settings.impact_scale not in (None, IMPACT_SCALE):
+        what = f"the impacts of latents have the scale of bm25, {IMPACT_SCALE:g}, not {build.settings.impact_scale:g}"
+        raise EncodingError(what, where=encoder, remedy="leave out --impact-scale")
     warn_of_english(encoder, checked_language(build.language))
     if build.settings.passages:
         check_spaced(build.language)

@@ -329,3 +329,11 @@ def test_a_text_of_silent_tokens_has_no_vector(model, tmp_path):
     with SignedImpactSearcher(tmp_path / "i") as searcher:
         assert [hit.docid for hit in searcher.search("king")] == ["b"]
         assert searcher.search("of the") == []
+
+
+def test_the_impacts_of_latents_have_one_scale(model, collection, tmp_path):
+    said = refusal(
+        build_index, collection, tmp_path / "index", f"bm25+latent:{model}", impact_scale=100, error=EncodingError
+    )
+    what = "the impacts of latents have the scale of bm25, 256, not 100; leave out --impact-scale"
+    assert said == f"bm25+latent:{model}: {what}"

@@ -30,6 +30,7 @@ from pyserini_compneg.lab.training.config import LatentSettings
 from pyserini_compneg.lab.training.latent_names import describe
 from pyserini_compneg.lab.training.token_vectors import Drawn, TokenEncoder, draw_texts, write_vectors
 from pyserini_compneg.lab.training.trained_folder import write_card
+from pyserini_compneg.support.errors import InputError
 
 _EPOCHS, _MOST_STEPS = 8, 2000
 """By default, each token is drawn so many times on average, in so many steps at most."""
@@ -66,6 +67,8 @@ def fit_latent(
     weight, bias = folded(module, sample)
     names, mean_latents = describe(vectors, drawn.texts, weight, bias, settings.active)
     lit = [number for number, name in enumerate(names) if name]
+    if not lit:
+        raise InputError("no token lights a latent", where=base, remedy="give more texts")
     mean = round(max(mean_latents, 1.0), 2)
     head = LatentHead(len(lit), min(settings.active, len(lit)), mean, silent=tuple(encoder.silent))
     facts: dict[str, Any] = {

@@ -52,8 +52,8 @@ function names(words) {
 function contributions(candidate, query, concepts, isDetailed) {
   const sums = new Map();
   for (const { term, amount } of candidate.contributions) {
-    const names = term.split("∩").map((single) => conceptOf(single, concepts) ?? (isDetailed && single.startsWith(MODEL) ? single : wordOf(single, candidate, query)));
-    const shown = names.some((one) => one.startsWith(MODEL)) && !isDetailed ? "related words" : names.join(" + ");
+    const parts = term.split("∩").map((single) => conceptOf(single, concepts) ?? (isDetailed && single.startsWith(MODEL) ? single : wordOf(single, candidate, query)));
+    const shown = parts.some((one) => one.startsWith(MODEL)) && !isDetailed ? "related words" : parts.join(" + ");
     sums.set(shown, (sums.get(shown) ?? 0) + amount);
   }
   const all = [...sums].sort((one, other) => Math.abs(other[1]) - Math.abs(one[1]));
