@@ -180,7 +180,11 @@ def test_names_and_options_without_sense(model, index, collection, checkpoints, 
             f"mini+latent:{model}",
             {},
             f"mini+latent:{model}: a latent model can be added to bm25, or to bm25 and a model, but not to a model "
-            f"alone; write bm25+mini+latent:{model}",
+            f"alone; write bm25+mini+latent:{model}, or rename a folder of this name",
+        ),
+        *(
+            (name, {}, f"{name}: a latent model is named once, and last; write bm25+latent, or bm25+mini+latent")
+            for name in ("latent+mini", "latent+latent", "bm25+latent+mini", "bm25+latent+latent")
         ),
     ]
     for name, options, said in cases:
@@ -206,6 +210,8 @@ def test_names_and_options_without_sense(model, index, collection, checkpoints, 
         ({"silent": 3}, "`silent` must be a list of token ids, got 3"),
         ({"silent": ["a"]}, "`silent` must be a list of token ids, got ('a',)"),
         ({"latents": LATENTS + 1}, None),
+        ({"latents": str(LATENTS)}, f"`latents` must be a whole number from 1 to 1,000,000, got '{LATENTS}'"),
+        ({"latents": 10**12}, f"`latents` must be a whole number from 1 to 1,000,000, got {10**12}"),
     ],
 )
 def test_damaged_folders(model, change, said, tmp_path):
@@ -218,7 +224,10 @@ def test_damaged_folders(model, change, said, tmp_path):
         f"latent:{folder}",
         error=EncodingError,
     )
-    expected = f"expected weights ({LATENTS + 1}, 32), got ({LATENTS}, 32); take the files of one model"
+    expected = (
+        f"expected weights ({LATENTS + 1}, 32) and biases ({LATENTS + 1},), got ({LATENTS}, 32) and ({LATENTS},); "
+        "take the files of one model"
+    )
     assert said in build if said else build.endswith(expected)
     assert not (tmp_path / "i").exists()
 
@@ -239,3 +248,11 @@ def test_a_text_of_silent_tokens_has_no_vector(model, tmp_path):
     with SignedImpactSearcher(tmp_path / "i") as searcher:
         assert [hit.docid for hit in searcher.search("king")] == ["b"]
         assert searcher.search("of the") == []
+
+
+def test_names_that_cannot_be_stored(model, tmp_path):
+    folder = copied(model, tmp_path / "damaged")
+    (folder / "concepts.json").write_text(json.dumps(["\ud800"] * LATENTS))
+    collection = write_jsonl(tmp_path / "d.jsonl", {"id": "a", "contents": "b"})
+    said = refusal(build_index, collection, tmp_path / "i", f"latent:{folder}", error=EncodingError)
+    assert "concepts.json: expected a list of" in said and not (tmp_path / "i").exists()
