@@ -256,3 +256,13 @@ def test_names_that_cannot_be_stored(model, tmp_path):
     collection = write_jsonl(tmp_path / "d.jsonl", {"id": "a", "contents": "b"})
     said = refusal(build_index, collection, tmp_path / "i", f"latent:{folder}", error=EncodingError)
     assert "concepts.json: expected a list of" in said and not (tmp_path / "i").exists()
+
+
+def test_a_model_that_is_moved_while_it_is_in_use(model, index, tmp_path):
+    moved = copied(model, tmp_path / "moved")
+    with open_reader(index) as reader:
+        encoder = query_encoder(f"bm25+latent:{moved}", reader)  # loads no network yet
+        moved.rename(tmp_path / "elsewhere")
+        assert refusal(encoder.encode_batch, ["a text of this test alone"], error=EncodingError) == (
+            f"{moved}/latent.safetensors: cannot be read: no such file or directory; put the files of the model back"
+        )
