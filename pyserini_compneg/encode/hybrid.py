@@ -52,7 +52,7 @@ MODEL_WEIGHT = 0.2
 LATENT_WEIGHT = 0.05
 
 _SIDES = {PREFIX: "model", LATENT_SIGN: "latent"}
-_LATENT_PART = re.compile(rf"(^|\+){LATENT}(:|$)")
+_LATENT_PART = re.compile(rf"(^|(?<=.)\+){LATENT}(:|$)")
 _SIGNS = {PREFIX: (PREFIX, quote(PREFIX)), "": (LATENT_SIGN, "%7E")}
 """For each prefix, the first character of a model's terms, and what stands in its place in words of BM25."""
 
@@ -215,8 +215,8 @@ def split_name(name: str) -> tuple[bool, str]:
 def split_latent(model: str) -> tuple[str, str]:
     """The model of terms and the latent model that the model of an encoder names; empty if there is none.
 
-    >>> split_latent("mini+latent:books"), split_latent("latent"), split_latent("mini")
-    (('mini', 'latent:books'), ('', 'latent'), ('mini', ''))
+    >>> split_latent("mini+latent:books"), split_latent("latent"), split_latent("+latent")
+    (('mini', 'latent:books'), ('', 'latent'), ('+latent', ''))
     """
     found = _LATENT_PART.search(model)
     return (model[: found.start()], model[found.start() :].removeprefix("+")) if found else (model, "")
@@ -229,13 +229,16 @@ def model_parts(name: str) -> dict[str, str]:
     ({'@': 'mini', '': 'latent:books'}, {'@': 'mini'}, {})
 
     Raises:
-        EncodingError: There are two models without BM25, or a hybrid without a model.
+        EncodingError: There are two models without BM25, a hybrid without a model, or a latent model that is not last.
     """
     hybrid, model = split_name(name)
     plain, latent = split_latent(model)
+    if f"{plain}+".startswith(f"{LATENT}+"):
+        what, remedy = "a latent model is named once, and last", f"write bm25+{LATENT}, or bm25+{MINI}+{LATENT}"
+        raise EncodingError(what, where=name, remedy=remedy)
     if plain and latent and not hybrid:
         what = "a latent model can be added to bm25, or to bm25 and a model, but not to a model alone"
-        raise EncodingError(what, where=name, remedy=f"write bm25+{name}")
+        raise EncodingError(what, where=name, remedy=f"write bm25+{name}, or rename a folder of this name")
     parts = {PREFIX: plain, "": latent}
     return {} if name == BM25 else {prefix: part for prefix, part in parts.items() if part}
 

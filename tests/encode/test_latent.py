@@ -241,7 +241,11 @@ def test_names_and_options_without_sense(model, index, collection, checkpoints, 
             f"mini+latent:{model}",
             {},
             f"mini+latent:{model}: a latent model can be added to bm25, or to bm25 and a model, but not to a model "
-            f"alone; write bm25+mini+latent:{model}",
+            f"alone; write bm25+mini+latent:{model}, or rename a folder of this name",
+        ),
+        *(
+            (name, {}, f"{name}: a latent model is named once, and last; write bm25+latent, or bm25+mini+latent")
+            for name in ("latent+mini", "latent+latent", "bm25+latent+mini", "bm25+latent+latent")
         ),
     ]
     for name, options, said in cases:
@@ -274,6 +278,8 @@ def test_names_and_options_without_sense(model, index, collection, checkpoints, 
             {"latents": LATENTS - 1},
             f"damaged: concepts.json: expected a list of {LATENTS - 1} names; take the files of",
         ),
+        ({"latents": str(LATENTS)}, f"`latents` must be a whole number from 1 to 1,000,000, got '{LATENTS}'"),
+        ({"latents": 10**12}, f"`latents` must be a whole number from 1 to 1,000,000, got {10**12}"),
     ],
 )
 def test_damaged_folders(model, change, said, tmp_path):
@@ -296,7 +302,8 @@ def test_weights_of_another_model(model, tmp_path):
     (folder / "concepts.json").write_text(json.dumps([""] * latents))
     collection = write_jsonl(tmp_path / "d.jsonl", {"id": "a", "contents": "b"})
     said = refusal(build_index, collection, tmp_path / "i", f"latent:{folder}", error=EncodingError)
-    expected = f"expected weights ({latents}, 32), got ({LATENTS}, 32); take the files of one model"
+    shapes = f"expected weights ({latents}, 32) and biases ({latents},), got ({LATENTS}, 32) and ({LATENTS},)"
+    expected = f"{shapes}; take the files of one model"
     assert said == f"{folder / 'latent.safetensors'}: {expected}"
 
 
@@ -337,3 +344,21 @@ def test_the_impacts_of_latents_have_one_scale(model, collection, tmp_path):
     )
     what = "the impacts of latents have the scale of bm25, 256, not 100; leave out --impact-scale"
     assert said == f"bm25+latent:{model}: {what}"
+
+
+def test_names_that_cannot_be_stored(model, tmp_path):
+    folder = copied(model, tmp_path / "damaged")
+    (folder / "concepts.json").write_text(json.dumps(["\ud800"] * LATENTS))
+    collection = write_jsonl(tmp_path / "d.jsonl", {"id": "a", "contents": "b"})
+    said = refusal(build_index, collection, tmp_path / "i", f"latent:{folder}", error=EncodingError)
+    assert "concepts.json: expected a list of" in said and not (tmp_path / "i").exists()
+
+
+def test_a_model_that_is_moved_while_it_is_in_use(model, index, tmp_path):
+    moved = copied(model, tmp_path / "moved")
+    with open_reader(index) as reader:
+        encoder = query_encoder(f"bm25+latent:{moved}", reader)  # loads no network yet
+        moved.rename(tmp_path / "elsewhere")
+        assert refusal(encoder.encode_batch, ["a text of this test alone"], error=EncodingError) == (
+            f"{moved}/latent.safetensors: cannot be read: no such file or directory; put the files of the model back"
+        )

@@ -12,7 +12,7 @@ from pathlib import Path
 from pyserini_compneg.encode.models.checkpoint import REPORT_FILE, NeuralSide, StaticSide, text_files
 from pyserini_compneg.encode.models.configuration import optional_json
 from pyserini_compneg.support.errors import EncodingError
-from pyserini_compneg.support.files import cache_home, content_digest
+from pyserini_compneg.support.files import cache_home, content_digest, reason_of
 from pyserini_compneg.support.staging import atomic_writer
 
 _FORMAT = 4
@@ -35,10 +35,14 @@ def content_hash(files: Iterable[Path], settings: Mapping[str, object]) -> str:
     count = len(known)
     content = [json.dumps(settings, sort_keys=True)]
     for file in files:
-        status = file.stat()
-        key = f"{file.resolve()}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
-        if key not in known:
-            known[key] = content_digest(file)
+        try:
+            status = file.stat()
+            key = f"{file.resolve()}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
+            if key not in known:
+                known[key] = content_digest(file)
+        except OSError as error:
+            what, remedy = f"cannot be read: {reason_of(error)}", "put the files of the model back"
+            raise EncodingError(what, where=file, remedy=remedy) from None
         content.append(f"{file.name}:{known[key]}")
     if len(known) > count:
         with suppress(OSError):  # without a writable cache folder, hashing only takes longer

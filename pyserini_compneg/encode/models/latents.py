@@ -19,12 +19,16 @@ from typing import ClassVar
 
 from pyserini_compneg.encode.models.configuration import required_json
 from pyserini_compneg.support.errors import EncodingError
+from pyserini_compneg.support.surrogates import has_half
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import is_number
 
 LATENT_FILE = "latent.json"
 LATENT_WEIGHTS = "latent.safetensors"
 CONCEPTS_FILE = "concepts.json"
+
+MOST_LATENTS = 1_000_000
+"""More latents than any model has. Memory would run out before a wrong number is noticed."""
 
 LATENT_SIGN = "~"
 """The first character of each latent's term, which a number follows. Lucene splits words at this sign, as at the prefix
@@ -57,9 +61,10 @@ class LatentHead:
     signed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        latents = self.latents if _is_count(self.latents) else 0
         expected = {
-            "latents": ("a whole number from 1", _is_count(self.latents)),
-            "active": ("a whole number from 1 to `latents`", _is_count(self.active) and self.active <= self.latents),
+            "latents": (f"a whole number from 1 to {MOST_LATENTS:,}", 1 <= latents <= MOST_LATENTS),
+            "active": ("a whole number from 1 to `latents`", _is_count(self.active) and self.active <= latents),
             "mean_latents": ("a number from 1", is_number(self.mean_latents) and 1 <= self.mean_latents < math.inf),
             "k1": ("a finite number, 0 or more", is_number(self.k1) and 0 <= self.k1 < math.inf),
             "b": ("a number from 0 to 1", is_number(self.b) and 0 <= self.b <= 1),
@@ -103,7 +108,7 @@ def read_latent_head(folder: Path) -> LatentHead:
 def read_concepts(folder: Path, latents: int) -> list[str]:
     """The name of each latent, such as "monarch, king, queen". Refuses the names of another number of latents."""
     names: list[str] = required_json(folder / CONCEPTS_FILE, list, str(folder))
-    if len(names) != latents or not all(isinstance(name, str) for name in names):
+    if len(names) != latents or not all(isinstance(name, str) and not has_half(name) for name in names):
         what = f"{CONCEPTS_FILE}: expected a list of {latents:,} names"
         raise EncodingError(what, where=folder, remedy="take the files of one model")
     return names

@@ -236,7 +236,9 @@ def _latent_module(side: NeuralSide) -> LatentModule:
         weight, bias = tensors["weight"].float(), tensors["bias"].float()
     expected = (side.head.latents, trunk.config.hidden_size)
     if weight.shape != expected or bias.shape != expected[:1]:
-        said = f"expected weights {expected}, got {tuple(weight.shape)}"
+        said = (
+            f"expected weights {expected} and biases {expected[:1]}, got {tuple(weight.shape)} and {tuple(bias.shape)}"
+        )
         raise EncodingError(said, where=file, remedy="take the files of one model")
     tokenizer = TextTokenizer(side.folder, side.max_length, as_transformers=True, arguments=side.arguments)
     return LatentModule(trunk, weight, bias, side.head, {*tokenizer.special, *side.head.silent})

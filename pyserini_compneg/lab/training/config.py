@@ -18,7 +18,7 @@ from pydantic import Field, field_validator, model_validator
 
 from pyserini_compneg.baselines import Similarity
 from pyserini_compneg.documents import Format
-from pyserini_compneg.encode.models import Head
+from pyserini_compneg.encode.models import MOST_LATENTS, Head
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, InputError
 from pyserini_compneg.support.options import COUNT, NOT_BELOW_0, check_options, option
@@ -216,6 +216,8 @@ class LatentSettings(ExistingWork):
 
     def __post_init__(self) -> None:
         check_options(self)
+        if self.latents > MOST_LATENTS:
+            raise ArgumentError(f"latents must be at most {MOST_LATENTS:,}, got {self.latents}")
         if self.active > self.latents:
             raise ArgumentError(f"active must be at most the number of latents, {self.latents}, got {self.active}")
         if self.fields is not None:

@@ -291,6 +291,8 @@ def test_flags_that_do_not_fit(arguments, said, capsys):
 def test_numbers_out_of_their_range():
     said = "active must be at most the number of latents, 8, got 16"
     assert refusal(LatentSettings, latents=8, error=ArgumentError) == said
+    said = "latents must be at most 1,000,000, got 1000001"
+    assert refusal(LatentSettings, latents=1_000_001, error=ArgumentError) == said
     assert refusal(LatentSettings, steps=0, error=ArgumentError) == "steps must be a whole number from 1, got 0"
 
 
