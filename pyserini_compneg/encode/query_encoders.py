@@ -207,11 +207,8 @@ def _model(
         raise IndexFormatError(f"{name} weighs a query's terms by the statistics of an index; name the --index")
     if reader and manifest and (model is None or not _same_kind(name, manifest.encoder)):
         _check(name, manifest, reader.folder)
-    lost = next((one for one in places(name) if os.path.isabs(one) and not os.path.isdir(one)), None)
-    if reader and manifest and name == manifest.encoder and lost:
-        shape = with_places(name, lambda one: "FOLDER" if one == lost else one)
-        place = "its new place" if name == lost else f"its new place, {shape},"
-        raise IndexFormatError(f"there is no model {lost}", where=reader.folder, remedy=f"give {place} as --encoder")
+    if reader and manifest and name == manifest.encoder:
+        check_places(name, reader.folder)
     if manifest is not None:
         options = (options or ModelOptions()).for_index(manifest.settings)
     checkpoints = {prefix: load_checkpoint(part, options) for prefix, part in parts.items()}
@@ -238,6 +235,14 @@ def _model(
         _check_spaces(name, reader, encoders)
     weighted = {prefix: (encoder, weights[prefix]) for prefix, encoder in encoders.items()}
     return HybridQueryEncoder(Bm25QueryEncoder(reader, ablation, language), weighted)
+
+
+def check_places(encoder: str, index: str | Path = "") -> None:
+    """Refuses the encoder of an index if one of its models is no longer in its place."""
+    if lost := next((one for one in places(encoder) if os.path.isabs(one) and not os.path.isdir(one)), None):
+        shape = with_places(encoder, lambda one: "FOLDER" if one == lost else one)
+        place = "its new place" if encoder == lost else f"its new place, {shape},"
+        raise IndexFormatError(f"there is no model {lost}", where=index, remedy=f"give {place} as --encoder")
 
 
 def _space(term: str) -> str:

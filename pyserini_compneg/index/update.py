@@ -24,7 +24,7 @@ from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder
 from pyserini_compneg.encode.document_encoders import document_encoder
 from pyserini_compneg.encode.models import Head, ModelOptions
-from pyserini_compneg.encode.query_encoders import same_model
+from pyserini_compneg.encode.query_encoders import check_places, same_model
 from pyserini_compneg.index.build import absolute_name
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
 from pyserini_compneg.index.updater import NOWHERE, ImpactUpdater, UpdateCounts
@@ -89,7 +89,8 @@ def update_index(
 
     Raises:
         ArgumentError: There is nothing to do, or ``adopt`` has other values than an encoder and a scale.
-        IndexFormatError: There is no such index, or stock Anserini built it and it is not adopted, or cannot be.
+        IndexFormatError: There is no such index, stock Anserini built it and it is not adopted, or cannot be, or the
+            index's model is no longer in its place.
         InputError: A document is bad, an id is given twice, the vectors were made by another encoder, or there are
             no documents, and nothing else to do.
         EncodingError: The model is not the one of the index, or cannot be used.
@@ -181,6 +182,8 @@ def _source(
     if manifest.encoder != BM25 and has_vectors(files) is not False:
         _check_vectors(files, manifest)
         return VectorSource(files, name, index)
+    if not encoder:
+        check_places(name)
     made = _document_encoder(name, manifest, bm25, options)
     settings = _encoding(manifest)
     if changed := changed_settings(settings, made.settings):

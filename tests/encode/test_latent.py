@@ -362,3 +362,14 @@ def test_a_model_that_is_moved_while_it_is_in_use(model, index, tmp_path):
         assert refusal(encoder.encode_batch, ["a text of this test alone"], error=EncodingError) == (
             f"{moved}/latent.safetensors: cannot be read: no such file or directory; put the files of the model back"
         )
+
+
+def test_an_update_asks_for_the_place_of_a_moved_model(model, collection, tmp_path):
+    placed, moved = copied(model, tmp_path / "placed"), tmp_path / "moved"
+    build_index(collection, tmp_path / "index", f"bm25+latent:{placed}")
+    placed.rename(moved)
+    more = write_jsonl(tmp_path / "more.jsonl", {"id": "more", "contents": "another text"})
+    assert refusal(update_index, tmp_path / "index", more, error=IndexFormatError) == (
+        f"there is no model {placed}; give its new place, bm25+latent:FOLDER, as --encoder"
+    )
+    assert update_index(tmp_path / "index", more, encoder=f"bm25+latent:{moved}").inserted == 1
