@@ -23,9 +23,9 @@ _SHORTEST = 50
 
 
 def _records(path: Path) -> list[dict[str, Any]]:
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as lines:
-        return [json.loads(line) for line in lines]
+    data = path.read_bytes()
+    text = gzip.decompress(data) if path.suffix == ".gz" else data
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def _sources(data: Path, summaries: Path, wordnet: Path) -> Iterator[tuple[str, Iterable[str]]]:
