@@ -1,6 +1,6 @@
 """Writes the texts that ``latent``, the latent model of the package, was trained on.
 
-    python tools/latent --data DATASETS --summaries summaries_en-us.json --wordnet WORDNET/dict --output texts
+    python tools/latent/latent_texts.py --data DATASETS --summaries summaries_en-us.json --wordnet FOLDER --output texts
 
 README.md names the sources. The same sources give the same files.
 """
