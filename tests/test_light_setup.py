@@ -27,7 +27,8 @@ OF_EXTRAS = (
     *("encode.networks", "integrations.", "lab.experiments.datasets.irds", "serve."),
     *(f"lab.training.{name}" for name in ("bases", "batches", "dev", "encoder_module", "fine_tuning")),
     *(f"lab.training.{name}" for name in ("reader_rounding", "reader_training", "resumption")),
-    *(f"lab.training.{name}" for name in ("tagger_module", "trainers")),
+    *(f"lab.training.{name}" for name in ("autoencoder", "latent_model", "latent_names", "tagger_module")),
+    *(f"lab.training.{name}" for name in ("token_vectors", "trainers")),
 )
 """Beginnings of the names of modules that need an extra."""
 
