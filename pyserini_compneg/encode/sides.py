@@ -93,7 +93,9 @@ def _network(side: NeuralSide, options: ModelOptions, length: int) -> tuple[Text
         folder = export_model(side, options.runs_in)
         report = read_report(folder)
         width = report["width"]
-        model: SparseModel = OnnxModel(folder, options.device, report.get("unpadded") is True)
+        # In int8 a batch is one text, too small for several threads.
+        side_by_side = options.runs_in == "int8"
+        model: SparseModel = OnnxModel(folder, options.device, report.get("unpadded") is True, side_by_side)
     else:
         check_packages("torch")
         from pyserini_compneg.encode.networks import TorchModel

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pyserini_compneg.support.processors import adds_int8_exactly
+
 _EXACT_INT8 = "session.x64quantprecision", "1"
-"""The option that prevents overflows in sums of int8 products on processors with AVX2 but without VNNI."""
+"""The option that prevents overflows in sums of int8 products. It takes 1.6 times as long, also where none can occur."""
 
 
 def open_session(model: Path | bytes, threads: int, providers: Sequence[str] = ("CPUExecutionProvider",)) -> Any:
@@ -17,7 +19,8 @@ def open_session(model: Path | bytes, threads: int, providers: Sequence[str] = (
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 4  # warnings are only about optimisations, and errors are also raised
-    options.add_session_config_entry(*_EXACT_INT8)
+    if not adds_int8_exactly():
+        options.add_session_config_entry(*_EXACT_INT8)
     content = model if isinstance(model, bytes) else str(model)
     return onnxruntime.InferenceSession(content, options, providers=list(providers))
 

@@ -35,3 +35,15 @@ def test_it_is_the_default_of_the_flag(command):
     script = f"{SEVEN}from pyserini_compneg.commands.main import main\nmain([{command!r}, '-h'])"
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert "queries searched at once (default 7)" in " ".join(said.split())
+
+
+@pytest.mark.parametrize(
+    ("flags", "exact"),
+    [("fpu avx2 avx512_vnni", True), ("avx2 avx_vnni fma", True), ("fpu avx2 avx512f", False), (None, False)],
+)
+def test_which_processors_add_int8_exactly(tmp_path, flags, exact):
+    described = tmp_path / "cpuinfo"
+    if flags is not None:
+        described.write_text(f"processor\t: 0\nvendor_id\t: X\nflags\t\t: {flags}\nbugs\t\t: avx512_vnni_bug\n")
+    assert processors.adds_int8_exactly(described) is exact
+    processors.adds_int8_exactly.cache_clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from pyserini_compneg.encode.models.options import BATCH_SIZE
@@ -33,6 +34,9 @@ class SparseModel(Protocol):
     unpadded: bool
     """Whether padding would change a text's vector, so that the texts of a batch must have one length."""
 
+    together: int
+    """How many batches run at once."""
+
     def __call__(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Entries:
         """The vectors for token ids and their mask, 1 for tokens and 0 for padding, both (batch, tokens)."""
 
@@ -46,7 +50,8 @@ def encode_tokens(
     vectors: list[dict[str, float]] = [{} for _ in ids]
     numbers = [number for number, text in enumerate(ids) if text]
     lengths = [len(ids[number]) for number in numbers]
-    for chosen in batches(lengths, batch_size, MOST_TOKENS[model.device], model.unpadded):
+
+    def encode(chosen: Sequence[int]) -> int:
         batch = [numbers[position] for position in chosen]
         padded = np.zeros((len(batch), len(ids[batch[0]])), np.int64)
         mask = np.zeros_like(padded)
@@ -55,7 +60,16 @@ def encode_tokens(
             mask[row, : len(ids[number])] = 1
         for number, vector in zip(batch, _vectors(model(padded, mask), len(batch), terms), strict=True):
             vectors[number] = vector
-        count_tokens(sum(len(ids[number]) for number in batch))
+        return int(mask.sum())
+
+    groups = list(batches(lengths, batch_size, MOST_TOKENS[model.device], model.unpadded))
+    with ThreadPoolExecutor(model.together, "model") as pool:
+        try:
+            for tokens in pool.map(encode, groups) if min(model.together, len(groups)) > 1 else map(encode, groups):
+                count_tokens(tokens)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # else an error waits for all other batches
+            raise
     return vectors
 
 

@@ -27,7 +27,8 @@ _logger = logging.getLogger(__name__)
 class OnnxModel:
     """An onnxruntime session. Several threads may use it.
 
-    ``remedy`` is what the user can do if onnxruntime refuses the graph. For ``unpadded``, see ``SparseModel``.
+    ``remedy`` is what the user can do if onnxruntime refuses the graph. For ``unpadded``, see ``SparseModel``. Batches
+    that are ``side_by_side`` run on a thread each, as many as there are threads; otherwise each runs on all threads.
     """
 
     def __init__(
@@ -35,12 +36,14 @@ class OnnxModel:
         folder: Path,
         device: str = "cpu",
         unpadded: bool = False,
+        side_by_side: bool = False,
         remedy: str = "delete it, and it is made again",
     ) -> None:
         path, self.unpadded = folder / MODEL_FILE, unpadded
+        self.together = model_threads() if side_by_side else 1
         providers, self.device = _providers(import_onnxruntime(), device)
         with in_one_line(EncodingError, "cannot be run", where=path, remedy=remedy):
-            self._session = open_session(path, model_threads(), providers)
+            self._session = open_session(path, 1 if side_by_side else model_threads(), providers)
         if self.device == "cuda" and "CUDAExecutionProvider" not in self._session.get_providers():
             _logger.warning("onnxruntime could not start CUDA; models run on the processor")
             self.device = "cpu"

@@ -136,11 +136,14 @@ class TorchModel:
         device: The device in use.
         unpadded: Whether padding changes the vectors of this network, as it does where convolutions or Fourier
             transforms mix the tokens.
+        together: How many batches run at once: one, on all threads.
         module: The network.
 
     Raises:
         EncodingError: The checkpoint cannot be loaded.
     """
+
+    together = 1
 
     def __init__(self, side: NeuralSide, device: str = "cpu", half: bool = False) -> None:
         if device != "cpu" and not torch.cuda.is_available():

@@ -1,3 +1,6 @@
+from threading import Barrier
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,8 +16,8 @@ TERMS = [f"t{number}" for number in range(50)]
 class CountingModel:
     device = "cpu"
 
-    def __init__(self, unpadded=False):
-        self.shapes, self.unpadded = [], unpadded
+    def __init__(self, unpadded=False, together=1):
+        self.shapes, self.unpadded, self.together = [], unpadded, together
 
     def __call__(self, ids, mask):
         self.shapes.append(ids.shape)
@@ -30,9 +33,9 @@ class CountingModel:
 texts = st.lists(st.lists(st.integers(0, 49), min_size=1, max_size=12), max_size=20)
 
 
-@given(texts, st.integers(1, 7), st.booleans())
-def test_vectors_come_in_the_order_of_their_texts(ids, batch_size, unpadded):
-    model = CountingModel(unpadded)
+@given(texts, st.integers(1, 7), st.booleans(), st.sampled_from([1, 3]))
+def test_vectors_come_in_the_order_of_their_texts(ids, batch_size, unpadded, together):
+    model = CountingModel(unpadded, together)
     expected = [{TERMS[number]: float(text.count(number)) for number in sorted(set(text))} for text in ids]
     found = encode_tokens(model, ids, TERMS, batch_size)
     assert found == expected
@@ -40,6 +43,23 @@ def test_vectors_come_in_the_order_of_their_texts(ids, batch_size, unpadded):
     assert all(rows <= batch_size for rows, _ in model.shapes)
     if unpadded:
         assert sum(rows * tokens for rows, tokens in model.shapes) == sum(map(len, ids))
+
+
+def test_batches_run_at_once_and_an_error_ends_those_that_wait():
+    meeting, calls = Barrier(2, timeout=60), []
+    model = CountingModel(together=2)
+
+    def fail(ids, mask):
+        calls.append(ids.tolist())
+        meeting.wait()  # two batches run at once, else this raises BrokenBarrierError
+        raise EncodingError("the model failed")
+
+    with (
+        pytest.raises(EncodingError, match="the model failed"),
+        patch.object(CountingModel, "__call__", staticmethod(fail)),
+    ):
+        encode_tokens(model, [[number] for number in range(50)], TERMS, 1)
+    assert len(calls) <= 6
 
 
 def test_a_text_without_a_token_has_no_terms():
@@ -63,7 +83,7 @@ def encoded(rows, columns, weights):
     def model(ids, mask):
         return (np.array(rows, np.int64), np.array(columns, np.int64), np.array(weights, np.float32))
 
-    model.device, model.unpadded = "cpu", False
+    model.device, model.unpadded, model.together = "cpu", False, 1
     return encode_tokens(model, [[1], [2], [3]], TERMS)
 
 
