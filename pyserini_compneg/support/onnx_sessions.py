@@ -10,7 +10,8 @@ from typing import Any
 from pyserini_compneg.support.processors import adds_int8_exactly
 
 _EXACT_INT8 = "session.x64quantprecision", "1"
-"""The option that prevents overflows in sums of int8 products. It takes 1.6 times as long, also where none can occur."""
+"""The option that prevents overflows in sums of int8 products. With it a model takes 1.6 times as long, even where none
+could occur."""
 
 
 def open_session(model: Path | bytes, threads: int, providers: Sequence[str] = ("CPUExecutionProvider",)) -> Any:
