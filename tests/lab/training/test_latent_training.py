@@ -115,6 +115,7 @@ def test_a_latent_model_by_the_command(trunk, texts, tmp_path, capsys):
     assert load_file(output / "latent.safetensors")["weight"].shape == (head.latents, WIDTH)
     card = (output / "README.md").read_text()
     assert "whose card states the licence mit" in card
+    assert {path.stat().st_mode for path in output.iterdir()} == {texts.stat().st_mode}
     assert "- 41 of 41 texts: texts.jsonl.gz, corpus.tsv" in card
 
 
