@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from tokenizers.decoders import ByteLevel
 from torch import Tensor, nn
 
 from pyserini_compneg.encode.models import TextTokenizer, TokenNetwork
@@ -42,8 +43,11 @@ _BLOCK, _TOGETHER, _TOKENS_TOGETHER = 4096, 64, 4096
 _READ = 256
 """The texts that are split into tokens together."""
 
-_BLANKS = "Ġ▁"
-"""How tokenizers write the blank before a word."""
+_MEASURED, _MEASURED_TOKENS = 512, 131_072
+"""Texts that are read as documents are, so many at most with about so many tokens."""
+
+_BYTES_BLANK, _BLANK = "Ġ", "▁"
+"""How tokenizers write the blank before a word: those of bytes, and SentencePiece."""
 
 _LAYER_FILES = ("model.safetensors", "pytorch_model.bin")
 _Item = TypeVar("_Item")
@@ -105,10 +109,19 @@ class TokenEncoder:
 def silent_tokens(tokenizer: TextTokenizer) -> list[int]:
     """The ids of special tokens, and of those that BM25's analysis of English drops: punctuation and stop words.
 
-    A piece with letters that continues a word is none of them.
+    A piece with letters that continues a word is none of them. Most tokenizers mark either the pieces that continue a
+    word, by ##, or those that begin one, by the blank before it.
     """
-    inside = [term.startswith("##") and any(map(str.isalnum, term)) for term in tokenizer.terms]
-    pieces = ["word" if one else term.lstrip(_BLANKS) for one, term in zip(inside, tokenizer.terms, strict=True)]
+    terms = tokenizer.terms
+    counts = {mark: sum(term.startswith(mark) for term in terms) for mark in ("##", _BYTES_BLANK, _BLANK)}
+    mark = max(counts, key=counts.__getitem__)
+    decoded = ByteLevel().decode
+    texts = [decoded([term]) for term in terms] if mark == _BYTES_BLANK and counts[mark] else terms
+    pieces = []
+    for term, text in zip(terms, texts, strict=True):
+        inside = counts[mark] and term.startswith(mark) == (mark == "##")
+        has_letters = any(map(str.isalnum, text)) or "\N{REPLACEMENT CHARACTER}" in text  # a part of a letter's bytes
+        pieces.append("word" if inside and has_letters else text.lstrip(_BLANK))
     return [number for number, words in enumerate(analyze(pieces)) if not words or number in tokenizer.special]
 
 

@@ -366,6 +366,39 @@ def tokenized(text, *pieces):
         ends.append(place)
     return token_vectors.TokenizedText(text, np.arange(len(ends) + 1, dtype=np.int32), np.array([*ends, 0], np.int32))
 
+def write_pieces(folder, kind):
+    """A tokenizer of this kind. Returns its tokens that should be silent, and others."""
+    from tokenizers import Tokenizer, models
+
+    if kind == "wordpiece":
+        silent, others = ["[UNK]", "the", "of", ",", "##,"], ["spy", "##the", "##s", "王", "##王", "Ġ", "▁x"]
+        model = models.WordPiece({piece: number for number, piece in enumerate(silent + others)}, unk_token="[UNK]")
+    elif kind == "sentencepiece":
+        silent, others = ["[UNK]", "▁the", "▁of", ",", "▁,", "▁"], ["▁spy", "the", "of", "s", "▁王", "王", "##x"]
+        model = models.Unigram([(piece, -1.0) for piece in silent + others], 0)
+    elif kind == "bytes":  # “ is the bytes âĢľ, and ë is Ã«
+        merges = [("t", "h"), ("th", "e"), ("Ġ", "the"), ("o", "f"), ("Ġ", "of"), ("Ã", "«"), ("â", "Ģ"), ("âĢ", "ľ")]
+        silent = ["[UNK]", "Ġthe", "Ġof", "âĢľ", ",", "Ċ", "Ġ"]
+        others = ["the", "of", "Ã«", "th", *"thefoÃ«âĢľ", "âĢ"]
+        pieces = dict.fromkeys(silent + others)
+        model = models.BPE({piece: number for number, piece in enumerate(pieces)}, merges, unk_token="[UNK]")
+    else:
+        silent, others = ["[UNK]", "the", "of", ","], ["spy", "s"]
+        model = models.WordLevel({piece: number for number, piece in enumerate(silent + others)}, unk_token="[UNK]")
+    tokenizer = Tokenizer(model)
+    tokenizer.add_special_tokens(["[UNK]"])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return silent, others
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "sentencepiece", "bytes", "words"])
+def test_stop_words_are_silent_only_where_they_begin_a_word(kind, tmp_path):
+    silent, others = write_pieces(tmp_path, kind)
+    tokenizer = token_vectors.TextTokenizer(tmp_path, 64)
+    found = {tokenizer.terms[number] for number in token_vectors.silent_tokens(tokenizer)}
+    assert found == {*silent} and {*others} == {*tokenizer.terms} - found
+
+
 
 @pytest.mark.parametrize(
     ("text", "pieces", "words"),
