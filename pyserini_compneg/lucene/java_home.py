@@ -105,6 +105,15 @@ def memory_bytes() -> int:
     return min(limits)
 
 
+def memory_left() -> int:
+    """The memory that can still be used, in bytes; all of it where the system does not say how much is in use."""
+    left = memory_bytes()
+    with suppress(OSError):
+        said = re.search(r"^MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"), re.M)
+        left = min(left, int(said[1]) * 1024) if said else left
+    return left
+
+
 def memory_is_limited() -> bool:
     """Whether the address space of this process is limited (``ulimit -v``). Java reserves a large address space."""
     return resource is not None and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
