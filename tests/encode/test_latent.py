@@ -20,7 +20,7 @@ from pyserini_compneg.commands.search import main as search  # noqa: E402
 from pyserini_compneg.compose import Linear  # noqa: E402
 from pyserini_compneg.encode import encode_collection, query_encoder  # noqa: E402
 from pyserini_compneg.encode.bm25 import lucene_idf  # noqa: E402
-from pyserini_compneg.encode.hybrid import LATENT_WEIGHT, MODEL_WEIGHT  # noqa: E402
+from pyserini_compneg.encode.hybrid import LATENT_WEIGHT, MODEL_WEIGHT, model_parts  # noqa: E402
 from pyserini_compneg.encode.models import ModelOptions, load_checkpoint  # noqa: E402
 from pyserini_compneg.encode.networks import load_trunk  # noqa: E402
 from pyserini_compneg.encode.neural import ModelQueryEncoder  # noqa: E402
@@ -213,14 +213,23 @@ def test_the_model_of_an_index_is_known(model, index, checkpoints, tmp_path):
         assert "is another model" in refusal(query_encoder, f"bm25+latent:{moved}", reader, error=IndexFormatError)
 
 
-def test_folders_whose_names_have_the_signs_of_encoders(model, index, checkpoints, collection, tmp_path):
+def test_folders_whose_names_have_the_signs_of_encoders(model, index, checkpoints, collection, tmp_path, monkeypatch):
     folder = copied(model, tmp_path / "mini+latent:a+b")
     manifest = build_index(collection, tmp_path / "signs", f"bm25+latent:{folder}")
     assert manifest.encoder == f"bm25+latent:{folder}"
     with open_reader(tmp_path / "signs") as made, open_reader(index) as reader:
         assert query_encoder(None, made).encode_batch(QUERIES) == query_encoder(None, reader).encode_batch(QUERIES)
-    other = copied(checkpoints.bert, tmp_path / "bert+latent")
+    other, both = copied(checkpoints.bert, tmp_path / "bert+latent"), copied(checkpoints.bert, tmp_path / "b+latent:x")
     (tmp_path / "link").symlink_to(other)
+    for place in (other, both):
+        for name in (f"{place}", f"bm25+{place}"):
+            what = f"{place} is a folder, and the +latent in its name begins the name of a latent model"
+            said = refusal(build_index, collection, tmp_path / "i", name, error=EncodingError)
+            assert said == f"{name}: {what}; rename the folder"
+    monkeypatch.chdir(copied(checkpoints.bert, tmp_path / "in" / "latent+x").parent)
+    said = refusal(build_index, collection, tmp_path / "i", "bm25+latent+x", error=EncodingError)
+    assert said == "bm25+latent+x: a latent model is named once, and last; write ./latent+x for the folder"
+    assert model_parts("bm25+./latent+x") == {"@": "./latent+x"}
     said = refusal(build_index, collection, tmp_path / "i", f"bm25+{tmp_path / 'link'}", error=EncodingError)
     assert said == (
         f"bm25+{tmp_path / 'link'}: the place of its model makes 'bm25+{other}' of it, in which +latent begins the "
