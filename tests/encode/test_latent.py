@@ -12,7 +12,7 @@ pytest.importorskip("onnxruntime", reason="models are run by onnxruntime")
 torch = pytest.importorskip("torch", reason="latent models are made with torch")
 pytest.importorskip("onnx", reason="models are exported by onnx")
 
-from safetensors.torch import load_file  # noqa: E402
+from safetensors.torch import load_file, save_file  # noqa: E402
 
 from pyserini_compneg import SignedImpactSearcher, build_index  # noqa: E402
 from pyserini_compneg.commands.export import main as export  # noqa: E402
@@ -273,7 +273,7 @@ def test_names_and_options_without_sense(model, index, collection, checkpoints, 
     [
         ({"active": 0}, "`active` must be a whole number from 1 to `latents`, got 0"),
         ({"active": LATENTS + 1}, f"`active` must be a whole number from 1 to `latents`, got {LATENTS + 1}"),
-        ({"mean_latents": "9"}, "`mean_latents` must be a number from 1, got '9'"),
+        ({"mean_latents": "9"}, "`mean_latents` must be a finite number from 1, got '9'"),
         ({"k1": -1}, "`k1` must be a finite number, 0 or more, got -1"),
         ({"b": 2}, "`b` must be a number from 0 to 1, got 2"),
         ({"levels": 257}, "`levels` must be a whole number from 1 to 256, got 257"),
@@ -314,6 +314,11 @@ def test_weights_of_another_model(model, tmp_path):
     shapes = f"expected weights ({latents}, 32) and biases ({latents},), got ({LATENTS}, 32) and ({LATENTS},)"
     expected = f"{shapes}; take the files of one model"
     assert said == f"{folder / 'latent.safetensors'}: {expected}"
+    save_file(
+        {"weight": torch.full((latents, 32), torch.nan), "bias": torch.zeros(latents)}, folder / "latent.safetensors"
+    )
+    said = refusal(build_index, collection, tmp_path / "i", f"latent:{folder}", error=EncodingError)
+    assert said == f"{folder / 'latent.safetensors'}: has numbers that are not finite; copy the model again"
 
 
 def test_vectors_of_documents_are_none_of_queries(model, index, collection, tmp_path):
@@ -345,6 +350,19 @@ def test_a_text_of_silent_tokens_has_no_vector(model, tmp_path):
     with SignedImpactSearcher(tmp_path / "i") as searcher:
         assert [hit.docid for hit in searcher.search("king")] == ["b"]
         assert searcher.search("of the") == []
+
+
+def test_the_default_share_of_latents(model, tmp_path):
+    """A concept counts more than a fortieth of a word that is in as many documents, and less than a tenth."""
+    folder = copied(model, tmp_path / "model")
+    lit = torch.zeros(LATENTS)
+    lit[0] = 1.0  # by each token
+    save_file({"weight": torch.zeros(LATENTS, 32), "bias": lit}, folder / "latent.safetensors")
+    vectors = {"tenth": {"film": 26}, "concept": {"~0": 15}, "fortieth": {"film": 6}, "faint": {"~0": 1}}  # of 256
+    documents = [{"id": docid, "vector": vector} for docid, vector in vectors.items()]
+    build_index(write_jsonl(tmp_path / "v.jsonl", *documents), tmp_path / "index", f"bm25+latent:{folder}")
+    with SignedImpactSearcher(tmp_path / "index") as searcher:
+        assert [hit.docid for hit in searcher.search("film")] == [*vectors]
 
 
 def test_the_impacts_of_latents_have_one_scale(model, collection, tmp_path):
