@@ -37,8 +37,8 @@ from pyserini_compneg.lab.training.token_vectors import (
     write_vectors,
 )
 from pyserini_compneg.lab.training.trained_folder import write_card
-from pyserini_compneg.lucene.java_home import memory_left
 from pyserini_compneg.support.errors import ArgumentError, InputError
+from pyserini_compneg.support.processors import memory_left
 from pyserini_compneg.support.progress import progress
 
 _EPOCHS, _MOST_STEPS = 8, 2000

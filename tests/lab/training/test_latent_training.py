@@ -24,7 +24,6 @@ from pyserini_compneg.encode.models import (
     token_network,
 )
 from pyserini_compneg.lab.training import LatentSettings, train_latent
-from pyserini_compneg.lucene import java_home
 from pyserini_compneg.support.errors import ArgumentError, CompNegError, EncodingError, OutputError
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
@@ -326,22 +325,14 @@ def test_more_latents_than_the_memory_has_room_for(trunk, texts, tmp_path, monke
     train_latent(str(trunk), [texts], tmp_path / "made", LatentSettings(latents=most, active=4, steps=1))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much memory is in use")
-def test_the_memory_that_is_left(monkeypatch):
-    """It is less than the memory of the machine and the limit of a container."""
-    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    monkeypatch.setattr(java_home, "memory_bytes", lambda: 10**18)
-    assert whole / 1000 < java_home.memory_left() < whole
-    monkeypatch.setattr(java_home, "memory_bytes", lambda: 1000)
-    assert java_home.memory_left() == 1000
-
-
 def test_numbers_out_of_their_range():
     said = "active must be at most the number of latents, 8, got 16"
     assert refusal(LatentSettings, latents=8, error=ArgumentError) == said
     said = "latents must be at most 1,000,000, got 1000001"
     assert refusal(LatentSettings, latents=1_000_001, error=ArgumentError) == said
     assert refusal(LatentSettings, steps=0, error=ArgumentError) == "steps must be a whole number from 1, got 0"
+    said = "seed must be a whole number from 0 to 4294967295, got 4294967296"
+    assert refusal(LatentSettings, seed=2**32, error=ArgumentError) == said
 
 
 def test_texts_are_drawn_at_random_up_to_a_number_of_tokens(trunk, caplog):
