@@ -229,18 +229,29 @@ def model_parts(name: str) -> dict[str, str]:
     ({'@': 'mini', '': 'latent:books'}, {'@': 'mini'}, {})
 
     Raises:
-        EncodingError: There are two models without BM25, a hybrid without a model, or a latent model that is not last.
+        EncodingError: There are two models without BM25, a hybrid without a model, a latent model that is not last, or
+            a model's folder whose own name has ``+latent``.
     """
     hybrid, model = split_name(name)
     plain, latent = split_latent(model)
     if f"{plain}+".startswith(f"{LATENT}+"):
         what, remedy = "a latent model is named once, and last", f"write bm25+{LATENT}, or bm25+{MINI}+{LATENT}"
+        if _has_model(plain):
+            remedy = f"write ./{plain} for the folder"
         raise EncodingError(what, where=name, remedy=remedy)
+    if plain not in ("", MINI) and latent and _has_model(model):
+        what = f"{model} is a folder, and the +{LATENT} in its name begins the name of a latent model"
+        raise EncodingError(what, where=name, remedy="rename the folder")
     if plain and latent and not hybrid:
         what = "a latent model can be added to bm25, or to bm25 and a model, but not to a model alone"
         raise EncodingError(what, where=name, remedy=f"write bm25+{name}, or rename a folder of this name")
     parts = {PREFIX: plain, "": latent}
     return {} if name == BM25 else {prefix: part for prefix, part in parts.items() if part}
+
+
+def _has_model(place: str) -> bool:
+    folder = Path(place).expanduser()
+    return any((folder / file).is_file() for file in ("config.json", "modules.json"))
 
 
 def needs_statistics(name: str) -> bool:

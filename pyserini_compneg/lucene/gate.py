@@ -20,8 +20,9 @@ from typing import Any
 
 from pyserini_compneg.lucene.anserini import anserini_jar
 from pyserini_compneg.lucene.class_archive import archive_options
-from pyserini_compneg.lucene.java_home import find_java, heap_of, memory_bytes, memory_is_limited
+from pyserini_compneg.lucene.java_home import find_java, heap_of, memory_is_limited
 from pyserini_compneg.support.errors import CompNegError, JvmError
+from pyserini_compneg.support.processors import memory_bytes
 from pyserini_compneg.support.terminal import captured_output
 
 _VECTOR_MODULE = "jdk.incubator.vector"

@@ -24,7 +24,6 @@ MINIMUM_MAJOR = 21
 
 _logger = logging.getLogger(__name__)
 _NO_REASON = ("Picked up", "NOTE:", "Error occurred during", "Error: Could not create", "Error: A fatal", "OpenJDK")
-_CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _LIBRARIES = ("lib/server/libjvm.so", "lib/server/libjvm.dylib", "bin/server/jvm.dll")
 _INSTALLED = (
     ("/usr/lib/jvm", "*"),
@@ -94,15 +93,6 @@ def heap_of(java: JavaRuntime, options: Sequence[str]) -> int:
     given = [name for name in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS") if os.environ.get(name)]
     remedy = f"change {' and '.join(given)}" if given else "give it more memory"
     raise JvmError(f"Java does not start: {why.rstrip('.')}; {remedy}")
-
-
-def memory_bytes() -> int:
-    """The memory of this machine, or the limit of its container."""
-    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else [1 << 32]
-    for file in _CONTAINER_LIMITS:
-        with suppress(OSError, ValueError):
-            limits.append(int(Path(file).read_text(encoding="ascii")))
-    return min(limits)
 
 
 def memory_is_limited() -> bool:

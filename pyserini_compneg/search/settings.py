@@ -18,7 +18,7 @@ from pyserini_compneg.encode.models import ABLATIONS, ModelOptions
 from pyserini_compneg.encode.query_encoders import RareTermEncoder
 from pyserini_compneg.lucene import LANGUAGES, Reader
 from pyserini_compneg.support.errors import ArgumentError
-from pyserini_compneg.support.options import FINITE, NOT_NEGATIVE, POSITIVE, check_options, option
+from pyserini_compneg.support.options import FINITE, POSITIVE, SHARE, check_options, option
 from pyserini_compneg.support.terminal import shown
 
 
@@ -66,12 +66,12 @@ class SearchSettings:
     model_weight: float | None = option(
         None,
         f"share of the model in bm25+MODEL: its query weights are multiplied by X (default {MODEL_WEIGHT:g})",
-        NOT_NEGATIVE,
+        SHARE,
     )
     latent_weight: float | None = option(
         None,
         f"share of the latents in bm25+latent: their query weights are multiplied by X (default {LATENT_WEIGHT:g})",
-        NOT_NEGATIVE,
+        SHARE,
     )
     min_idf: float | None = option(
         None,

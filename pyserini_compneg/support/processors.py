@@ -1,12 +1,16 @@
-"""How many threads a process may use, and what its processor can do."""
+"""How many threads and how much memory a process may use, and what its processor can do."""
 
 from __future__ import annotations
 
 import os
+import re
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from pyserini_compneg.support.arguments import whole_number
+
+_CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def processors() -> int:
@@ -26,6 +30,24 @@ def model_threads() -> int:
     """
     told = whole_number(os.environ.get("OMP_NUM_THREADS", ""))
     return told if told and told > 0 else processors()
+
+
+def memory_bytes() -> int:
+    """The memory of this machine, or the limit of its container."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else [1 << 32]
+    for file in _CONTAINER_LIMITS:
+        with suppress(OSError, ValueError):
+            limits.append(int(Path(file).read_text(encoding="ascii")))
+    return min(limits)
+
+
+def memory_left(described: Path = Path("/proc/meminfo")) -> int:
+    """The memory that can still be used, in bytes; all of it where the system does not say how much is in use."""
+    left = memory_bytes()
+    with suppress(OSError):
+        said = re.search(r"^MemAvailable: *(\d+) kB", described.read_text(encoding="ascii"), re.M)
+        left = min(left, int(said[1]) * 1024) if said else left
+    return left
 
 
 @cache

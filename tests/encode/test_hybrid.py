@@ -168,12 +168,12 @@ def test_a_weight_is_for_two_spaces(tmp_path, collection, capsys):
     ):
         said = refusal(SignedImpactSearcher, tmp_path / "index", name, model_weight=1.0, error=EncodingError)
         assert said == f"{name}: {why}{only}"
-    for weight in (math.nan, -1, math.inf, "1", True):
-        said = f"model_weight must be a finite number from 0, got {weight!r}"
+    for weight in (math.nan, -1, math.inf, 1e30, 1e-30, "1", True):
+        said = f"model_weight must be 0, or a number from 1e-06 to 1e+06, got {weight!r}"
         assert refusal(SignedImpactSearcher, tmp_path / "index", model_weight=weight, error=CompNegError) == said
     for value in ("x", "-1", "nan"):
         assert search(["--index", str(tmp_path / "index"), "--query", "spy", f"--model-weight={value}"]) == 2
-        assert f"--model-weight: must be a finite number from 0, got {value}\n" in capsys.readouterr().err
+        assert f"--model-weight: must be 0, or a number from 1e-06 to 1e+06, got {value}\n" in capsys.readouterr().err
 
 
 def test_another_encoder_than_the_indexs(tmp_path, collection, stand_in):

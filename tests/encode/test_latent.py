@@ -12,7 +12,7 @@ pytest.importorskip("onnxruntime", reason="models are run by onnxruntime")
 torch = pytest.importorskip("torch", reason="latent models are made with torch")
 pytest.importorskip("onnx", reason="models are exported by onnx")
 
-from safetensors.torch import load_file  # noqa: E402
+from safetensors.torch import load_file, save_file  # noqa: E402
 
 from pyserini_compneg import SignedImpactSearcher, build_index  # noqa: E402
 from pyserini_compneg.commands.export import main as export  # noqa: E402
@@ -20,7 +20,7 @@ from pyserini_compneg.commands.search import main as search  # noqa: E402
 from pyserini_compneg.compose import Linear  # noqa: E402
 from pyserini_compneg.encode import encode_collection, query_encoder  # noqa: E402
 from pyserini_compneg.encode.bm25 import lucene_idf  # noqa: E402
-from pyserini_compneg.encode.hybrid import LATENT_WEIGHT, MODEL_WEIGHT  # noqa: E402
+from pyserini_compneg.encode.hybrid import LATENT_WEIGHT, model_parts  # noqa: E402
 from pyserini_compneg.encode.models import ModelOptions, load_checkpoint  # noqa: E402
 from pyserini_compneg.encode.networks import load_trunk  # noqa: E402
 from pyserini_compneg.encode.neural import ModelQueryEncoder  # noqa: E402
@@ -45,8 +45,17 @@ def collection(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def index(model, collection, tmp_path_factory):
-    build_index(collection, tmp_path_factory.mktemp("index") / "both", f"bm25+latent:{model}")
-    return tmp_path_factory.getbasetemp() / "index0" / "both"
+    folder = tmp_path_factory.mktemp("index") / "both"
+    build_index(collection, folder, f"bm25+latent:{model}")
+    return folder
+
+
+def build_refusal(folder):
+    """The message where no index can be built with a latent model."""
+    collection = write_jsonl(folder.parent / "d.jsonl", {"id": "a", "contents": "b"})
+    said = refusal(build_index, collection, folder.parent / "i", f"latent:{folder}", error=EncodingError)
+    assert not (folder.parent / "i").exists()
+    return said
 
 
 def activations(model, text):
@@ -80,10 +89,8 @@ def test_activations_are_those_of_the_network(model, backend):
 
 def test_scores_are_bm25s_formula_over_activations(model, collection, tmp_path):
     build_index(collection, tmp_path / "index", f"latent:{model}")
-    head, found = (
-        json.loads((model / "latent.json").read_text()),
-        {id: activations(model, text) for id, text in TEXTS.items()},
-    )
+    head = json.loads((model / "latent.json").read_text())
+    found = {docid: activations(model, text) for docid, text in TEXTS.items()}
     with SignedImpactSearcher(tmp_path / "index") as searcher:
         hits = {hit.docid: hit.score for hit in searcher.search(QUERIES[0], len(TEXTS))}
     expected = dict.fromkeys(found, 0.0)
@@ -114,11 +121,10 @@ def test_a_hybrid_adds_the_scores_of_its_parts(model, collection, index, tmp_pat
         assert not [term for term in other if term[0] == "@"]
         latents = {term: weight for term, weight in pair.items() if term[0] == "~"}
         assert latents and {term: other[term] * LATENT_WEIGHT for term in latents} == pytest.approx(latents)
-        assert three.manifest.encoder == f"bm25+mini+latent:{model}" and MODEL_WEIGHT
-    word = next(iter(words))
+        assert three.manifest.encoder == f"bm25+mini+latent:{model}"
     with SignedImpactSearcher(tmp_path / "three") as searcher:
         kept = {hit.docid for hit in searcher.search(f'"{QUERIES[0]}" NOT! "birds"', len(TEXTS))}
-        assert not kept & {docid for docid, text in TEXTS.items() if "bird" in text.lower()} and word
+        assert not kept & {docid for docid, text in TEXTS.items() if "bird" in text.lower()}
 
 
 def test_all_ways_to_an_index_are_one(model, collection, index, tmp_path):
@@ -127,16 +133,14 @@ def test_all_ways_to_an_index_are_one(model, collection, index, tmp_path):
     encode_collection(collection, tmp_path / "vectors", encoder)
     build_index(tmp_path / "vectors", tmp_path / "encoded", encoder)
     build_sharded_index(collection, tmp_path / "shards", 3, encoder)
-    first = write_jsonl(tmp_path / "some.jsonl", *(json.loads(line) for line in collection.read_text().splitlines()))
-    build_index(first, tmp_path / "updated", encoder)
+    build_index(collection, tmp_path / "updated", encoder)
     changed = write_jsonl(tmp_path / "changed.jsonl", {"id": "d0", "contents": "another text"})
     update_index(tmp_path / "updated", changed)
     update_index(tmp_path / "updated", collection)
 
     def hits(folder):
         with SignedImpactSearcher(folder) as searcher:
-            found = searcher.search("birds AND film NOT king", len(TEXTS))
-            return {hit.docid: hit.score for hit in found}
+            return {hit.docid: hit.score for hit in searcher.search("birds AND film NOT king", len(TEXTS))}
 
     expected = hits(index)
     assert expected
@@ -213,14 +217,23 @@ def test_the_model_of_an_index_is_known(model, index, checkpoints, tmp_path):
         assert "is another model" in refusal(query_encoder, f"bm25+latent:{moved}", reader, error=IndexFormatError)
 
 
-def test_folders_whose_names_have_the_signs_of_encoders(model, index, checkpoints, collection, tmp_path):
+def test_folders_whose_names_have_the_signs_of_encoders(model, index, checkpoints, collection, tmp_path, monkeypatch):
     folder = copied(model, tmp_path / "mini+latent:a+b")
     manifest = build_index(collection, tmp_path / "signs", f"bm25+latent:{folder}")
     assert manifest.encoder == f"bm25+latent:{folder}"
     with open_reader(tmp_path / "signs") as made, open_reader(index) as reader:
         assert query_encoder(None, made).encode_batch(QUERIES) == query_encoder(None, reader).encode_batch(QUERIES)
-    other = copied(checkpoints.bert, tmp_path / "bert+latent")
+    other, both = copied(checkpoints.bert, tmp_path / "bert+latent"), copied(checkpoints.bert, tmp_path / "b+latent:x")
     (tmp_path / "link").symlink_to(other)
+    for place in (other, both):
+        for name in (f"{place}", f"bm25+{place}"):
+            what = f"{place} is a folder, and the +latent in its name begins the name of a latent model"
+            said = refusal(build_index, collection, tmp_path / "i", name, error=EncodingError)
+            assert said == f"{name}: {what}; rename the folder"
+    monkeypatch.chdir(copied(checkpoints.bert, tmp_path / "in" / "latent+x").parent)
+    said = refusal(build_index, collection, tmp_path / "i", "bm25+latent+x", error=EncodingError)
+    assert said == "bm25+latent+x: a latent model is named once, and last; write ./latent+x for the folder"
+    assert model_parts("bm25+./latent+x") == {"@": "./latent+x"}
     said = refusal(build_index, collection, tmp_path / "i", f"bm25+{tmp_path / 'link'}", error=EncodingError)
     assert said == (
         f"bm25+{tmp_path / 'link'}: the place of its model makes 'bm25+{other}' of it, in which +latent begins the "
@@ -264,19 +277,15 @@ def test_names_and_options_without_sense(model, index, collection, checkpoints, 
     [
         ({"active": 0}, "`active` must be a whole number from 1 to `latents`, got 0"),
         ({"active": LATENTS + 1}, f"`active` must be a whole number from 1 to `latents`, got {LATENTS + 1}"),
-        ({"mean_latents": "9"}, "`mean_latents` must be a number from 1, got '9'"),
+        ({"mean_latents": "9"}, "`mean_latents` must be a finite number from 1, got '9'"),
         ({"k1": -1}, "`k1` must be a finite number, 0 or more, got -1"),
         ({"b": 2}, "`b` must be a number from 0 to 1, got 2"),
         ({"levels": 257}, "`levels` must be a whole number from 1 to 256, got 257"),
         ({"silent": 3}, "`silent` must be a list of token ids, got 3"),
         ({"silent": ["a"]}, "`silent` must be a list of token ids, got ('a',)"),
-        (
-            {"latents": LATENTS + 1},
-            f"damaged: concepts.json: expected a list of {LATENTS + 1} names; take the files of",
-        ),
-        (
-            {"latents": LATENTS - 1},
-            f"damaged: concepts.json: expected a list of {LATENTS - 1} names; take the files of",
+        *(
+            ({"latents": number}, f"damaged: concepts.json: expected a list of {number} names; take the files of")
+            for number in (LATENTS - 1, LATENTS + 1)
         ),
         ({"latents": str(LATENTS)}, f"`latents` must be a whole number from 1 to 1,000,000, got '{LATENTS}'"),
         ({"latents": 10**12}, f"`latents` must be a whole number from 1 to 1,000,000, got {10**12}"),
@@ -285,26 +294,18 @@ def test_names_and_options_without_sense(model, index, collection, checkpoints, 
 def test_damaged_folders(model, change, said, tmp_path):
     folder = copied(model, tmp_path / "damaged")
     edit_json(folder / "latent.json", **change)
-    build = refusal(
-        build_index,
-        write_jsonl(tmp_path / "d.jsonl", {"id": "a", "contents": "b"}),
-        tmp_path / "i",
-        f"latent:{folder}",
-        error=EncodingError,
-    )
-    assert said in build
-    assert not (tmp_path / "i").exists()
+    assert said in build_refusal(folder)
 
 
 def test_weights_of_another_model(model, tmp_path):
     folder, latents = copied(model, tmp_path / "damaged"), LATENTS + 1
+    file = folder / "latent.safetensors"
     edit_json(folder / "latent.json", latents=latents)
     (folder / "concepts.json").write_text(json.dumps([""] * latents))
-    collection = write_jsonl(tmp_path / "d.jsonl", {"id": "a", "contents": "b"})
-    said = refusal(build_index, collection, tmp_path / "i", f"latent:{folder}", error=EncodingError)
     shapes = f"expected weights ({latents}, 32) and biases ({latents},), got ({LATENTS}, 32) and ({LATENTS},)"
-    expected = f"{shapes}; take the files of one model"
-    assert said == f"{folder / 'latent.safetensors'}: {expected}"
+    assert build_refusal(folder) == f"{file}: {shapes}; take the files of one model"
+    save_file({"weight": torch.full((latents, 32), torch.nan), "bias": torch.zeros(latents)}, file)
+    assert build_refusal(folder) == f"{file}: has numbers that are not finite; copy the model again"
 
 
 def test_vectors_of_documents_are_none_of_queries(model, index, collection, tmp_path):
@@ -324,9 +325,7 @@ def test_vectors_of_documents_are_none_of_queries(model, index, collection, tmp_
 def test_missing_files(model, name, tmp_path):
     folder = copied(model, tmp_path / "damaged")
     (folder / name).unlink()
-    collection = write_jsonl(tmp_path / "d.jsonl", {"id": "a", "contents": "b"})
-    said = refusal(build_index, collection, tmp_path / "i", f"latent:{folder}", error=EncodingError)
-    assert name.partition(".")[0] in said and not (tmp_path / "i").exists()
+    assert name.partition(".")[0] in build_refusal(folder)
 
 
 def test_a_text_of_silent_tokens_has_no_vector(model, tmp_path):
@@ -336,6 +335,19 @@ def test_a_text_of_silent_tokens_has_no_vector(model, tmp_path):
     with SignedImpactSearcher(tmp_path / "i") as searcher:
         assert [hit.docid for hit in searcher.search("king")] == ["b"]
         assert searcher.search("of the") == []
+
+
+def test_the_default_share_of_latents(model, tmp_path):
+    """A concept counts more than a fortieth of a word that is in as many documents, and less than a tenth."""
+    folder = copied(model, tmp_path / "model")
+    lit = torch.zeros(LATENTS)
+    lit[0] = 1.0  # by each token
+    save_file({"weight": torch.zeros(LATENTS, 32), "bias": lit}, folder / "latent.safetensors")
+    vectors = {"tenth": {"film": 26}, "concept": {"~0": 15}, "fortieth": {"film": 6}, "faint": {"~0": 1}}  # of 256
+    documents = [{"id": docid, "vector": vector} for docid, vector in vectors.items()]
+    build_index(write_jsonl(tmp_path / "v.jsonl", *documents), tmp_path / "index", f"bm25+latent:{folder}")
+    with SignedImpactSearcher(tmp_path / "index") as searcher:
+        assert [hit.docid for hit in searcher.search("film")] == [*vectors]
 
 
 def test_the_impacts_of_latents_have_one_scale(model, collection, tmp_path):
@@ -349,9 +361,7 @@ def test_the_impacts_of_latents_have_one_scale(model, collection, tmp_path):
 def test_names_that_cannot_be_stored(model, tmp_path):
     folder = copied(model, tmp_path / "damaged")
     (folder / "concepts.json").write_text(json.dumps(["\ud800"] * LATENTS))
-    collection = write_jsonl(tmp_path / "d.jsonl", {"id": "a", "contents": "b"})
-    said = refusal(build_index, collection, tmp_path / "i", f"latent:{folder}", error=EncodingError)
-    assert "concepts.json: expected a list of" in said and not (tmp_path / "i").exists()
+    assert "concepts.json: expected a list of" in build_refusal(folder)
 
 
 def test_a_model_that_is_moved_while_it_is_in_use(model, index, tmp_path):

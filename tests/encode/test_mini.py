@@ -3,6 +3,7 @@ import lzma
 
 import pytest
 from checkpoints import SAMPLE
+from json_lines import write_jsonl
 
 pytest.importorskip("onnxruntime", reason="models are run by onnxruntime")
 
@@ -25,9 +26,8 @@ TEXTS = {
 @pytest.fixture(scope="module")
 def index(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mini")
-    lines = [json.dumps({"id": name, "contents": text}) for name, text in TEXTS.items()]
-    (folder / "d.jsonl").write_text("\n".join(lines) + "\n")
-    build_index(folder / "d.jsonl", folder / "index", encoder=f"bm25+{MINI}")
+    collection = write_jsonl(folder / "d.jsonl", *({"id": name, "contents": text} for name, text in TEXTS.items()))
+    build_index(collection, folder / "index", encoder=f"bm25+{MINI}")
     return folder / "index"
 
 

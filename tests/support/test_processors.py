@@ -47,3 +47,19 @@ def test_which_processors_add_int8_exactly(tmp_path, flags, exact):
         described.write_text(f"processor\t: 0\nvendor_id\t: X\nflags\t\t: {flags}\nbugs\t\t: avx512_vnni_bug\n")
     assert processors.adds_int8_exactly(described) is exact
     processors.adds_int8_exactly.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("described", "whole", "left"),
+    [
+        ("MemTotal: 16 kB\nMemAvailable:      7 kB\n", 9000, 7168),
+        ("MemTotal: 16 kB\nMemAvailable:      7 kB\n", 5000, 5000),
+        ("MemTotal: 16 kB\n", 9000, 9000),
+        (None, 9000, 9000),
+    ],
+)
+def test_the_memory_that_is_left(tmp_path, monkeypatch, described, whole, left):
+    monkeypatch.setattr(processors, "memory_bytes", lambda: whole)
+    if described:
+        (tmp_path / "meminfo").write_text(described)
+    assert processors.memory_left(tmp_path / "meminfo") == left

@@ -33,6 +33,7 @@ _EXPECTED = (
     "expected mini, latent, latent:FOLDER, a folder, or owner/name on the Hugging Face hub (index and search also take "
     "bm25 and bm25+MODEL, search also a JSON Lines file of encoded texts)"
 )
+_EXPECTED_PLACE = "expected a folder, or owner/name on the Hugging Face hub"
 _OTHER_FORMATS = ("onnx/*", "openvino/*", "*/onnx/*", "coreml/*", "*training_args.bin", "*optimizer.bin")
 
 
@@ -52,24 +53,24 @@ def model_folder(name: str, read: Collection[str] = ()) -> Path:
     if name in (MINI, LATENT):
         return Path(str(resources.files("pyserini_compneg") / "resources" / name))
     if name.startswith(f"{LATENT}:"):
-        folder = _any_folder(name.removeprefix(f"{LATENT}:"), read)
+        folder = _any_folder(name.removeprefix(f"{LATENT}:"), read, f"{_EXPECTED_PLACE}, after {LATENT}:")
         if not is_latent(folder):
             remedy = f"leave out {LATENT}:, or make a latent model of it with train latent --base"
             raise EncodingError("is no latent model", where=name, remedy=remedy)
         return folder
-    folder = _any_folder(name, read)
+    folder = _any_folder(name, read, _EXPECTED_PLACE if read else _EXPECTED)  # this package's models have no weights
     if is_latent(folder):
         raise EncodingError("is a latent model", where=name, remedy=f"write {LATENT}:{name}")
     return folder
 
 
-def _any_folder(name: str, read: Collection[str]) -> Path:
+def _any_folder(name: str, read: Collection[str], expected: str) -> Path:
     path = Path(os.path.expanduser(name))
     folder = path if name and path.is_dir() else None
     what, remedy = (
         ("bm25 is not a model", "index and search take --encoder bm25, other commands a model, or bm25+MODEL")
         if name == "bm25"
-        else (f"no model {name!r}", _EXPECTED)
+        else (f"no model {name!r}", expected)
     )
     unknown = EncodingError(what, remedy=remedy)
     if folder is None and (not _HUB_NAME.fullmatch(name) or path.suffix in _FILES or path.exists()):

@@ -65,7 +65,10 @@ class LatentHead:
         expected = {
             "latents": (f"a whole number from 1 to {MOST_LATENTS:,}", 1 <= latents <= MOST_LATENTS),
             "active": ("a whole number from 1 to `latents`", _is_count(self.active) and self.active <= latents),
-            "mean_latents": ("a number from 1", is_number(self.mean_latents) and 1 <= self.mean_latents < math.inf),
+            "mean_latents": (
+                "a finite number from 1",
+                is_number(self.mean_latents) and 1 <= self.mean_latents < math.inf,
+            ),
             "k1": ("a finite number, 0 or more", is_number(self.k1) and 0 <= self.k1 < math.inf),
             "b": ("a number from 0 to 1", is_number(self.b) and 0 <= self.b <= 1),
             "silent": ("a list of token ids", all(type(number) is int and number >= 0 for number in self.silent)),

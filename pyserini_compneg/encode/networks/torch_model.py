@@ -243,6 +243,8 @@ def _latent_module(side: NeuralSide) -> LatentModule:
             f"expected weights {expected} and biases {expected[:1]}, got {tuple(weight.shape)} and {tuple(bias.shape)}"
         )
         raise EncodingError(said, where=file, remedy="take the files of one model")
+    if not (weight.isfinite().all() and bias.isfinite().all()):
+        raise EncodingError("has numbers that are not finite", where=file, remedy="copy the model again")
     tokenizer = TextTokenizer(side.folder, side.max_length, as_transformers=True, arguments=side.arguments)
     return LatentModule(trunk, weight, bias, side.head, {*tokenizer.special, *side.head.silent})
 

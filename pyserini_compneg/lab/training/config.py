@@ -19,9 +19,9 @@ from pydantic import Field, field_validator, model_validator
 from pyserini_compneg.baselines import Similarity
 from pyserini_compneg.documents import Format
 from pyserini_compneg.encode.models import MOST_LATENTS, Head
-from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.arguments import checked_list, whole_number
 from pyserini_compneg.support.errors import ArgumentError, InputError
-from pyserini_compneg.support.options import COUNT, NOT_BELOW_0, check_options, option
+from pyserini_compneg.support.options import COUNT, Number, check_options, option
 from pyserini_compneg.support.settings_files import Settings, parse_settings, settings_text
 from pyserini_compneg.support.staging import Existing, ExistingWork, existing_option
 
@@ -41,6 +41,7 @@ _TextLength = Annotated[int, Field(ge=3)]  # the model adds two tokens to a text
 _Rate = Annotated[float, Field(ge=0)]
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Seed = Annotated[int, Field(ge=0, lt=2**32)]  # transformers seeds numpy's generator, which takes 32 bits
+_SEED = Number("a whole number from 0 to 4294967295", whole_number, lambda value: 0 <= value < 2**32)
 
 
 class ModelConfig(Settings):
@@ -209,7 +210,7 @@ class LatentSettings(ExistingWork):
     active: int = option(16, "how many latents a token lights at most (default 16)", COUNT)
     tokens: int = option(2_000_000, "the most tokens to learn from (default 2000000)", COUNT)
     steps: int | None = option(None, "number of steps", COUNT)
-    seed: int = option(0, "seed of all random numbers", NOT_BELOW_0)
+    seed: int = option(0, "seed of all random numbers", _SEED)
     existing: Existing = existing_option()
     fields: Sequence[str] | None = None
     collection_format: Format | None = None

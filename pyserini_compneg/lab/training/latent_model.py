@@ -28,9 +28,18 @@ from pyserini_compneg.encode.models import (
 from pyserini_compneg.lab.training.autoencoder import BATCH, Autoencoder, drawn_vectors, fit
 from pyserini_compneg.lab.training.config import LatentSettings
 from pyserini_compneg.lab.training.latent_names import describe
-from pyserini_compneg.lab.training.token_vectors import Drawn, TokenEncoder, draw_texts, write_vectors
+from pyserini_compneg.lab.training.token_vectors import (
+    Drawn,
+    TokenEncoder,
+    TokenizedText,
+    batches,
+    draw_texts,
+    write_vectors,
+)
 from pyserini_compneg.lab.training.trained_folder import write_card
-from pyserini_compneg.support.errors import InputError
+from pyserini_compneg.support.errors import ArgumentError, InputError
+from pyserini_compneg.support.processors import memory_left
+from pyserini_compneg.support.progress import progress
 
 _EPOCHS, _MOST_STEPS = 8, 2000
 """By default, each token is drawn so many times on average, in so many steps at most."""
@@ -41,6 +50,10 @@ _FEW = 20
 _MEASURED = 16_384
 """The vectors from which the usual activation is computed."""
 
+_NUMBER, _COPIES, _LIT = 4, 10, 16
+"""The bytes of a number; the sizes of an encoder that the weights of both sides, their gradients and Adam's moments
+take, with the gradients of dead latents; the bytes of a latent that a vector lights."""
+
 _VECTORS, _RECORD, _CHECKPOINT = "vectors/tokens.npy", "checkpoints/vectors/done.json", "checkpoints/last/steps.pt"
 _CARD_TAGS = "transformers", "feature-extraction", "sparse-encoder, sparse-autoencoder, pyserini_compneg"
 _USE = "index --collection documents.jsonl --index indexes/name --encoder latent:THIS_FOLDER"
@@ -48,14 +61,19 @@ _logger = logging.getLogger(__name__)
 
 
 def fit_latent(
-    base: str, network: TokenNetwork, files: Sequence[Any], settings: LatentSettings, unfinished: Path
+    base: str, network: TokenNetwork, files: Sequence[Any], settings: LatentSettings, named: str, unfinished: Path
 ) -> dict[str, float]:
     """Trains a latent model, writes it to the folder ``model`` of ``unfinished``, and returns its figures.
 
-    Vectors and checkpoints are written to ``unfinished``. A later call continues from them.
+    Vectors and checkpoints are written to ``unfinished``. A later call continues from them. Errors call the texts
+    ``named``.
     """
     encoder = TokenEncoder(network, base)
+    _check_memory(settings, encoder.width)
     drawn = draw_texts(collection_texts(files, settings.fields), encoder, settings.tokens, settings.seed)
+    if not drawn.texts:
+        lacking = "has a word that the model knows, stop words aside" if drawn.among else "is there"
+        raise InputError(f"nothing to learn from: no text {lacking}", where=named, remedy="name other texts")
     if drawn.tokens < _FEW * settings.latents:
         few = f"{drawn.tokens:,} tokens are few for {settings.latents:,} latents"
         _logger.warning("%s; give more texts, or a smaller number with --latents", few)
@@ -65,11 +83,11 @@ def fit_latent(
     module = fit(vectors, settings.latents, settings.active, steps, unfinished / _CHECKPOINT)
     sample = drawn_vectors(vectors, _MEASURED)
     weight, bias = folded(module, sample)
-    names, mean_latents = describe(vectors, drawn.texts, weight, bias, settings.active)
+    names = describe(vectors, drawn.texts, weight, bias, settings.active)
     lit = [number for number, name in enumerate(names) if name]
     if not lit:
         raise InputError("no token lights a latent", where=base, remedy="give more texts")
-    mean = round(max(mean_latents, 1.0), 2)
+    mean = round(max(mean_latents(encoder, drawn.documents, weight, bias, settings.active), 1.0), 2)
     head = LatentHead(len(lit), min(settings.active, len(lit)), mean, silent=tuple(encoder.silent))
     facts: dict[str, Any] = {
         "base": base,
@@ -101,6 +119,32 @@ def folded(module: Autoencoder, sample: Tensor) -> tuple[Tensor, Tensor]:
     activations = torch.addmm(bias, sample, weight.T).topk(module.active, dim=1).values
     usual = activations[activations > 0].median() if (activations > 0).any() else torch.tensor(1.0)
     return weight / usual, bias / usual
+
+
+def mean_latents(
+    encoder: TokenEncoder, texts: Sequence[TokenizedText], weight: Tensor, bias: Tensor, active: int
+) -> float:
+    """The mean number of latents that a text lights."""
+    pairs = 0
+    with progress(None, len(texts), " texts", "counting latents") as bar:
+        for batch in batches(texts):
+            values, latents = torch.addmm(bias, encoder(batch), weight.T).topk(active, dim=1, sorted=False)
+            rows = torch.arange(len(batch)).repeat_interleave(torch.tensor([text.tokens for text in batch]))
+            pairs += len((rows[:, None] * len(bias) + latents)[values > 0].unique())
+            bar.update(len(batch))
+    return pairs / len(texts)
+
+
+def _check_memory(settings: LatentSettings, width: int) -> None:
+    """Refuses more latents than the memory has room for."""
+    weights, logits = _COPIES * width * _NUMBER, _MEASURED * _NUMBER
+    lit, left = _MEASURED * _LIT * settings.active, memory_left()
+    needed = settings.latents * (weights + logits) + lit
+    if needed > left:
+        most = max(0, left - lit) // (weights + logits)
+        what = f"{settings.latents:,} latents need {needed / 1e9:.1f} GB of memory, and {left / 1e9:.1f} GB are left"
+        fewer = f"give at most {most:,} with --latents" if most >= settings.active else "give fewer with --active"
+        raise ArgumentError(what, remedy=fewer)
 
 
 def _write_network(folder: Path, encoder: TokenEncoder, network: TokenNetwork) -> None:

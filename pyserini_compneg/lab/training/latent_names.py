@@ -158,23 +158,18 @@ def words_of_tokens(text: TokenizedText) -> list[str]:
     return words
 
 
-def describe(
-    vectors: Vectors, texts: Sequence[TokenizedText], weight: Tensor, bias: Tensor, active: int
-) -> tuple[list[str], float]:
-    """The name of each latent, and the mean number of latents that a text lights."""
-    lit, pairs, row = LitWords(), 0, 0
+def describe(vectors: Vectors, texts: Sequence[TokenizedText], weight: Tensor, bias: Tensor, active: int) -> list[str]:
+    """The name of each latent."""
+    lit, row = LitWords(), 0
     with progress(None, len(vectors), " tokens", "naming latents") as bar:
         for some in _together(texts):
             sizes = [text.tokens for text in some]
             inputs = torch.from_numpy(vectors[row : row + sum(sizes)].astype(np.float32))
             values, index = torch.addmm(bias, inputs, weight.T).topk(active, dim=1, sorted=False)
-            latents, activations = index.numpy(), values.numpy()
-            lit.add([word for text in some for word in words_of_tokens(text)], latents, activations)
-            numbers = np.repeat(np.arange(len(some)), sizes)[:, None] * len(bias) + latents
-            pairs += len(np.unique(numbers[activations > 0]))
+            lit.add([word for text in some for word in words_of_tokens(text)], index.numpy(), values.numpy())
             row += sum(sizes)
             bar.update(sum(sizes))
-    return lit.names(len(bias)), pairs / len(texts)
+    return lit.names(len(bias))
 
 
 def _together(texts: Sequence[TokenizedText]) -> Iterator[list[TokenizedText]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from pyserini_compneg.documents import collection_files, fingerprint, say_formats
@@ -35,8 +36,9 @@ def train_latent(
         number of ``dead`` latents, which no token lights and which are left out; the mean number of ``latents a text``.
 
     Raises:
-        ArgumentError: There are no ``texts``, or a single path instead of a list.
-        InputError: A document is bad, or there are no documents.
+        ArgumentError: There are no ``texts``, or a single path instead of a list; or there are more ``latents`` than
+            the memory has room for.
+        InputError: A document is bad, or no text has a token to learn from.
         EncodingError: The base cannot be used.
         DownloadError: The base cannot be downloaded from the hub.
         OutputError: The folder exists, unfinished work exists and ``existing`` is ``refuse``, unfinished work has other
@@ -55,7 +57,9 @@ def train_latent(
 
     plan = {name: value for name, value in asdict(settings).items() if name != "existing"}
     plan |= {"base": base, "files of base": _status(folder), "texts": fingerprint(files)}
-    return run_training(output, plan, settings.existing, lambda work: fit_latent(base, network, files, settings, work))
+    named = ", ".join(map(str, paths))
+    fit = partial(fit_latent, base, network, files, settings, named)
+    return run_training(output, plan, settings.existing, fit)
 
 
 def _status(folder: Path) -> list[tuple[str, int]]:

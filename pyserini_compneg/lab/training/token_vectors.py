@@ -10,28 +10,29 @@ import random
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from tokenizers.decoders import ByteLevel
 from torch import Tensor, nn
 
 from pyserini_compneg.encode.models import TextTokenizer, TokenNetwork
 from pyserini_compneg.encode.networks import load_trunk
 from pyserini_compneg.lab.training.autoencoder import Vectors
 from pyserini_compneg.lucene import analyze
-from pyserini_compneg.support.errors import EncodingError, InputError, in_one_line
+from pyserini_compneg.support.errors import EncodingError, in_one_line
 from pyserini_compneg.support.progress import SECONDS, progress
 from pyserini_compneg.support.staging import atomic_writer, read_record
 
 LONGEST = 128
 """The most tokens of a text that are read, with the tokens that the tokenizer adds."""
 
-_MOST_CHARACTERS = 20_000
-"""The characters of a text that are split into tokens: more than so many tokens have."""
+_CHARACTERS = 160
+"""For each token that is read, so many characters of a text are split into tokens: more than tokens have."""
 
 _WORD = 30
 """The characters that are kept behind the last token of a text, to complete its word."""
@@ -42,8 +43,11 @@ _BLOCK, _TOGETHER, _TOKENS_TOGETHER = 4096, 64, 4096
 _READ = 256
 """The texts that are split into tokens together."""
 
-_BLANKS = "Ġ▁"
-"""How tokenizers write the blank before a word."""
+_MEASURED, _MEASURED_TOKENS = 512, 131_072
+"""Texts that are read as documents are, so many at most with about so many tokens."""
+
+_BYTES_BLANK, _BLANK = "Ġ", "▁"
+"""How tokenizers write the blank before a word: those of bytes, and SentencePiece."""
 
 _LAYER_FILES = ("model.safetensors", "pytorch_model.bin")
 _Item = TypeVar("_Item")
@@ -70,14 +74,18 @@ class TokenEncoder:
         self.name, self.trunk = name, load_trunk(network.folder)
         self.trunk.pooler = None  # it gives no vectors of tokens
         settings = network.settings
-        self.tokenizer = TextTokenizer(
-            network.folder,
-            min(settings.max_length, LONGEST),
-            settings.special_tokens,
-            lowercase=settings.lowercase,
-            arguments=settings.arguments,
+        self.tokenizer, self.document_tokenizer = (
+            TextTokenizer(
+                network.folder,
+                longest,
+                settings.special_tokens,
+                lowercase=settings.lowercase,
+                arguments=settings.arguments,
+            )
+            for longest in (min(settings.max_length, LONGEST), settings.max_length)
         )
         width = int(self.trunk.config.hidden_size)
+        self.longest = settings.max_length
         self.silent = silent_tokens(self.tokenizer)
         self.matrix, self.offset = _one_layer([_linear(folder, name) for folder in network.layers], width, name)
 
@@ -105,10 +113,19 @@ class TokenEncoder:
 def silent_tokens(tokenizer: TextTokenizer) -> list[int]:
     """The ids of special tokens, and of those that BM25's analysis of English drops: punctuation and stop words.
 
-    A piece with letters that continues a word is none of them.
+    A piece with letters that continues a word is none of them. Most tokenizers mark either the pieces that continue a
+    word, by ##, or those that begin one, by the blank before it.
     """
-    inside = [term.startswith("##") and any(map(str.isalnum, term)) for term in tokenizer.terms]
-    pieces = ["word" if one else term.lstrip(_BLANKS) for one, term in zip(inside, tokenizer.terms, strict=True)]
+    terms = tokenizer.terms
+    counts = {mark: sum(term.startswith(mark) for term in terms) for mark in ("##", _BYTES_BLANK, _BLANK)}
+    mark = max(counts, key=counts.__getitem__)
+    decoded = ByteLevel().decode
+    texts = [decoded([term]) for term in terms] if mark == _BYTES_BLANK and counts[mark] else terms
+    pieces = []
+    for term, text in zip(terms, texts, strict=True):
+        inside = counts[mark] and term.startswith(mark) == (mark == "##")
+        has_letters = any(map(str.isalnum, text)) or "\N{REPLACEMENT CHARACTER}" in text  # a part of a letter's bytes
+        pieces.append("word" if inside and has_letters else text.lstrip(_BLANK))
     return [number for number, words in enumerate(analyze(pieces)) if not words or number in tokenizer.special]
 
 
@@ -136,10 +153,14 @@ def _one_layer(layers: Iterable[tuple[Tensor, Tensor]], width: int, name: str) -
 
 
 class Drawn(NamedTuple):
-    """Some texts of a collection, in the order of their vectors, and how many texts it has."""
+    """Some texts of a collection, in the order of their vectors, and how many texts it has.
+
+    ``documents`` are a few texts of the collection, read as far as documents are.
+    """
 
     texts: list[TokenizedText]
     among: int
+    documents: list[TokenizedText]
 
     @property
     def tokens(self) -> int:
@@ -149,29 +170,36 @@ class Drawn(NamedTuple):
 def draw_texts(texts: Iterable[str], encoder: TokenEncoder, tokens: int, seed: int) -> Drawn:
     """Texts that have at most so many tokens together; a random sample if the collection has more.
 
-    Each text gets a random number, and those with the smallest are kept, so only these are in memory.
+    Each text gets a random number, and those with the smallest are kept, so only these are in memory. Texts without a
+    token that is not silent are left out.
     """
     draw, total, among = random.Random(seed), 0, 0
     heap: list[tuple[float, int]] = []
     kept: dict[int, TokenizedText] = {}
-    largest = 1.0
+    whole: list[tuple[float, int, str]] = []
+    largest, characters = 1.0, _CHARACTERS * encoder.longest
     with progress(None, None, " texts", "reading texts") as bar:
         for some in _blocks(texts, _READ):
-            numbered = [(draw.random(), number, text) for number, text in enumerate(some, among)]
+            numbered = [(draw.random(), number, text[:characters]) for number, text in enumerate(some, among)]
             asked = [one for one in numbered if one[0] < largest]
-            for (chance, number, _), text in zip(asked, _tokenized(encoder, [one[2] for one in asked]), strict=True):
+            read = _tokenized(encoder, encoder.tokenizer, [one[2][: _CHARACTERS * LONGEST] for one in asked])
+            for one, text in zip(asked, read, strict=True):
                 if text.tokens:
+                    chance, number, _ = one
                     heapq.heappush(heap, (-chance, number))
                     kept[number], total = text, total + text.tokens
+                    whole.append(one)
+            whole = heapq.nsmallest(_MEASURED, whole)
             while total > tokens and len(heap) > 1:
                 chance, number = heapq.heappop(heap)
                 largest, total = -chance, total - kept.pop(number).tokens
             among += len(some)
             bar.update(len(some))
-    if not kept:
-        raise InputError("the texts have no tokens that the model knows", remedy="name other texts")
     by_chance = [kept[number] for _, number in sorted(heap, reverse=True)]
-    drawn = Drawn([text for batch in _batches(by_chance) for text in batch], among)
+    documents = [*_tokenized(encoder, encoder.document_tokenizer, [text for _, _, text in whole])]
+    before = accumulate((text.tokens for text in documents), initial=0)
+    measured = [text for text, count in zip(documents, before, strict=False) if count < _MEASURED_TOKENS]
+    drawn = Drawn([text for batch in batches(by_chance) for text in batch], among, measured)
     if largest < 1:
         _logger.info("%s of %s texts are taken, with %s tokens", f"{len(kept):,}", f"{among:,}", f"{total:,}")
     return drawn
@@ -183,16 +211,15 @@ def _blocks(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
         yield block
 
 
-def _tokenized(encoder: TokenEncoder, texts: Sequence[str]) -> Iterator[TokenizedText]:
-    texts = [text[:_MOST_CHARACTERS] for text in texts]
-    tokens, ends = encoder.tokenizer.ends(texts)
+def _tokenized(encoder: TokenEncoder, tokenizer: TextTokenizer, texts: Sequence[str]) -> Iterator[TokenizedText]:
+    tokens, ends = tokenizer.ends(texts)
     for text, ids, places in zip(texts, tokens.ids, ends, strict=True):
         numbers, own = np.array(ids, np.int32), np.array(places, np.int32)
         own[np.isin(numbers, encoder.silent)] = 0
         yield TokenizedText(text[: max(places, default=0) + _WORD], numbers, own)
 
 
-def _batches(texts: Sequence[TokenizedText]) -> Iterator[list[TokenizedText]]:
+def batches(texts: Sequence[TokenizedText]) -> Iterator[list[TokenizedText]]:
     """Texts of similar lengths that are run together."""
     for block in _blocks(texts, _BLOCK):
         batch: list[TokenizedText] = []
@@ -213,15 +240,15 @@ def write_vectors(encoder: TokenEncoder, drawn: Drawn, file: Path, record: Path)
     if not done and sys.platform == "linux":
         with file.open("r+b") as handle:  # a full disk is an error now, and would kill the process later
             os.posix_fallocate(handle.fileno(), 0, file.stat().st_size)
-    kept, batches = time.monotonic(), [*_batches(drawn.texts)]
-    written = sum(text.tokens for batch in batches[:done] for text in batch)
+    kept, every = time.monotonic(), [*batches(drawn.texts)]
+    written = sum(text.tokens for batch in every[:done] for text in batch)
     with progress(None, drawn.tokens, " tokens", "encoding texts", done=written) as bar:
-        for number, batch in enumerate(batches[done:], done + 1):
+        for number, batch in enumerate(every[done:], done + 1):
             made = encoder(batch)
             mapped[written : written + len(made)] = made.numpy()
             written += len(made)
             bar.update(len(made))
-            if number == len(batches) or time.monotonic() - kept >= SECONDS:
+            if number == len(every) or time.monotonic() - kept >= SECONDS:
                 mapped.flush()
                 with atomic_writer(record) as text:
                     json.dump({"batches": number}, text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -111,6 +112,9 @@ def _finish(fit: Callable[[Path], dict[str, float]], unfinished: Path, output: P
             if not any(unfinished.glob(_CHECKPOINTS)):  # there is no checkpoint to resume from
                 shutil.rmtree(unfinished)
             raise
+        mode = stat.S_IMODE((unfinished / _SETTINGS_FILE).stat().st_mode)
+        for file in filter(Path.is_file, (unfinished / "model").rglob("*")):  # safetensors hides its files from others
+            file.chmod(mode)
         replace_folder(unfinished / "model", output)
     shutil.rmtree(unfinished)
     return results

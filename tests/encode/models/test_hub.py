@@ -95,6 +95,12 @@ def test_what_cannot_be_a_name(name):
     )
 
 
+@pytest.mark.parametrize("name", ["", "mini", "m+latent:n"])
+def test_what_cannot_be_the_place_of_a_latent_model(name):
+    said = f"no model {name!r}; expected a folder, or owner/name on the Hugging Face hub, after latent:"
+    assert refusal(model_folder, f"latent:{name}", error=EncodingError) == said
+
+
 def test_offline_an_unknown_model_is_one_line():
     assert refusal(model_folder, "owner/unheard-of", error=DownloadError) == (
         "owner/unheard-of: neither a folder nor in the Hugging Face cache, and HF_HUB_OFFLINE is set; name a folder, "

@@ -3,8 +3,10 @@
 import errno
 import json
 import os
+import re
 import shutil
 import sys
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -30,7 +32,7 @@ transformers = pytest.importorskip("transformers", reason="networks are loaded b
 from safetensors.torch import load_file, save_file  # noqa: E402
 
 from pyserini_compneg.encode.networks import load_trunk  # noqa: E402
-from pyserini_compneg.lab.training import autoencoder, latent_names, token_vectors  # noqa: E402
+from pyserini_compneg.lab.training import autoencoder, latent_model, latent_names, token_vectors  # noqa: E402
 
 WIDTH = 32
 TEXTS = [f"Film {number}: {text}" for number, text in enumerate(sample_texts(40))]
@@ -112,10 +114,19 @@ def test_a_latent_model_by_the_command(trunk, texts, tmp_path, capsys):
     names = read_concepts(output, head.latents)
     assert len(names) == head.latents == 48 - facts["dead"]
     assert all(names)
+    assert {path.stat().st_mode for path in output.iterdir()} == {texts.stat().st_mode}
     assert load_file(output / "latent.safetensors")["weight"].shape == (head.latents, WIDTH)
     card = (output / "README.md").read_text()
     assert "whose card states the licence mit" in card
     assert "- 41 of 41 texts: texts.jsonl.gz, corpus.tsv" in card
+
+
+def test_latents_are_counted_in_texts_as_long_as_documents(trunk, texts, tmp_path, monkeypatch):
+    monkeypatch.setattr(token_vectors, "LONGEST", 12)
+    figures = train_latent(str(trunk), [texts], tmp_path / "made", SMALL)
+    whole, cut = ([len(found) for found in lit_by(tmp_path / "made", TEXTS, longest)] for longest in (64, 12))
+    assert np.mean(cut) < 0.8 * np.mean(whole)
+    assert figures["latents a text"] == pytest.approx(np.mean(whole), rel=0.02)
 
 
 @pytest.mark.parametrize("kind", ["trunk", "late", "sparse"])
@@ -167,7 +178,8 @@ def test_a_killed_training_continues_with_the_same_bits(trunk, texts, tmp_path, 
     before = len(calls)
     resumed = LatentSettings(latents=48, active=4, steps=12, existing="resume")
     train_latent(str(trunk), [texts], killed, resumed)
-    assert len(calls) - before == {"vectors": -(-len(TEXTS) // 8) - 2, "steps": 10}[place]
+    batches = -(-len(TEXTS) // 8)  # of the training, and of the texts whose latents are counted
+    assert len(calls) - before == {"vectors": batches - 2 + batches, "steps": 10}[place]
     assert contents(killed) == contents(tmp_path / "whole")
     assert {path.name for path in tmp_path.iterdir()} == {"killed", "whole", texts.name}
 
@@ -260,10 +272,20 @@ def test_bases_that_are_refused(kind, trunk, texts, tmp_path):
 
 
 def test_texts_that_are_refused(trunk, tmp_path):
-    blank = write_jsonl(tmp_path / "blank.jsonl", {"id": "a", "contents": " "})
     bad = write_jsonl(tmp_path / "bad.jsonl", {"id": "a", "contents": "x"}, {"id": "b", "vector": {}})
-    no_tokens = "the texts have no tokens that the model knows; name other texts"
-    assert refusal(train_latent, str(trunk), [blank], tmp_path / "made", SMALL) == no_tokens
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none" / "empty.jsonl").touch()
+    blank = write_jsonl(tmp_path / "blank.jsonl", {"id": "a", "contents": " "})
+    silent = write_jsonl(tmp_path / "silent.jsonl", {"id": "a", "contents": "Of the"}, {"id": "b", "contents": "王"})
+    no_word = "no text has a word that the model knows, stop words aside"
+    for paths, why in (
+        ([tmp_path / "none"], "no text is there"),
+        ([blank], "no text is there"),
+        ([blank, silent], no_word),
+    ):
+        assert refusal(train_latent, str(trunk), paths, tmp_path / "made", SMALL) == (
+            f"{', '.join(map(str, paths))}: nothing to learn from: {why}; name other texts"
+        )
     said = refusal(train_latent, str(trunk), [bad], tmp_path / "made", SMALL)
     assert said.startswith(f"{bad}:2: only a `vector`, where texts are encoded")
     assert refusal(train_latent, str(trunk), str(bad), tmp_path / "made", error=ArgumentError).startswith("texts must")
@@ -288,12 +310,29 @@ def test_flags_that_do_not_fit(arguments, said, capsys):
     assert capsys.readouterr().err.startswith(f"error: {said}\n")
 
 
+def test_more_latents_than_the_memory_has_room_for(trunk, texts, tmp_path, monkeypatch):
+    """The number that fits does."""
+    monkeypatch.setattr(latent_model, "memory_left", lambda: 20_000_000)
+    few = partial(refusal, train_latent, str(trunk), [texts], tmp_path / "made", error=ArgumentError)
+    said = few(LatentSettings(latents=1_000_000, active=4, steps=1))
+    found = re.fullmatch(
+        r"1,000,000 latents need 66\.8 GB of memory, and 0\.0 GB are left; give at most (\d+) with --latents", said
+    )
+    most = int(found[1])
+    assert few(LatentSettings(latents=most + 1, active=4, steps=1)).endswith(f" at most {most} with --latents")
+    assert few(LatentSettings(latents=100, active=100, steps=1)).endswith("; give fewer with --active")
+    assert {path.name for path in tmp_path.iterdir()} == {texts.name}
+    train_latent(str(trunk), [texts], tmp_path / "made", LatentSettings(latents=most, active=4, steps=1))
+
+
 def test_numbers_out_of_their_range():
     said = "active must be at most the number of latents, 8, got 16"
     assert refusal(LatentSettings, latents=8, error=ArgumentError) == said
     said = "latents must be at most 1,000,000, got 1000001"
     assert refusal(LatentSettings, latents=1_000_001, error=ArgumentError) == said
     assert refusal(LatentSettings, steps=0, error=ArgumentError) == "steps must be a whole number from 1, got 0"
+    said = "seed must be a whole number from 0 to 4294967295, got 4294967296"
+    assert refusal(LatentSettings, seed=2**32, error=ArgumentError) == said
 
 
 def test_texts_are_drawn_at_random_up_to_a_number_of_tokens(trunk, caplog):
@@ -316,6 +355,39 @@ def test_signs_stop_words_and_special_tokens_are_silent(trunk):
     (text,) = token_vectors.draw_texts(["The film, of the spy."], encoder, 100, 0).texts
     assert [text.text[:end].split()[-1] for end in text.ends[text.ends > 0].tolist()] == ["film", "spy"]
     assert len(encoder([text])) == text.tokens == 2
+
+
+def write_pieces(folder, kind):
+    """A tokenizer of this kind. Returns its tokens that should be silent, and others."""
+    from tokenizers import Tokenizer, models
+
+    if kind == "wordpiece":
+        silent, others = ["[UNK]", "the", "of", ",", "##,"], ["spy", "##the", "##s", "王", "##王", "Ġ", "▁x"]
+        model = models.WordPiece({piece: number for number, piece in enumerate(silent + others)}, unk_token="[UNK]")
+    elif kind == "sentencepiece":
+        silent, others = ["[UNK]", "▁the", "▁of", ",", "▁,", "▁"], ["▁spy", "the", "of", "s", "▁王", "王", "##x"]
+        model = models.Unigram([(piece, -1.0) for piece in silent + others], 0)
+    elif kind == "bytes":  # “ is the bytes âĢľ, and ë is Ã«
+        merges = [("t", "h"), ("th", "e"), ("Ġ", "the"), ("o", "f"), ("Ġ", "of"), ("Ã", "«"), ("â", "Ģ"), ("âĢ", "ľ")]
+        silent = ["[UNK]", "Ġthe", "Ġof", "âĢľ", ",", "Ċ", "Ġ"]
+        others = ["the", "of", "Ã«", "th", *"thefoÃ«âĢľ", "âĢ"]
+        pieces = dict.fromkeys(silent + others)
+        model = models.BPE({piece: number for number, piece in enumerate(pieces)}, merges, unk_token="[UNK]")
+    else:
+        silent, others = ["[UNK]", "the", "of", ","], ["spy", "s"]
+        model = models.WordLevel({piece: number for number, piece in enumerate(silent + others)}, unk_token="[UNK]")
+    tokenizer = Tokenizer(model)
+    tokenizer.add_special_tokens(["[UNK]"])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return silent, others
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "sentencepiece", "bytes", "words"])
+def test_stop_words_are_silent_only_where_they_begin_a_word(kind, tmp_path):
+    silent, others = write_pieces(tmp_path, kind)
+    tokenizer = token_vectors.TextTokenizer(tmp_path, 64)
+    found = {tokenizer.terms[number] for number in token_vectors.silent_tokens(tokenizer)}
+    assert found == {*silent} and {*others} == {*tokenizer.terms} - found
 
 
 def test_gradients_are_those_of_torch():
@@ -395,8 +467,9 @@ def test_the_number_of_latents_of_a_text():
     texts = [tokenized("a bc dd", "a", "bc", "dd"), tokenized("e", "e")]
     vectors = np.eye(4, dtype=np.float16)[[0, 1, 0, 3]]
     weight, bias = torch.eye(4), torch.zeros(4)
-    names, mean = latent_names.describe(vectors, texts, weight, bias, 1)
-    assert (names, mean) == (["dd", "bc", "", "e"], 1.5)
+    assert latent_names.describe(vectors, texts, weight, bias, 1) == ["dd", "bc", "", "e"]
+    found = latent_model.mean_latents(lambda _: torch.from_numpy(vectors).float(), texts, weight, bias, 1)
+    assert found == 1.5
 
 
 def test_packages_that_are_missing(monkeypatch, tmp_path):
