@@ -347,7 +347,7 @@ public final class BlockMaxima {
     if (shift != HALVES && !hasPostings(row)) return new TermMaxima(maxima, shift);
     if (version <= WITH_OFFSETS) {
       byte[] offsets = readBehind(row, BlockPostings.offsetBytes(blocks));
-      return new TermMaxima(maxima, shift, offsets, BlockPostings.width(shift));
+      return new TermMaxima(maxima, shift, offsets, BlockPostings.wholeWidth(shift));
     }
     boolean halves = shift == HALVES;
     byte[] sizes = halves ? takeSizes(maxima) : readBehind(row, blocks);
@@ -357,7 +357,7 @@ public final class BlockMaxima {
       throw new CorruptIndexException("blocks of " + bytes + " bytes", file);
     }
     return halves ? new TermMaxima(maxima, 0, offsets, BlockPostings.HALF)
-                  : new TermMaxima(maxima, shift, offsets, BlockPostings.width(shift));
+                  : new TermMaxima(maxima, shift, offsets, BlockPostings.wholeWidth(shift));
   }
 
   private boolean hasPostings(int row) {
@@ -410,7 +410,7 @@ public final class BlockMaxima {
       TermMaxima written = own.of(rows.get(term));
       BlockPostings postings = own.blockPostings(term, written);
       if (right.shift() == written.shift() && Arrays.equals(right.maxima, written.maxima)
-          && (postings != null) == (this.postings != null && BlockPostings.width(right.shift()) > 0)
+          && (postings != null) == (this.postings != null && BlockPostings.wholeWidth(right.shift()) > 0)
           && (postings == null || postings.equal(each.postings(null, PostingsEnum.FREQS)))) {
         continue;
       }

@@ -67,13 +67,13 @@ final class BlockPostings extends TermPostings {
   }
 
   /** The bits of an impact in 8 or 16, by {@link TermMaxima#shift}; 0 where some are too large for postings. */
-  static int width(int shift) {
+  static int wholeWidth(int shift) {
     return shift == 0 ? Byte.SIZE : shift <= Byte.SIZE ? Short.SIZE : 0;
   }
 
   /** The bits that the impacts of a term need; 0 where some are too large, and its postings are not written. */
   static int width(TermMaxima maxima) {
-    return maxima.shift() == 0 && maxima.largest() <= LARGEST_HALF ? HALF : width(maxima.shift());
+    return maxima.shift() == 0 && maxima.largest() <= LARGEST_HALF ? HALF : wholeWidth(maxima.shift());
   }
 
   /** The sizes of the blocks of a term, whose impacts take {@code width} bits; 0 for an empty block. */
