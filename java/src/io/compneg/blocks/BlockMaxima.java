@@ -63,7 +63,7 @@ public final class BlockMaxima {
   private static final byte HALVES = -1;
 
   /** One in so many documents has a term of the file whose impacts are of 4 bits. */
-  private static final int RAREST_HALVES = 12;
+  private static final int RAREST_HALVES = 8;
 
   private final IndexInput file;
   private final LeafReaderContext segment;
