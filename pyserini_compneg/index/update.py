@@ -94,7 +94,7 @@ def update_index(
         InputError: A document is bad, an id is given twice, the vectors were made by another encoder, or there are
             no documents, and nothing else to do.
         EncodingError: The model is not the one of the index, or cannot be used.
-        OutputError: Another process updates or builds the index, or the index cannot be written.
+        OutputError: Another process updates or builds the index (BusyError), or the index cannot be written.
     """
     if collection is None and delete is None and adopt is None and not optimize:
         raise ArgumentError("nothing to do", remedy="give a collection, a file of ids to delete, or both")

@@ -114,7 +114,7 @@ class ImpactUpdater(VectorLines):
         IndexFormatError: There is no such index, stock Anserini built it and it is not adopted or cannot be, it is a
             shard of an index, or an earlier line of Lucene wrote it (on entry).
         InputError: A document is bad, an id is given twice, or the index would have no document with a term.
-        OutputError: Another process updates or builds the index, or the index cannot be written.
+        OutputError: Another process updates or builds the index (BusyError), or the index cannot be written.
 
     Example:
         >>> with ImpactUpdater("indexes/mine") as updater:  # doctest: +SKIP

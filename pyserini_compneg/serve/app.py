@@ -43,6 +43,7 @@ def create_app(
     limits: Limits,
     api_keys: Sequence[str] = (),
     hosts: Container[str] | None = None,
+    write_keys: Sequence[str] = (),
 ) -> Gate:
     """The application, which closes the indexes when it ends. ``hosts`` are its names; None allows any name."""
     backend = Backend(indexes, limits, options)
@@ -73,13 +74,13 @@ def create_app(
         docs_url=None,
         redoc_url=None,
     )
-    app.state.backend, app.state.has_keys = backend, bool(api_keys)
+    app.state.backend = backend
     app.include_router(router)
     _add_pages(app, backend)
     _add_error_handlers(app, backend)
     if mcp:
         app.router.routes.append(http_route(mcp))
-    return Gate(app, backend, (f"/{API}/", "/mcp"), api_keys, hosts)
+    return Gate(app, backend, (f"/{API}/", "/mcp"), api_keys, hosts, write_keys)
 
 
 def _add_pages(app: FastAPI, backend: Backend) -> None:

@@ -35,6 +35,7 @@ _HEADERS = [
 _logger = logging.getLogger(__name__)
 
 
+_JSON = (b"application/json", b"application/jsonl", b"application/x-ndjson")
 _NO_KEY = "Unauthorized: send an API key as X-API-Key, or as Authorization: Bearer"
 
 
@@ -49,7 +50,8 @@ class Gate:
 
     Paths that begin with one of ``guarded`` are searches. They need a key, pages of other origins may not request them,
     and they are refused unread while the pool is full. ``hosts`` are the names of the server; None allows any name.
-    This check prevents web pages from reading answers through a name that resolves to this machine.
+    This check prevents web pages from reading answers through a name that resolves to this machine. The route learns in
+    ``request.state.may_write`` whether the request has one of ``write_keys``.
     """
 
     def __init__(
@@ -59,9 +61,11 @@ class Gate:
         guarded: tuple[str, ...],
         api_keys: Sequence[str],
         hosts: Container[str] | None,
+        write_keys: Sequence[str],
     ) -> None:
         self._app, self._backend, self._guarded, self._hosts = app, backend, guarded, hosts
-        self._keys, self._digests = api_keys, [content_digest(key) for key in api_keys]
+        self._keys = [*api_keys, *write_keys]
+        self._digests, self._writing = ([content_digest(key) for key in keys] for keys in (api_keys, write_keys))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -111,7 +115,9 @@ class Gate:
             return HTTPException(404, "The path ends with a line feed, and no route or document does")
         if not scope["path"].startswith(self._guarded):
             return None
-        if self._digests and not _has_key(scope["headers"], self._digests):
+        may_write = _has_key(scope["headers"], self._writing)
+        scope.setdefault("state", {})["may_write"] = may_write
+        if not may_write and self._digests and not _has_key(scope["headers"], self._digests):
             return HTTPException(401, _NO_KEY, {"WWW-Authenticate": "Bearer"})
         if _is_foreign(scope["method"], headers):
             return HTTPException(403, "A page of another origin may not ask this server; ask from a program")
@@ -161,9 +167,9 @@ def _is_foreign(method: str, headers: Mapping[bytes, bytes]) -> bool:
 
 
 def _is_json(content_type: bytes) -> bool:
-    """Whether a body may be JSON by its type. A missing type and the type of ``curl -d`` are accepted."""
+    """Whether a body may be JSON, or lines of it, by its type. No type and the type of ``curl -d`` are accepted."""
     kind = content_type.partition(b";")[0].strip().lower()
-    return kind in (b"", b"application/json", b"application/x-www-form-urlencoded")
+    return kind in (b"", b"application/x-www-form-urlencoded", *_JSON)
 
 
 def _without_host(header: tuple[bytes, bytes]) -> tuple[bytes, bytes]:

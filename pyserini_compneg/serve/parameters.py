@@ -335,6 +335,12 @@ class SearchBody(OperatorParameters, _HitParameters):
         return self
 
 
+class DeleteParameters(Parameters):
+    """``DELETE /v1/{index}/documents``."""
+
+    docid: list[str] = Field(min_length=1, description="ids of documents; repeat it to delete several")
+
+
 class SwitchBody(Parameters):
     """``PUT /v1/{index}``: the name of the folder to open, which the ``versions`` of the settings allow."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from pyserini_compneg.serve import answers
 from pyserini_compneg.serve.backend import Backend
 from pyserini_compneg.serve.parameters import (
+    DeleteParameters,
     DocumentOfIdParameters,
     DocumentParameters,
     ExplainOfIdParameters,
@@ -33,6 +34,7 @@ from pyserini_compneg.serve.replies import (
     SearchReply,
     SwitchReply,
     UnsureReply,
+    WriteReply,
 )
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.json_objects import parse_json_object
@@ -44,12 +46,12 @@ BodyT = TypeVar("BodyT", bound=BaseModel)
 
 _DESCRIPTIONS: dict[int | str, str] = {
     "default": "Any other error",
-    400: "Wrong parameters, a query that cannot be read, or no such index",
+    400: "Wrong parameters, a query or a document that cannot be read, or no such index",
     401: "No API key, or a wrong one",
-    403: "A page of another origin asks, or an index shall be switched by a server without keys",
+    403: "A page of another origin asks, or a key that may not write shall change an index",
     404: "No such document, or no such route",
     405: "No such method",
-    409: "Another request is switching the index",
+    409: "Another request or another process is changing the index",
     413: "A body that is too large",
     415: "A body that is not called JSON",
     422: "Plain words that may be misread, with unsure=refuse",
@@ -65,9 +67,15 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 
 def _each_once(request: Request) -> None:
     """Refuses repeated parameters, because all but one would be dropped."""
-    names = [name for name, _ in request.query_params.multi_items() if name != "filter"]
+    repeated = ("filter", "docid") if request.method == "DELETE" else ("filter",)
+    names = [name for name, _ in request.query_params.multi_items() if name not in repeated]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise HTTPException(400, f"{shown(twice)} is given twice")
+
+
+def _may_write(request: Request) -> None:
+    if not request.state.may_write:
+        raise HTTPException(403, "An index is changed only with one of the server's write_keys")
 
 
 def _read(body: bytes, model: type[BodyT]) -> BodyT:
@@ -130,14 +138,44 @@ async def search_composed(request: Request, index: str) -> Response:
     response_model=SwitchReply,
     summary="Switch an index to another version",
     openapi_extra=_described(SwitchBody),
+    dependencies=[Depends(_may_write)],
 )
 async def switch(request: Request, index: str) -> Response:
     """Opens another folder under the name of an index. Searches that have begun end in the old one."""
-    if not request.app.state.has_keys:
-        raise HTTPException(403, "An index is switched only by a server with API keys")
     backend: Backend = request.app.state.backend
     asked = _read(await request.body(), SwitchBody)
     answer = await asyncio.to_thread(backend.switch, index, asked.index)
+    return JSONResponse(answer, headers={"Cache-Control": "no-store"})
+
+
+@router.post(
+    "/{index}/documents",
+    response_model=WriteReply,
+    summary="Insert or replace documents",
+    openapi_extra={"requestBody": {"required": True, "content": {"application/jsonl": {"schema": {"type": "string"}}}}},
+    dependencies=[Depends(_may_write)],
+)
+async def add_documents(request: Request, index: str) -> Response:
+    """Adds the documents of a body in JSON Lines, or none of them. A document replaces the one with its id."""
+    return await _write(request, index, await request.body(), None)
+
+
+@router.delete(
+    "/{index}/documents",
+    response_model=WriteReply,
+    summary="Delete documents by their ids",
+    dependencies=[Depends(_may_write)],
+)
+async def delete_documents(request: Request, index: str, asked: Annotated[DeleteParameters, Query()]) -> Response:
+    """Deletes documents. Ids that the index does not have are counted."""
+    return await _write(request, index, None, asked.docid)
+
+
+async def _write(request: Request, index: str, documents: bytes | None, delete: Sequence[str] | None) -> Response:
+    """Changes an index outside the pool, because a commit has no time limit, and none is cancelled."""
+    backend: Backend = request.app.state.backend
+    work = partial(backend.update, index, documents, delete)
+    answer = await asyncio.to_thread(backend.with_notes, work)
     return JSONResponse(answer, headers={"Cache-Control": "no-store"})
 
 

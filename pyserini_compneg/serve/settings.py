@@ -41,8 +41,8 @@ class Limits(Settings):
 class ServedIndexSettings(Settings):
     """An index: its folder (relative to the YAML file) or its prebuilt name, and the encoder of its queries.
 
-    ``versions`` is a pattern of names, such as ``films-*``: a request with a key may switch the index to such a folder
-    beside its own.
+    ``versions`` is a pattern of names, such as ``films-*``: a request with a write key may switch the index to such a
+    folder beside its own.
 
     ``language`` is the language of ``bm25`` for an index of stock Anserini, as in ``SearchSettings``.
 
@@ -85,12 +85,16 @@ def _as_mapping(value: Any) -> Any:
 
 
 class ServerSettings(Settings):
-    """The content of the YAML file: indexes by their names in URLs, and keys. Without keys, anyone may search."""
+    """The content of the YAML file: indexes by their names in URLs, and keys. Without ``api_keys``, anyone may search.
+
+    Requests that change an index need one of ``write_keys``. These keys may search, too.
+    """
 
     indexes: dict[
         Annotated[str, AfterValidator(checked_name)], Annotated[ServedIndexSettings, BeforeValidator(_as_mapping)]
     ]
     api_keys: tuple[Annotated[str, AfterValidator(_checked_key)], ...] = ()
+    write_keys: tuple[Annotated[str, AfterValidator(_checked_key)], ...] = ()
     limits: Limits = Limits()
 
 
@@ -102,8 +106,10 @@ def read_server_settings(path: str | Path) -> ServerSettings:
         if index.versions and "/" in index.versions:
             said = f"indexes.{name}.versions is a pattern of names beside its folder, not of paths"
             raise InputError(f"{said}, got {index.versions!r}", where=path)
-    if switched and not settings.api_keys:
-        said = f"indexes.{switched}.versions lets requests with a key switch the index, and there are no api_keys"
+    if switched and not settings.write_keys:
+        said = (
+            f"indexes.{switched}.versions lets requests with a write key switch the index, and there are no write_keys"
+        )
         raise InputError(said, where=path)
     indexes = {name: _resolved(index, Path(path).parent) for name, index in settings.indexes.items()}
     return settings.model_copy(update={"indexes": indexes})

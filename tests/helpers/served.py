@@ -27,11 +27,11 @@ def tool(name, reason):
     return import_module(name)
 
 
-def make_client(folder, *keys, encoder=None, versions=None, limits=None, hosts=None, **options):
+def make_client(folder, *keys, encoder=None, versions=None, limits=None, hosts=None, write_keys=(), **options):
     """A client of a server in this process, which calls the index ``films``."""
     indexes = {"films": ServedIndex("films", ServedIndexSettings(path=str(folder), encoder=encoder, versions=versions))}
     options.setdefault("timeout", 120)  # a busy machine is no fault of a search
-    app = create_app(indexes, ServeOptions(**options), limits or Limits(), keys, hosts)
+    app = create_app(indexes, ServeOptions(**options), limits or Limits(), keys, hosts, write_keys)
     return TestClient(app, raise_server_exceptions=False)
 
 
