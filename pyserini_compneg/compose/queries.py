@@ -263,7 +263,7 @@ def scoring_trees(
             for expression, context in zip(rewritten, contexts, strict=True)
         ]
         warn_of_unknown_atoms(rewritten, trees, vectors)
-        said = f"NOT ({operators.difference}) removes all its positive terms; choose another --difference"
+        said = f"NOT ({operators.names['difference']}) removes all its positive terms; choose another --difference"
         names = [shown(format_expression(expression)) for expression in rewritten]
         emptied = {
             name: name

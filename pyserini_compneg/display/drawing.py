@@ -113,13 +113,14 @@ def _tree(expression: Expression | Filter, explained: ExplainedQuery) -> Tree:
         shown = ", ".join(_weighted(terms, _ATOM_TERMS, explained.concepts)) or "no known term"
         return Tree(Text(f"{expression.text}: {shown}"))
     members: Sequence[Expression | Filter]
+    names = explained.operators.names
     match expression:
         case Union(operands):
-            sign, name, members = "OR", explained.operators.union, operands
+            sign, name, members = "OR", names["union"], operands
         case Intersection(operands, strict=strict):
-            sign, name, members = "AND!" if strict else "AND", explained.operators.intersection, operands
+            sign, name, members = "AND!" if strict else "AND", names["intersection"], operands
         case Difference(left, right):
-            sign, name, members = "NOT", explained.operators.difference, (left, right)
+            sign, name, members = "NOT", names["difference"], (left, right)
         case Exclusion(left, right):
             sign, name, members = "NOT!", str(explained.operators.exclusion), (left, right)
     if name == "vanilla" and not isinstance(expression, Exclusion):  # nothing below is encoded

@@ -8,7 +8,6 @@ from typing import Any, cast
 from fastapi import HTTPException
 
 from pyserini_compneg.compose import Operators, ScoringNode
-from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.compose.queries import ParsedQuery
 from pyserini_compneg.display.concepts import names_of
 from pyserini_compneg.display.highlights import (
@@ -196,8 +195,8 @@ def _about(query: ParsedQuery, asked: SearchParameters | SearchBody, operators: 
     typed = asked.query or (asked.contents if isinstance(asked, SearchBody) else None)
     if query.expression is None:
         return {"unit": unit, "text": typed or ""}
-    chosen = {kind: getattr(operators, kind) for kind in ("union", "intersection", "difference")}
-    if operators.difference in DIFFERENCE_WEIGHTS:
+    chosen: dict[str, Any] = operators.names
+    if operators.default_strength is not None:
         chosen["difference_weight"] = operators.strength
     about: AskedQuery = {
         "unit": unit,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticKnownError
 
-from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS
+from pyserini_compneg.compose.operators import DIFFERENCE, INTERSECTION, UNION
 from pyserini_compneg.expression.filters import FACET_VALUES, checked_facets, read_facets
 from pyserini_compneg.reading.words import TAGS
 from pyserini_compneg.search.matches import TOTALS
@@ -79,7 +80,7 @@ def _number(**limit: int) -> WithJsonSchema:
     return WithJsonSchema({"type": "number", **limit})
 
 
-def _one_of(names: tuple[str, ...]) -> Any:
+def _one_of(names: Iterable[str]) -> Any:
     """An optional name. As clients expect, its schema is the schema of a name, without a null beside the names."""
 
     def describe(schema: dict[str, Any]) -> None:
@@ -111,9 +112,9 @@ class Parameters(BaseModel):
 class OperatorParameters(Parameters):
     """The operators of a query. A missing operator has its default."""
 
-    union: str | None = _one_of(UNIONS)
-    intersection: str | None = _one_of(INTERSECTIONS)
-    difference: str | None = _one_of(DIFFERENCES)
+    union: str | None = _one_of(UNION)
+    intersection: str | None = _one_of(INTERSECTION)
+    difference: str | None = _one_of(DIFFERENCE)
     difference_weight: Annotated[Real, Field(ge=0), _number(minimum=0)] | None = Field(
         default=None, description="strength of NOT"
     )

@@ -11,6 +11,8 @@ from schemathesis import checks  # noqa: E402  # absent where the line above end
 
 CHECKS = (checks.not_a_server_error, checks.response_schema_conformance, checks.content_type_conformance)
 
+schemathesis.serializer.alias("application/jsonl", "text/plain")
+
 pytestmark = pytest.mark.slow
 
 
