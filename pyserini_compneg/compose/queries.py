@@ -16,10 +16,10 @@ from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
 from pyserini_compneg.compose.resolve import TopScores, resolved
 from pyserini_compneg.compose.rewrite import check_exclusions, verbalised, without_differences, without_exclusions
-from pyserini_compneg.compose.scoring import Linear, Product, ScoringNode
+from pyserini_compneg.compose.scoring import All, Linear, Product, ScoringNode
 from pyserini_compneg.compose.trees import is_empty, kept_terms, nodes, positive_weights
 from pyserini_compneg.compose.words import EncodedOnce, atom_words, worded_atoms
-from pyserini_compneg.expression import Expression, Union, atoms, format_expression, leaves, parse
+from pyserini_compneg.expression import Atom, Expression, Union, atoms, format_expression, leaves, parse
 from pyserini_compneg.reading import READINGS, Decomposition, read_texts
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, QueryError
@@ -27,10 +27,12 @@ from pyserini_compneg.support.progress import gathered_warnings, warn_of
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import is_pair
 
+_ALL = Atom("*")
+
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """A query as it is understood: an expression, or a composed query.
+    """A query as it is understood: an expression, or a composed query. The expression ``*`` becomes the query for all.
 
     Attributes:
         expression: The expression; None for a composed query.
@@ -51,6 +53,9 @@ class ParsedQuery:
         if not of_kind or (self.expression is None) == (self.composed is None):
             values = ", ".join(shown(value) for value, _ in kinds)
             raise ArgumentError(f"a ParsedQuery has either an expression or a composed query, got {values}")
+        if self.expression == _ALL and self.reading is None:
+            object.__setattr__(self, "expression", None)
+            object.__setattr__(self, "composed", All())
 
     @property
     def text(self) -> str:
@@ -58,6 +63,8 @@ class ParsedQuery:
         if self.expression is not None:
             return format_expression(self.expression)
         assert self.composed is not None  # a query has either
+        if isinstance(self.composed, All):
+            return _ALL.text
         return query_line(self.composed)
 
     def changed(self, change: Callable[[Expression], Expression]) -> ParsedQuery:

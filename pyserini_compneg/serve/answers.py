@@ -77,7 +77,7 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
     with index.searcher() as searcher:
         with stage("read"):
             query, operators, allowed = _read(asked, backend, searcher.language)
-        ranking = Ranking.of(searcher, query, operators, allowed)
+        ranking = Ranking.of(searcher, query, operators, allowed, asked.sort)
         before, after = (asked.offset, None) if asked.cursor is None else ranking.place(asked.cursor)
         request = SearchRequest(
             queries=[query],
@@ -89,6 +89,7 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
             after=[after],
             lacks=True,
             counting=Counting(asked.total, asked.facets or {}),
+            sort=asked.sort,
         )
         (answer,) = searcher.answers(request)
         assert answer.node is not None and answer.matches is not None

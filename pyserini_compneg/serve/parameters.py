@@ -8,11 +8,20 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticKnownError
 
 from pyserini_compneg.compose.operators import DIFFERENCE, INTERSECTION, UNION
-from pyserini_compneg.expression.filters import FACET_VALUES, checked_facets, read_facets
+from pyserini_compneg.expression.filters import FACET_VALUES, as_sort, checked_facets, read_facets
 from pyserini_compneg.reading.words import TAGS
 from pyserini_compneg.search.matches import TOTALS
 from pyserini_compneg.support.errors import ArgumentError
@@ -265,12 +274,27 @@ class _HitParameters(DocumentParameters, FilterParameters):
         f"between them, for the N most frequent values (default {FACET_VALUES}). In a body also {{FIELD: N}}",
         json_schema_extra={"examples": ["genre,year:20"]},
     )
+    sort: str | None = Field(
+        default=None,
+        description="order the hits by a filter field in place of their scores: FIELD, ascending, or FIELD:desc. "
+        "Documents without a value come last",
+        json_schema_extra={"examples": ["year:desc"]},
+    )
     explain: Truth = Field(default=False, description="say what each term adds to a score, and which words it is")
 
     highlight: Truth = Field(
         default=False,
         description="say where the words that count for or against a document are in its stored texts, in code points",
     )
+
+    @field_validator("sort")
+    @classmethod
+    def _names_an_order(cls, text: str | None) -> str | None:
+        try:
+            as_sort(text)
+        except ArgumentError as error:
+            raise ValueError(error.what) from None
+        return text
 
     @model_validator(mode="after")
     def _ends_at_the_last_rank(self) -> Self:

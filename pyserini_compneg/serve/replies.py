@@ -153,7 +153,7 @@ class TotalReply(TypedDict):
 class FacetValue(TypedDict):
     """A value of a filter field, and how many of the documents that match have it."""
 
-    value: str
+    value: Annotated[str | int | float, Field(description="a number if documents have the number")]
     count: Annotated[int, Field(ge=1)]
 
 

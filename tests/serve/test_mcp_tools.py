@@ -70,6 +70,10 @@ def test_tools_answer_as_routes_do(server, new_client):
         found = call(server, "search", **asked)
         assert found == client.post("/v1/films/search", json=asked).json()
         assert found["hasMore"] is False and found["candidates"][0]["highlights"]
+        asked = {"query": "*", "sort": "id:desc", "hits": 2}
+        found = call(server, "search", **asked)
+        assert found == client.post("/v1/films/search", json=asked).json()
+        assert [one["docid"] for one in found["candidates"]] == ["d6", "d5"]
         for tool, path, parameters in (
             ("get_document", "films/doc", {"docid": "d2"}),
             ("explain", "films/explain", {"query": "spy NOT comedy", "docid": "d1"}),
