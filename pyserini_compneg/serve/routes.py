@@ -93,6 +93,8 @@ def _described(model: type[BaseModel]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
+_LINES = {"type": "string", "description": "a document on each line, as the command index takes it"}
+
 router = APIRouter(prefix=f"/{API}", responses=_ERRORS, dependencies=[Depends(_each_once)])
 
 
@@ -152,7 +154,7 @@ async def switch(request: Request, index: str) -> Response:
     "/{index}/documents",
     response_model=WriteReply,
     summary="Insert or replace documents",
-    openapi_extra={"requestBody": {"required": True, "content": {"application/jsonl": {"schema": {"type": "string"}}}}},
+    openapi_extra={"requestBody": {"required": True, "content": {"application/jsonl": {"schema": _LINES}}}},
     dependencies=[Depends(_may_write)],
 )
 async def add_documents(request: Request, index: str) -> Response:
