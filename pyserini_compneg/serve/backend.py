@@ -174,7 +174,7 @@ class _Noting(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         note = _note.get()
-        if note is not None and record.levelno <= logging.WARNING:
+        if note is not None and record.levelno == logging.WARNING:
             record.is_noted = note(record.getMessage())
 
 

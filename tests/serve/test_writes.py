@@ -1,6 +1,7 @@
 """Requests that add and delete documents."""
 
 import json
+import logging
 import shutil
 import threading
 
@@ -39,7 +40,9 @@ def found(client, query="spy"):
     return {one["docid"] for one in answer["candidates"]}, answer["generation"]
 
 
-def test_documents_are_found_as_soon_as_they_are_answered(client, folder):
+def test_documents_are_found_as_soon_as_they_are_answered(client, folder, caplog):
+    """A line of the log says what was written, and is no note of the answer."""
+    caplog.set_level(logging.INFO, "pyserini_compneg")
     before = found(client)
     changes = lines({"id": "n1", "contents": "A new spy."}, {"id": "d1", "contents": "A farce."})
     answer = client.post(PATH, content=changes, headers={"Content-Type": "application/x-ndjson"}).json()
@@ -50,6 +53,10 @@ def test_documents_are_found_as_soon_as_they_are_answered(client, folder):
     assert generation != before[1]
     again = client.post(PATH, content=changes).json()
     assert again == {**answer, "generation": generation, "inserted": 0, "replaced": 0, "unchanged": 2}
+    assert [one for one in caplog.messages if one.startswith("index films: ")] == [
+        "index films: 2 documents written, 0 deleted",
+        "index films: 0 documents written, 0 deleted",
+    ]
     answer = client.delete(PATH, params={"docid": ["n1", "d2", "none"]}).json()
     assert (answer["deleted"], answer["not_found"], answer["documents"]) == (2, 1, 5)
     assert found(client)[0] == {"d3"}
