@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     text = "file or folder of texts, as index takes them; repeat it for more"
     group.add_argument("--texts", metavar="PATH", action="append", help=text)
     group.add_argument("--latents", type=COUNT, metavar="N", help="number of latents (default 8192)")
-    group.add_argument("--active", type=COUNT, metavar="N", help="how many latents a token lights at most (default 16)")
+    group.add_argument("--active", type=COUNT, metavar="N", help="how many latents a token lights at most (default 6)")
     text = "the most tokens to learn from (default 2000000); of more texts, some are drawn at random"
     group.add_argument("--tokens", type=COUNT, metavar="N", help=text)
     text = "fields that make up the text (default contents, or title and text)"

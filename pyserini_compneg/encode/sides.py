@@ -8,6 +8,7 @@ from pathlib import Path
 from pyserini_compneg.encode.export import export_model, read_report, static_tokenizer
 from pyserini_compneg.encode.models import ModelOptions, NeuralSide, Side, StaticSide, static_weights
 from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
+from pyserini_compneg.encode.models.checkpoint import LONG
 from pyserini_compneg.encode.models.latents import LatentHead
 from pyserini_compneg.encode.models.loading import check_packages
 from pyserini_compneg.encode.models.onnx_model import OnnxModel
@@ -93,8 +94,8 @@ def _network(side: NeuralSide, options: ModelOptions, length: int) -> tuple[Text
         folder = export_model(side, options.runs_in)
         report = read_report(folder)
         width = report["width"]
-        # In int8 a batch is one text, too small for several threads.
-        side_by_side = options.runs_in == "int8"
+        # In int8 a batch is one text. Several threads help a short one little. Long ones would take much memory together.
+        side_by_side = options.runs_in == "int8" and length <= LONG
         model: SparseModel = OnnxModel(folder, options.device, report.get("unpadded") is True, side_by_side)
     else:
         check_packages("torch")

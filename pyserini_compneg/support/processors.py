@@ -42,7 +42,7 @@ def memory_bytes() -> int:
 
 
 def memory_left(described: Path = Path("/proc/meminfo")) -> int:
-    """The memory that can still be used, in bytes; all of it where the system does not say how much is in use."""
+    """The bytes of memory that the machine has left, or the limit of the container, if that is less."""
     left = memory_bytes()
     with suppress(OSError):
         said = re.search(r"^MemAvailable: *(\d+) kB", described.read_text(encoding="ascii"), re.M)
@@ -57,7 +57,8 @@ def adds_int8_exactly(described: Path = Path("/proc/cpuinfo")) -> bool:
     Without it, x86 adds two products at a time in 16 bits, and cuts the sum off at 32,767.
     """
     try:
-        flags = next(line for line in described.read_text().splitlines() if line.startswith("flags"))
+        with described.open(encoding="ascii", errors="replace") as lines:
+            flags = next(line for line in lines if line.startswith("flags"))
     except (OSError, StopIteration):
         return False
     return not {"avx512_vnni", "avx_vnni"}.isdisjoint(flags.split())

@@ -29,7 +29,8 @@ def grouped(seed=1):
     for number in range(COUNT):
         group = number % GROUPS
         own = rng.choice(OWN, 5, replace=False)
-        vector = {f"g{group}t{t}": int(impact) for t, impact in zip(own, rng.integers(1, 60, 5), strict=True)}
+        impacts = rng.integers(1, 60 if group % 2 else 16, 5)  # terms whose impacts are of 4 bits must be more frequent
+        vector = {f"g{group}t{t}": int(impact) for t, impact in zip(own, impacts, strict=True)}
         vector |= {f"c{t}": int(rng.integers(1, 9)) for t in rng.choice(COMMON, 3, replace=False)}
         if rng.random() < 0.2:
             vector["wide"] = int(rng.integers(1, 70_000))
@@ -90,23 +91,73 @@ VERSION = 4 + 1 + len("CompnegBlockMaxima")
 FOOTER = 16
 
 
-def postings_of(whole):
-    """Where the postings begin and end in the bytes of a file."""
+def parts(whole):
+    """The terms of a file, and where in its bytes their rows begin, and their postings begin and end."""
 
-    def number(at):
-        value, shift = 0, 0
+    def text(at):
+        length, shift = 0, 0
         while True:
-            value |= (whole[at] & 127) << shift
+            length |= (whole[at] & 127) << shift
             at, shift = at + 1, shift + 7
             if whole[at - 1] < 128:
-                return value, at
+                return length, at
 
-    length, at = number(VERSION + 4 + 16)  # of the field, behind the id of the segment
-    count, at = number(at + length)
+    length, at = text(VERSION + 4 + 16)  # of the field, behind the id of the segment
+    count, at = text(at + length)
+    terms = []
     for _ in range(count):
-        length, at = number(at)
+        length, at = text(at)
+        terms.append(whole[at : at + length].decode())
         at += length
-    return at + count * (1 + -(-COUNT // 32)), len(whole) - FOOTER - 8 * (count + 1)
+    return terms, at, at + count * (1 + -(-COUNT // 32)), len(whole) - FOOTER - 8 * (count + 1)
+
+
+def postings_of(index):
+    """The documents and impacts of each term of an index of one segment."""
+    paths, directories = java_class("java.nio.file.Paths"), java_class("org.apache.lucene.store.FSDirectory")
+    directory = directories.open(paths.get(str(index)))
+    reader = java_class("org.apache.lucene.index.DirectoryReader").open(directory)
+    terms = reader.leaves().get(0).reader().terms("contents").iterator()
+    found = {}
+    while term := terms.next():
+        postings = terms.postings(None, 8)
+        found[term.utf8ToString()] = [(postings.nextDoc(), postings.freq()) for _ in range(terms.docFreq())]
+    reader.close()
+    directory.close()
+    return found
+
+
+def earlier_file(index, version):
+    """What an earlier release wrote beside an index: it had more terms, and no impacts of half a byte."""
+    whole, blocks = (index / FILE).read_bytes(), -(-COUNT // 32)
+    field = VERSION + 4 + 16
+    head = whole[:VERSION] + version.to_bytes(4, "big") + whole[VERSION + 4 : field + 1 + whole[field]]
+    kept = {term: found for term, found in postings_of(index).items() if len(found) >= blocks}
+    varint = bytes([len(kept) & 127 | 128, len(kept) >> 7]) if len(kept) > 127 else bytes([len(kept)])
+    body, written = head + varint + b"".join(bytes([len(term)]) + term.encode() for term in kept), b""
+    starts = []
+    for found in kept.values():
+        largest, shift = max(impact for _, impact in found), 0
+        while largest - 1 >> shift >= 255:
+            shift += 1
+        maxima, offsets, groups, postings = bytearray(blocks), [], [], b""
+        for block in range(blocks + 1):
+            if block % 64 == 0:
+                groups.append(len(postings))
+            offsets.append(len(postings) - groups[-1])
+            own = [(doc % 32, impact) for doc, impact in found if doc // 32 == block]
+            if own:
+                maxima[block] = max((impact - 1 >> shift) + 1 for _, impact in own)
+                postings += sum(1 << place for place, _ in own).to_bytes(4, "little")
+                postings += b"".join((impact & 0xFFFF).to_bytes(1 if shift == 0 else 2, "little") for _, impact in own)
+        body += bytes([shift]) + maxima
+        starts.append(len(written))
+        if shift <= 8:
+            written += postings + b"".join(group.to_bytes(8, "little") for group in groups)
+            written += b"".join(offset.to_bytes(2, "little") for offset in offsets)
+    starts = [len(body) + start for start in (*starts, len(written))]
+    postings = written + b"".join(start.to_bytes(8, "little") for start in starts) if version > 1 else b""
+    return with_checksum(body + postings + whole[-FOOTER:-8])
 
 
 def with_checksum(body):
@@ -173,11 +224,12 @@ def test_the_same_bits_and_less_work(index):
 
 @pytest.mark.parametrize("hits", [1, COUNT])
 def test_postings_of_blocks_have_any_impact(tmp_path, hits):
-    """In one byte, in two, and in none: a term with larger impacts has Lucene's postings only."""
+    """In half a byte, in one, in two, and in none: a term with larger impacts has Lucene's postings only."""
     rng = np.random.default_rng(6)
-    largest = {"one": 255, "two": 256, "most": 65_000, "beyond": 80_000}
+    largest = {"same": 1, "half": 15, "more": 16, "one": 255, "two": 256, "most": 65_000, "beyond": 80_000}
+    share = {"same": 0.99, "half": 0.97} | dict.fromkeys(list(largest)[2:], 0.7)  # 0.97: some blocks are full
     documents = {
-        f"d{i}": {term: int(rng.integers(1, most + 1)) for term, most in largest.items() if rng.random() < 0.7}
+        f"d{i}": {term: int(rng.integers(1, most + 1)) for term, most in largest.items() if rng.random() < share[term]}
         or {"z": 1}
         for i in range(3_000)
     }
@@ -190,11 +242,46 @@ def test_postings_of_blocks_have_any_impact(tmp_path, hits):
     trees = [Linear({term: 1.0}) for term in largest] + [
         Linear({"one": 70.0, "two": -3.0, "most": 0.5}),
         Product(({"one": 1.0, "beyond": 0.1}, {"two": 2.0, "most": 0.01})),
+        Product(({"half": 1.0, "same": 0.1}, {"one": 0.5, "half": 0.7}), 1.0),
     ]
     found = []
     for _ in range(2):
         with ImpactReader(tmp_path) as reader:
             found.append([pairs(one) for one in reader.search(trees, min(hits, 3_000))])
+        (tmp_path / FILE).unlink(missing_ok=True)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_impacts_are_as_without_the_file(tmp_path, seed):
+    """Terms of any share of the documents and any impacts, most of them small; some blocks are full."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(2_000, 5_000))
+    vectors = [{"z": 1} for _ in range(count)]
+    terms = [f"t{number}" for number in range(30)]
+    for term in terms:
+        least, most = sorted(rng.choice([1, 2, 7, 15, 16, 255, 256, 70_000], 2).tolist())
+        chosen = rng.random(count) < rng.choice([0.03, 0.09, 0.2, 0.5, 0.98, 1.0])
+        if rng.random() < 0.5:  # in neighbours only
+            chosen &= np.arange(count) // 700 % 2 == 0
+        for number in np.flatnonzero(chosen):
+            vectors[number][term] = int(rng.integers(least, most + 1))
+    with ImpactWriter(tmp_path) as writer:
+        add_documents(writer, {f"d{number}": vector for number, vector in enumerate(vectors)})
+        writer.optimize(reorder=True)
+        writer.commit()
+    assert verify_index(tmp_path) == count
+
+    def drawn(least):
+        return {term: float(rng.integers(least, 9)) for term in rng.choice(terms, 6, replace=False)}
+
+    trees = [Linear(drawn(-4)) for _ in range(10)]
+    trees += [Product((drawn(1), drawn(1)), float(rng.choice([0.5, 1.0]))) for _ in range(10)]
+    trees += [Max((Linear(drawn(-2)), Product((drawn(1), drawn(1))))) for _ in range(5)]
+    found = []
+    for _ in range(2):
+        with ImpactReader(tmp_path) as reader:
+            found.append([[pairs(one) for one in reader.search(trees, hits)] for hits in (1, 2, count)])
         (tmp_path / FILE).unlink(missing_ok=True)
     assert found[0] == found[1]
 
@@ -270,24 +357,43 @@ def test_damage(index):
     assert text.startswith(f"{index}: is damaged, rebuild it: checksum failed")
 
 
-def test_a_file_without_postings(index):
-    """A file of version 1 has none."""
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_file_of_an_earlier_release(index, version):
+    """The bytes that it wrote are read as they were: version 1 has no postings, version 2 none of half a byte."""
     whole = (index / FILE).read_bytes()
-    begin, _ = postings_of(whole)
-    assert whole[VERSION : VERSION + 4] == (2).to_bytes(4, "big")
-    earlier = whole[:VERSION] + (1).to_bytes(4, "big") + whole[VERSION + 4 : begin] + whole[-FOOTER:-8]
-    (index / FILE).write_bytes(with_checksum(earlier))
+    assert whole[VERSION : VERSION + 4] == (3).to_bytes(4, "big")
+    earlier = earlier_file(index, version)
+    assert len(parts(earlier)[0]) > len(parts(whole)[0])
+    (index / FILE).write_bytes(earlier)
     check(index)
     assert verify_index(index) == COUNT
 
 
-@pytest.mark.parametrize(("part", "said"), [("impact", "has other impacts of"), ("offset", "blocks of ")])
+@pytest.mark.parametrize(
+    ("part", "said"), [("impact", "has other impacts of"), ("half size", "blocks of "), ("size", "blocks of ")]
+)
 def test_other_postings_are_noticed(index, part, said):
     whole = bytearray((index / FILE).read_bytes())
-    begin, end = postings_of(whole)
-    whole[begin + 4 if part == "impact" else end - 1] ^= 1  # the first block begins with the bits of its documents
+    terms, rows, begin, end = parts(whole)
+    assert (terms[0], whole[rows]) == ("c0", 255)  # its row is of halves
+    assert terms[-1] == "wide"  # whose impacts are too large for postings
+    # The first block begins with the bits of its documents. The sizes of the last term with postings come last.
+    place, bit = {"impact": (begin + 4, 1), "half size": (rows + 1, 16), "size": (end - 1, 1)}[part]
+    whole[place] ^= bit
     (index / FILE).write_bytes(with_checksum(bytes(whole[:-8])))
     assert said in refusal(verify_index, index, error=IndexReadError)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_damaged_rows_and_places_are_refused(index, seed):
+    """A byte of a row, or of the place of postings, is another, and the checksum is right."""
+    said = f"{index}: is damaged, rebuild it: ", f"{index}: cannot be opened: "
+    rng = np.random.default_rng(seed)
+    whole = bytearray((index / FILE).read_bytes())
+    _, rows, begin, end = parts(whole)
+    whole[rng.integers(*[(rows, begin), (end, len(whole) - FOOTER)][seed % 2])] ^= 1 << int(rng.integers(8))
+    (index / FILE).write_bytes(with_checksum(bytes(whole[:-8])))
+    assert refusal(verify_index, index, error=IndexReadError).startswith(said)
 
 
 def test_impacts_of_another_index(tmp_path, index, documents):

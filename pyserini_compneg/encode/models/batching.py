@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     """The nonzero weights of a batch: the numbers of the texts, ascending, the ids of the terms, and the weights."""
 
 MOST_TOKENS = {"cpu": 1024, "cuda": 16384}
-"""The largest number of tokens in a batch, including padding. It bounds the memory. The limit for a processor is small,
+"""The largest number of tokens in a batch, including padding, which bounds the memory of each. The limit for a processor is small,
 so that the data of a batch stay in the processor's cache."""
 
 DECIMALS = 5
@@ -64,12 +64,8 @@ def encode_tokens(
 
     groups = list(batches(lengths, batch_size, MOST_TOKENS[model.device], model.unpadded))
     with ThreadPoolExecutor(model.together, "model") as pool:
-        try:
-            for tokens in pool.map(encode, groups) if min(model.together, len(groups)) > 1 else map(encode, groups):
-                count_tokens(tokens)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)  # else an error waits for all other batches
-            raise
+        for tokens in pool.map(encode, groups) if min(model.together, len(groups)) > 1 else map(encode, groups):
+            count_tokens(tokens)
     return vectors
 
 

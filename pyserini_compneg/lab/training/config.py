@@ -207,7 +207,7 @@ class LatentSettings(ExistingWork):
     """
 
     latents: int = option(8192, "number of latents (default 8192)", COUNT)
-    active: int = option(16, "how many latents a token lights at most (default 16)", COUNT)
+    active: int = option(6, "how many latents a token lights at most (default 6)", COUNT)
     tokens: int = option(2_000_000, "the most tokens to learn from (default 2000000)", COUNT)
     steps: int | None = option(None, "number of steps", COUNT)
     seed: int = option(0, "seed of all random numbers", _SEED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -44,6 +45,10 @@ from pyserini_compneg.support.progress import progress
 _EPOCHS, _MOST_STEPS = 8, 2000
 """By default, each token is drawn so many times on average, in so many steps at most."""
 
+_FURTHER = 4 / 3
+"""In the training a token lights so many times ``active`` latents, of which it then lights the strongest in texts. 6 of
+8 rank better than 8 of 8 (QUEST's templates have .592 and .589 on the mean), and take a third fewer bytes."""
+
 _FEW = 20
 """With fewer tokens for each latent, there is too little to learn from."""
 
@@ -80,7 +85,8 @@ def fit_latent(
     vectors = write_vectors(encoder, drawn, unfinished / _VECTORS, unfinished / _RECORD)
     steps = settings.steps or min(_MOST_STEPS, -(-_EPOCHS * drawn.tokens // BATCH))
     torch.manual_seed(settings.seed)
-    module = fit(vectors, settings.latents, settings.active, steps, unfinished / _CHECKPOINT)
+    together = min(math.ceil(_FURTHER * settings.active), settings.latents)
+    module = fit(vectors, settings.latents, together, steps, unfinished / _CHECKPOINT)
     sample = drawn_vectors(vectors, _MEASURED)
     weight, bias = folded(module, sample)
     names = describe(vectors, drawn.texts, weight, bias, settings.active)
@@ -138,7 +144,7 @@ def mean_latents(
 def _check_memory(settings: LatentSettings, width: int) -> None:
     """Refuses more latents than the memory has room for."""
     weights, logits = _COPIES * width * _NUMBER, _MEASURED * _NUMBER
-    lit, left = _MEASURED * _LIT * settings.active, memory_left()
+    lit, left = int(_MEASURED * _LIT * _FURTHER * settings.active), memory_left()
     needed = settings.latents * (weights + logits) + lit
     if needed > left:
         most = max(0, left - lit) // (weights + logits)

@@ -183,20 +183,19 @@ def draw_texts(texts: Iterable[str], encoder: TokenEncoder, tokens: int, seed: i
             numbered = [(draw.random(), number, text[:characters]) for number, text in enumerate(some, among)]
             asked = [one for one in numbered if one[0] < largest]
             read = _tokenized(encoder, encoder.tokenizer, [one[2][: _CHARACTERS * LONGEST] for one in asked])
-            for one, text in zip(asked, read, strict=True):
+            for (chance, number, _), text in zip(asked, read, strict=True):
                 if text.tokens:
-                    chance, number, _ = one
                     heapq.heappush(heap, (-chance, number))
                     kept[number], total = text, total + text.tokens
-                    whole.append(one)
-            whole = heapq.nsmallest(_MEASURED, whole)
+            whole = heapq.nsmallest(_MEASURED, whole + numbered)
             while total > tokens and len(heap) > 1:
                 chance, number = heapq.heappop(heap)
                 largest, total = -chance, total - kept.pop(number).tokens
             among += len(some)
             bar.update(len(some))
     by_chance = [kept[number] for _, number in sorted(heap, reverse=True)]
-    documents = [*_tokenized(encoder, encoder.document_tokenizer, [text for _, _, text in whole])]
+    read = _tokenized(encoder, encoder.document_tokenizer, [text for _, _, text in whole])
+    documents = [text for text in read if text.tokens]
     before = accumulate((text.tokens for text in documents), initial=0)
     measured = [text for text, count in zip(documents, before, strict=False) if count < _MEASURED_TOKENS]
     drawn = Drawn([text for batch in batches(by_chance) for text in batch], among, measured)

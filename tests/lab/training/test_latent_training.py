@@ -326,8 +326,8 @@ def test_more_latents_than_the_memory_has_room_for(trunk, texts, tmp_path, monke
 
 
 def test_numbers_out_of_their_range():
-    said = "active must be at most the number of latents, 8, got 16"
-    assert refusal(LatentSettings, latents=8, error=ArgumentError) == said
+    said = "active must be at most the number of latents, 5, got 6"
+    assert refusal(LatentSettings, latents=5, error=ArgumentError) == said
     said = "latents must be at most 1,000,000, got 1000001"
     assert refusal(LatentSettings, latents=1_000_001, error=ArgumentError) == said
     assert refusal(LatentSettings, steps=0, error=ArgumentError) == "steps must be a whole number from 1, got 0"

@@ -30,8 +30,17 @@ import org.apache.lucene.util.StringHelper;
  * TermMaxima} of the frequent terms, and their {@link BlockPostings}. Lucene's own are of blocks of 128 postings, which
  * for most terms span too many documents to tell the good ones from the others.
  *
- * <p>A term with fewer postings than the segment has blocks is not in the file. Its postings are read instead, which
- * takes no longer.
+ * <p>A term with fewer postings than the segment has blocks is not in the file, and a term whose impacts are of 4 bits
+ * is not if fewer than one in {@value #RAREST_HALVES} documents have it. Its postings are read instead, which takes
+ * about as long. A latent model has most of its terms in between, where the file would have the most bytes for each
+ * posting.
+ *
+ * <p>The file has a row for each term: its shift, then a byte for each block, which is its maximum. Where all impacts
+ * are of 4 bits, the shift is {@link #HALVES}, and the upper half of the byte is the size of the block's postings.
+ * Behind the rows are the blocks of postings of each term, and behind these, if a byte of the row is all maximum, a
+ * byte for the size of each. At last come the places of the terms' postings. A file of version 2 has no halves, offsets
+ * in place of sizes, and the terms that have as many postings as there are blocks; one of version 1 has no postings.
+ * Both are read.
  *
  * <p>The file names its segment by the id that Lucene gave it. Deletions leave the maxima upper bounds. A merge makes
  * another segment, for which the file says nothing; it is searched with Lucene's maxima, as is an index without a file.
@@ -46,8 +55,15 @@ public final class BlockMaxima {
   public static final String NEXT = FILE + ".next";
 
   private static final String CODEC = "CompnegBlockMaxima";
-  private static final int MAXIMA_ONLY = 1; // a file of version 1 has no postings
-  private static final int VERSION = 2;
+  private static final int MAXIMA_ONLY = 1;
+  private static final int WITH_OFFSETS = 2;
+  private static final int VERSION = 3;
+
+  /** In place of a shift, which is 0. */
+  private static final byte HALVES = -1;
+
+  /** One in so many documents has a term of the file whose impacts are of 4 bits. */
+  private static final int RAREST_HALVES = 12;
 
   private final IndexInput file;
   private final LeafReaderContext segment;
@@ -55,22 +71,24 @@ public final class BlockMaxima {
   private final long firstRow;
   private final long[] postings; // where the postings of each row begin, and their end; null without postings
   public final int blocks;
+  private final int version;
 
   private BlockMaxima(IndexInput file, LeafReaderContext segment, Map<BytesRef, Integer> rows, long firstRow,
-      long[] postings, int blocks) {
+      long[] postings, int blocks, int version) {
     this.file = file;
     this.segment = segment;
     this.rows = rows;
     this.firstRow = firstRow;
     this.postings = postings;
     this.blocks = blocks;
+    this.version = version;
   }
 
   /** Writes the file of a segment, {@link #FILE} or {@link #NEXT}. The file appears atomically. */
   static void write(LeafReader segment, String field, Directory directory, String name)
       throws IOException, InterruptedException {
     int blocks = TermMaxima.blocks(segment.maxDoc());
-    List<BytesRef> kept = kept(segment.terms(field), blocks);
+    List<BytesRef> kept = kept(segment.terms(field), segment.maxDoc(), VERSION);
     if (kept.isEmpty()) return;
     TermsEnum terms = segment.terms(field).iterator();
     IOUtils.deleteFilesIgnoringExceptions(directory, UNFINISHED); // of a try that failed
@@ -84,9 +102,11 @@ public final class BlockMaxima {
       for (int row = 0; row < widths.length; row++) {
         if (Thread.interrupted()) throw new InterruptedException();
         TermMaxima maxima = read(terms, kept.get(row), blocks);
-        out.writeByte((byte) maxima.shift());
+        widths[row] = BlockPostings.width(maxima);
+        boolean halves = widths[row] == BlockPostings.HALF;
+        out.writeByte(halves ? HALVES : (byte) maxima.shift());
+        if (halves) addSizes(maxima.maxima, sizes(terms, kept.get(row), blocks, widths[row]));
         out.writeBytes(maxima.maxima, blocks);
-        widths[row] = BlockPostings.width(maxima.shift());
       }
       writePostings(terms, kept, blocks, widths, out);
       CodecUtil.writeFooter(out);
@@ -144,6 +164,7 @@ public final class BlockMaxima {
       if (widths[row] == 0) continue;
       seek(terms, kept.get(row));
       BlockPostings.write(terms.postings(null, PostingsEnum.FREQS), blocks, widths[row], out);
+      if (widths[row] != BlockPostings.HALF) out.writeBytes(sizes(terms, kept.get(row), blocks, widths[row]), blocks);
     }
     starts[widths.length] = out.getFilePointer();
     for (long start : starts) out.writeLong(start);
@@ -162,12 +183,18 @@ public final class BlockMaxima {
     return new BytesRef(text);
   }
 
-  /** The terms that are in the file, in the order of the segment. */
-  private static List<BytesRef> kept(Terms terms, int blocks) throws IOException {
+  /** The terms that are in the file of a segment of so many documents, in the order of the segment. */
+  private static List<BytesRef> kept(Terms terms, int documents, int version) throws IOException {
+    int blocks = TermMaxima.blocks(documents);
     List<BytesRef> kept = new ArrayList<>();
     TermsEnum each = terms == null ? TermsEnum.EMPTY : terms.iterator();
     for (BytesRef term = each.next(); term != null; term = each.next()) {
-      if (each.docFreq() >= blocks) kept.add(BytesRef.deepCopyOf(term));
+      if (each.docFreq() < blocks) continue;
+      if (version > WITH_OFFSETS && each.docFreq() < documents / RAREST_HALVES) {
+        TermMaxima maxima = TermMaxima.read(each.postings(null, PostingsEnum.FREQS), blocks);
+        if (BlockPostings.width(maxima) == BlockPostings.HALF) continue;
+      }
+      kept.add(BytesRef.deepCopyOf(term));
     }
     return kept;
   }
@@ -175,6 +202,25 @@ public final class BlockMaxima {
   private static TermMaxima read(TermsEnum terms, BytesRef term, int blocks) throws IOException {
     seek(terms, term);
     return TermMaxima.read(terms.postings(null, PostingsEnum.FREQS), blocks);
+  }
+
+  private static byte[] sizes(TermsEnum terms, BytesRef term, int blocks, int width) throws IOException {
+    seek(terms, term);
+    return BlockPostings.sizes(terms.postings(null, PostingsEnum.NONE), blocks, width);
+  }
+
+  private static void addSizes(byte[] maxima, byte[] sizes) {
+    for (int block = 0; block < sizes.length; block++) maxima[block] |= (byte) (sizes[block] << BlockPostings.HALF);
+  }
+
+  /** Takes the sizes out of maxima of {@link #HALVES}. */
+  private static byte[] takeSizes(byte[] maxima) {
+    byte[] sizes = new byte[maxima.length];
+    for (int block = 0; block < sizes.length; block++) {
+      sizes[block] = (byte) (maxima[block] >> BlockPostings.HALF & 0xF);
+      maxima[block] &= 0xF;
+    }
+    return sizes;
   }
 
   private static void seek(TermsEnum terms, BytesRef term) throws IOException {
@@ -241,7 +287,7 @@ public final class BlockMaxima {
       file.readLongs(postings, 0, postings.length);
       for (int row = 0; row < rows.size(); row++) {
         long bytes = postings[row + 1] - postings[row];
-        if (bytes == 0 || bytes >= BlockPostings.offsetBytes(blocks)) continue;
+        if (bytes == 0 || bytes >= (version > WITH_OFFSETS ? 0 : BlockPostings.offsetBytes(blocks))) continue;
         throw new CorruptIndexException("postings of " + bytes + " bytes", file);
       }
       if (postings[0] != rowsEnd) throw new CorruptIndexException("postings at " + postings[0], file);
@@ -249,7 +295,7 @@ public final class BlockMaxima {
     }
     if (end != rowsEnd)
       throw new CorruptIndexException("it should have " + (file.length() + rowsEnd - end) + " bytes", file);
-    return new BlockMaxima(file, segment, rows, firstRow, postings, blocks);
+    return new BlockMaxima(file, segment, rows, firstRow, postings, blocks, version);
   }
 
   private static Map<BytesRef, Integer> readRows(IndexInput file) throws IOException {
@@ -266,7 +312,7 @@ public final class BlockMaxima {
 
   /** The same for one thread: others must not read postings with it. */
   public BlockMaxima forThread() {
-    return new BlockMaxima(file.clone(), segment, rows, firstRow, postings, blocks);
+    return new BlockMaxima(file.clone(), segment, rows, firstRow, postings, blocks, version);
   }
 
   public boolean isOf(LeafReaderContext leaf) {
@@ -275,8 +321,8 @@ public final class BlockMaxima {
 
   /** Whether the file has the postings of a term. */
   public boolean hasPostings(BytesRef term) {
-    Integer row = postings == null ? null : rows.get(term);
-    return row != null && postings[row] < postings[row + 1];
+    Integer row = rows.get(term);
+    return row != null && hasPostings(row);
   }
 
   /** Whether the file has a term. */
@@ -295,20 +341,42 @@ public final class BlockMaxima {
   }
 
   private TermMaxima of(int row) throws IOException {
-    int shift = shift(row);
+    byte shift = shift(row);
     byte[] maxima = new byte[blocks];
     file.readBytes(maxima, 0, blocks);
-    if (postings == null || postings[row] == postings[row + 1]) return new TermMaxima(maxima, shift, null);
-    byte[] offsets = new byte[BlockPostings.offsetBytes(blocks)];
-    file.seek(postings[row + 1] - offsets.length);
-    file.readBytes(offsets, 0, offsets.length);
-    return new TermMaxima(maxima, shift, offsets);
+    if (shift != HALVES && !hasPostings(row)) return new TermMaxima(maxima, shift);
+    if (version <= WITH_OFFSETS) {
+      byte[] offsets = readBehind(row, BlockPostings.offsetBytes(blocks));
+      return new TermMaxima(maxima, shift, offsets, BlockPostings.wholeWidth(shift));
+    }
+    boolean halves = shift == HALVES;
+    byte[] sizes = halves ? takeSizes(maxima) : readBehind(row, blocks);
+    byte[] offsets = BlockPostings.offsets(maxima, sizes);
+    long bytes = BlockPostings.length(offsets, blocks) + (halves ? 0 : blocks);
+    if (bytes != postings[row + 1] - postings[row]) {
+      throw new CorruptIndexException("blocks of " + bytes + " bytes", file);
+    }
+    return halves ? new TermMaxima(maxima, 0, offsets, BlockPostings.HALF)
+                  : new TermMaxima(maxima, shift, offsets, BlockPostings.wholeWidth(shift));
+  }
+
+  private boolean hasPostings(int row) {
+    return postings != null && postings[row] < postings[row + 1];
+  }
+
+  /** The bytes behind the blocks of a term. */
+  private byte[] readBehind(int row, int length) throws IOException {
+    byte[] read = new byte[length];
+    file.seek(Math.max(0, postings[row + 1] - length));
+    file.readBytes(read, 0, length);
+    return read;
   }
 
   private byte shift(int row) throws IOException {
     file.seek(row(row));
     byte shift = file.readByte();
-    if (shift < 0 || shift > TermMaxima.LARGEST_SHIFT) throw new CorruptIndexException("a shift", file);
+    int least = version > WITH_OFFSETS ? HALVES : 0;
+    if (shift < least || shift > TermMaxima.LARGEST_SHIFT) throw new CorruptIndexException("a shift", file);
     return shift;
   }
 
@@ -334,14 +402,15 @@ public final class BlockMaxima {
     CodecUtil.checksumEntireFile(file);
     Terms terms = segment.reader().terms(field);
     TermsEnum each = terms.iterator();
-    if (!kept(terms, blocks).equals(List.copyOf(rows.keySet()))) throw new IOException(FILE + " has other terms");
+    List<BytesRef> kept = kept(terms, segment.reader().maxDoc(), version);
+    if (!kept.equals(List.copyOf(rows.keySet()))) throw new IOException(FILE + " has other terms");
     BlockMaxima own = forThread();
     for (BytesRef term : rows.keySet()) {
       TermMaxima right = read(each, term, blocks);
       TermMaxima written = own.of(rows.get(term));
       BlockPostings postings = own.blockPostings(term, written);
       if (right.shift() == written.shift() && Arrays.equals(right.maxima, written.maxima)
-          && (postings != null) == (this.postings != null && BlockPostings.width(right.shift()) > 0)
+          && (postings != null) == (this.postings != null && BlockPostings.wholeWidth(right.shift()) > 0)
           && (postings == null || postings.equal(each.postings(null, PostingsEnum.FREQS)))) {
         continue;
       }

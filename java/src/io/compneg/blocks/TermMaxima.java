@@ -11,12 +11,19 @@ public final class TermMaxima {
 
   final byte[] maxima; // 0 where no document of the block has the term
   final byte[] offsets; // of the blocks of its postings; null without them
+  final int width; // of an impact of its postings, in bits
   private int shift;
 
-  TermMaxima(byte[] maxima, int shift, byte[] offsets) {
+  /** The maxima of a term without postings. */
+  TermMaxima(byte[] maxima, int shift) {
+    this(maxima, shift, null, 0);
+  }
+
+  TermMaxima(byte[] maxima, int shift, byte[] offsets, int width) {
     this.maxima = maxima;
     this.shift = shift;
     this.offsets = offsets;
+    this.width = width;
   }
 
   /** The unit of the values is 2^shift. */
@@ -45,7 +52,7 @@ public final class TermMaxima {
    * @param postings with frequencies, and before their first document
    */
   static TermMaxima read(PostingsEnum postings, int blocks) throws IOException {
-    TermMaxima read = new TermMaxima(new byte[blocks], 0, null);
+    TermMaxima read = new TermMaxima(new byte[blocks], 0);
     for (int doc = postings.nextDoc(); doc != DocIdSetIterator.NO_MORE_DOCS; doc = postings.nextDoc()) {
       read.raise(doc / DocumentWindow.BLOCK, postings.freq());
     }
@@ -66,6 +73,13 @@ public final class TermMaxima {
   /** What the byte of a block says: an impact in units of 2^shift. */
   public int value(int block) {
     return maxima[block] & VALUES - 1;
+  }
+
+  /** The largest value of all blocks. */
+  int largest() {
+    int largest = 0;
+    for (int block = 0; block < maxima.length; block++) largest = Math.max(largest, value(block));
+    return largest;
   }
 
   /** The largest impact that a value may stand for. */
