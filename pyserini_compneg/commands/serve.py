@@ -20,7 +20,8 @@ The file of --config has the keys of Pyserini's server:
     papers: {path: indexes/papers, encoder: naver/splade-v3}
   api_keys: [a-secret-of-yours]
 
-and one more key: limits, what a request may cost (docs/how-to/serving.md).
+and two more: limits, what a request may cost (docs/how-to/serving.md), and allowed_origins, whose web pages may ask
+(docs/how-to/proxy.md).
 
 examples:
   compneg serve --index indexes/sample

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pyserini_compneg.serve.backend import Backend
 from pyserini_compneg.serve.search_pool import queue_full
+from pyserini_compneg.serve.settings import ServerSettings
 from pyserini_compneg.support.files import content_digest
 from pyserini_compneg.support.progress import stages
 
@@ -32,6 +33,13 @@ _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
 ]
 
+_PREFLIGHT = {
+    "Access-Control-Allow-Methods": "*",
+    "Access-Control-Allow-Headers": "*, Authorization",
+    "Access-Control-Max-Age": "600",
+}
+"""What a browser may send from a page of an allowed origin. It never adds cookies or passwords of its own."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -47,9 +55,10 @@ def error_answer(error: HTTPException) -> Response:
 class Gate:
     """The outermost layer of the server.
 
-    Paths that begin with one of ``guarded`` are searches. They need a key, pages of other origins may not request them,
-    and they are refused unread while the pool is full. ``hosts`` are the names of the server; None allows any name.
-    This check prevents web pages from reading answers through a name that resolves to this machine.
+    Paths that begin with one of ``guarded`` are searches. They need a key, only pages of the server and of allowed
+    origins may request them, and they are refused unread while the pool is full. ``hosts`` are the names of the server;
+    None allows any name. This check prevents web pages from reading answers through a name that resolves to this
+    machine.
     """
 
     def __init__(
@@ -57,11 +66,12 @@ class Gate:
         app: ASGIApp,
         backend: Backend,
         guarded: tuple[str, ...],
-        api_keys: Sequence[str],
+        settings: ServerSettings,
         hosts: Container[str] | None,
     ) -> None:
         self._app, self._backend, self._guarded, self._hosts = app, backend, guarded, hosts
-        self._keys, self._digests = api_keys, [content_digest(key) for key in api_keys]
+        self._keys, self._digests = settings.api_keys, [content_digest(key) for key in settings.api_keys]
+        self._origins = {origin.encode() for origin in settings.allowed_origins}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -70,12 +80,14 @@ class Gate:
         begun, status, received = time.perf_counter(), 500, 0
         spent: dict[str, float] = {}
         stages.set(spent)
+        headers = dict(scope["headers"])
+        added = [*_HEADERS, *self._shared_with(headers.get(b"origin"))]
 
         async def send_on(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                own = [*_HEADERS, (b"server-timing", _timing(spent).encode())]
+                own = [*added, (b"server-timing", _timing(spent).encode())]
                 message = {**message, "headers": [*map(_without_host, message["headers"]), *own]}
             await send(message)
 
@@ -88,8 +100,10 @@ class Gate:
             return message
 
         try:
-            if refusal := self._refusal(scope):
+            if refusal := self._refusal(scope, headers):
                 await error_answer(refusal)(scope, receive, send_on)
+            elif self._is_preflight(scope["method"], headers):
+                await Response(status_code=204, headers=_PREFLIGHT)(scope, receive, send_on)
             else:
                 await self._app(scope, receive_on, send_on)
         finally:
@@ -98,10 +112,21 @@ class Gate:
             self._backend.metrics.answered(route, status, seconds, spent)
             _log(scope, status, seconds, spent, self._keys)
 
-    def _refusal(self, scope: Scope) -> HTTPException | None:
+    def _shared_with(self, origin: bytes | None) -> list[tuple[bytes, bytes]]:
+        """The headers by which a browser lets a page of an allowed origin read an answer, also that of an error."""
+        shared = [(b"vary", b"origin")] if self._origins else []  # for caches
+        if origin is not None and origin in self._origins:
+            shared += [(b"access-control-allow-origin", origin), (b"access-control-expose-headers", b"*")]
+        return shared
+
+    def _is_preflight(self, method: str, headers: Mapping[bytes, bytes]) -> bool:
+        """Whether a browser asks, without the key, if a page of an allowed origin may send a request."""
+        asks = method == "OPTIONS" and b"access-control-request-method" in headers
+        return asks and headers.get(b"origin") in self._origins
+
+    def _refusal(self, scope: Scope, headers: Mapping[bytes, bytes]) -> HTTPException | None:
         if self._hosts is not None and (host := _host(scope)) not in self._hosts:
             return HTTPException(421, f"This server is not called {host[:80]!r}: with API keys it may have any name")
-        headers = dict(scope["headers"])
         length = headers.get(b"content-length", b"")
         if length.isdigit() and int(length[:20]) > self._backend.limits.body_bytes:
             return self._too_large()
@@ -109,12 +134,13 @@ class Gate:
             return HTTPException(400, "The address is not UTF-8 text; percent-encode it as such")
         if scope["path"].endswith("\n"):  # the router would ignore it
             return HTTPException(404, "The path ends with a line feed, and no route or document does")
-        if not scope["path"].startswith(self._guarded):
+        if not scope["path"].startswith(self._guarded) or self._is_preflight(scope["method"], headers):
             return None
         if self._digests and not _has_key(scope["headers"], self._digests):
             return HTTPException(401, _NO_KEY, {"WWW-Authenticate": "Bearer"})
-        if _is_foreign(scope["method"], headers):
-            return HTTPException(403, "A page of another origin may not ask this server; ask from a program")
+        if headers.get(b"origin") not in self._origins and _is_foreign(scope["method"], headers):
+            said = "A page of another origin may not ask this server; allowed_origins in its settings has none like it"
+            return HTTPException(403, said)
         if scope["method"] in ("POST", "PUT") and not _is_json(headers.get(b"content-type", b"")):
             return HTTPException(415, "The body must be JSON; send it with Content-Type: application/json")
         return queue_full() if self._backend.pool.is_full else None

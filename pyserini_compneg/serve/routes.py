@@ -46,7 +46,7 @@ _DESCRIPTIONS: dict[int | str, str] = {
     "default": "Any other error",
     400: "Wrong parameters, a query that cannot be read, or no such index",
     401: "No API key, or a wrong one",
-    403: "A page of another origin asks, or an index shall be switched by a server without keys",
+    403: "A page of an origin that is not allowed asks, or an index shall be switched by a server without keys",
     404: "No such document, or no such route",
     405: "No such method",
     409: "Another request is switching the index",

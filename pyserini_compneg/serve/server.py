@@ -54,7 +54,7 @@ def serve(settings: ServerSettings, options: ServeOptions, open_index: OpenIndex
         hosts = (*_LOCAL, shown, options.host) if is_local and not settings.api_keys else None
         limits = settings.limits
         config = uvicorn.Config(
-            create_app(opened, options, limits, settings.api_keys, hosts),
+            create_app(opened, options, settings, hosts),
             http=protocol(Connections(limits.connections, limits.receive_seconds)),
             ws="none",
             backlog=ACCEPTED_AT_ONCE,

@@ -12,9 +12,11 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pyserini_compneg.lucene import checked_language
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.settings_files import Settings, read_settings
+from pyserini_compneg.support.terminal import shown
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 _SHORTEST_KEY = 8
+_ORIGIN = re.compile(r"(?!http:.*:80$|https:.*:443$)https?://(\[[0-9a-f:]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
 
 
 class Limits(Settings):
@@ -79,18 +81,29 @@ def _checked_key(key: str) -> str:
     return key
 
 
+def _checked_origin(origin: str) -> str:
+    if not _ORIGIN.fullmatch(origin):
+        form = "an origin is http:// or https://, a host in lower case, and a port that is not the usual one"
+        raise ValueError(f"{form}, such as https://app.example.org; got {shown(origin)}")
+    return origin
+
+
 def _as_mapping(value: Any) -> Any:
     """Expands the short form ``name: folder``."""
     return {"path": value} if isinstance(value, str) else value
 
 
 class ServerSettings(Settings):
-    """The content of the YAML file: indexes by their names in URLs, and keys. Without keys, anyone may search."""
+    """The content of the YAML file: indexes by their names in URLs, and keys. Without keys, anyone may search.
+
+    Web pages of the ``allowed_origins`` may ask the server from a browser.
+    """
 
     indexes: dict[
         Annotated[str, AfterValidator(checked_name)], Annotated[ServedIndexSettings, BeforeValidator(_as_mapping)]
     ]
     api_keys: tuple[Annotated[str, AfterValidator(_checked_key)], ...] = ()
+    allowed_origins: tuple[Annotated[str, AfterValidator(_checked_origin)], ...] = ()
     limits: Limits = Limits()
 
 

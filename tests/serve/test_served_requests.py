@@ -43,7 +43,7 @@ def test_stages_are_in_a_header_and_in_the_log(client, caplog):
 )
 @pytest.mark.parametrize("headers", [{}, {"X-API-Key": "a-long-key"}, {"X-API-Key": "another-key"}])
 def test_keys_are_not_in_the_log(new_client, caplog, path, headers):
-    with caplog.at_level(logging.INFO, "pyserini_compneg"), new_client("a-long-key", "a long key") as client:
+    with caplog.at_level(logging.INFO, "pyserini_compneg"), new_client("a-long-key") as client:
         client.get(path, headers=headers)
         client.request("A-LONG-KEY".lower(), path)
     logged = unquote(f"{caplog.text}{[getattr(record, 'progress', {}) for record in caplog.records]}")

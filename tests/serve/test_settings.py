@@ -47,6 +47,13 @@ def test_pyserinis_keys(tmp_path):
         ),
         ("indexes: {a: x}\nlimits: {atoms: 0}", "limits.atoms: expected a number from 1, got 0"),
         ("indexes: {a: x}\nkeys: []", "unknown key 'keys'; did you mean api_keys?"),
+        *(
+            (
+                f"indexes: {{a: x}}\nallowed_origins: ['{origin}']",
+                "allowed_origins[0]: an origin is http:// or https://",
+            )
+            for origin in ("*", "app.example.org", "https://a.org/", "https://A.org", "https://a.org:443", "null")
+        ),
         ("indexes: {a: x}\napi_keys: [short]", "api_keys[0]: an API key has 8 or more printable ASCII characters"),
     ],
 )
