@@ -46,7 +46,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         raise InputError("names no index, so there is nothing to serve", where=args.config)
     options = ServeOptions(**given_options(ServeOptions, args))
     with clusters.opener(args.ray, [index.path for index in settings.indexes.values()]) as open_index:
-        serve(settings, options, open_index)
+        serve(settings, options, open_index, args.config)
 
 
 def _parser() -> argparse.ArgumentParser:

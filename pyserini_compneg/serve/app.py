@@ -72,7 +72,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
     )
-    app.state.backend, app.state.has_keys = backend, bool(settings.api_keys)
+    app.state.backend, app.state.has_keys = backend, settings.needs_key
     app.include_router(router)
     _add_pages(app, backend)
     _add_error_handlers(app, backend)

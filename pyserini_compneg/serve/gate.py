@@ -6,7 +6,7 @@ import hmac
 import logging
 import re
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from urllib.parse import unquote, unquote_plus, unquote_to_bytes, urlsplit
 
 from starlette.exceptions import HTTPException
@@ -70,7 +70,17 @@ class Gate:
         hosts: Container[str] | None,
     ) -> None:
         self._app, self._backend, self._guarded, self._hosts = app, backend, guarded, hosts
-        self._keys, self._digests = settings.api_keys, [content_digest(key) for key in settings.api_keys]
+        self._needs_key, self._known_keys = False, frozenset[str]()
+        self.admit(settings)
+
+    def admit(self, settings: ServerSettings) -> None:
+        """Admits the keys and origins of these settings, and no others, from the next request on.
+
+        A gate that has asked for keys goes on asking for them. It keeps former keys out of the log, too.
+        """
+        self._needs_key |= settings.needs_key
+        self._digests = [content_digest(key) for key in settings.api_keys]
+        self._known_keys |= {*settings.api_keys}
         self._origins = {origin.encode() for origin in settings.allowed_origins}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -110,7 +120,7 @@ class Gate:
             seconds = time.perf_counter() - begun
             route = getattr(scope.get("route"), "path", None) or "other"
             self._backend.metrics.answered(route, status, seconds, spent)
-            _log(scope, status, seconds, spent, self._keys)
+            _log(scope, status, seconds, spent, self._known_keys)
 
     def _shared_with(self, origin: bytes | None) -> list[tuple[bytes, bytes]]:
         """The headers by which a browser lets a page of an allowed origin read an answer, also that of an error."""
@@ -136,7 +146,7 @@ class Gate:
             return HTTPException(404, "The path ends with a line feed, and no route or document does")
         if not scope["path"].startswith(self._guarded) or self._is_preflight(scope["method"], headers):
             return None
-        if self._digests and not _has_key(scope["headers"], self._digests):
+        if self._needs_key and not _has_key(scope["headers"], self._digests):
             return HTTPException(401, _NO_KEY, {"WWW-Authenticate": "Bearer"})
         if headers.get(b"origin") not in self._origins and _is_foreign(scope["method"], headers):
             said = "A page of another origin may not ask this server; allowed_origins in its settings has none like it"
@@ -213,7 +223,7 @@ def _timing(spent: Mapping[str, float]) -> str:
     return ", ".join(f"{name};dur={milliseconds}" for name, milliseconds in spent.items())
 
 
-def _log(scope: Scope, status: int, seconds: float, spent: Mapping[str, float], keys: Sequence[str]) -> None:
+def _log(scope: Scope, status: int, seconds: float, spent: Mapping[str, float], keys: Iterable[str]) -> None:
     """Logs one line. Path and query are percent-encoded, so they cannot start another line.
 
     Possible keys are left out: the query of a request without a valid key, and every part that contains a valid key.
@@ -234,7 +244,7 @@ def _log(scope: Scope, status: int, seconds: float, spent: Mapping[str, float], 
     _logger.info("%s", line.rstrip(), extra={"progress": values})
 
 
-def _holds_key(text: str, keys: Sequence[str]) -> bool:
+def _holds_key(text: str, keys: Iterable[str]) -> bool:
     """Whether a text contains a key, percent-encoded or not."""
     forms = (text, unquote(text), unquote_plus(text))
     return any(key in form for form in forms for key in keys)

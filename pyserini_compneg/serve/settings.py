@@ -96,7 +96,7 @@ def _as_mapping(value: Any) -> Any:
 class ServerSettings(Settings):
     """The content of the YAML file: indexes by their names in URLs, and keys. Without keys, anyone may search.
 
-    Web pages of the ``allowed_origins`` may ask the server from a browser.
+    An empty list of keys admits nobody. Web pages of the ``allowed_origins`` may ask the server from a browser.
     """
 
     indexes: dict[
@@ -105,6 +105,11 @@ class ServerSettings(Settings):
     api_keys: tuple[Annotated[str, AfterValidator(_checked_key)], ...] = ()
     allowed_origins: tuple[Annotated[str, AfterValidator(_checked_origin)], ...] = ()
     limits: Limits = Limits()
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether requests need a key: if the settings have ``api_keys``, be it an empty list."""
+        return "api_keys" in self.model_fields_set
 
 
 def read_server_settings(path: str | Path) -> ServerSettings:
@@ -115,7 +120,7 @@ def read_server_settings(path: str | Path) -> ServerSettings:
         if index.versions and "/" in index.versions:
             said = f"indexes.{name}.versions is a pattern of names beside its folder, not of paths"
             raise InputError(f"{said}, got {index.versions!r}", where=path)
-    if switched and not settings.api_keys:
+    if switched and not settings.needs_key:
         said = f"indexes.{switched}.versions lets requests with a key switch the index, and there are no api_keys"
         raise InputError(said, where=path)
     indexes = {name: _resolved(index, Path(path).parent) for name, index in settings.indexes.items()}

@@ -31,7 +31,8 @@ def make_client(folder, *keys, encoder=None, versions=None, limits=None, origins
     """A client of a server in this process, which calls the index ``films``."""
     indexes = {"films": ServedIndex("films", ServedIndexSettings(path=str(folder), encoder=encoder, versions=versions))}
     options.setdefault("timeout", 120)  # a busy machine is no fault of a search
-    settings = ServerSettings(indexes={}, api_keys=keys, allowed_origins=origins, limits=limits or Limits())
+    has_keys = {"api_keys": keys} if keys else {}
+    settings = ServerSettings(indexes={}, **has_keys, allowed_origins=origins, limits=limits or Limits())
     app = create_app(indexes, ServeOptions(**options), settings, hosts)
     return TestClient(app, raise_server_exceptions=False)
 
