@@ -66,6 +66,11 @@ def serve(
         address, bound = listening.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
         is_local = ip_address(address.partition("%")[0]).is_loopback
+        if not settings.needs_key and not is_local:
+            said = "anyone who reaches http://%s:%d may search, because the settings have no api_keys: %s"
+            _logger.warning(said, shown, bound, "give clients keys, or listen at 127.0.0.1 behind a proxy that does")
+        elif settings.needs_key and not settings.api_keys:
+            _logger.warning("%s: api_keys is empty, so nobody may search until it has a key", file)
         _logger.info("listening at http://%s:%d", shown, bound)
         hosts = (*_LOCAL, shown, options.host) if is_local and not settings.needs_key else None
         limits = settings.limits

@@ -41,9 +41,12 @@ def test_the_server_has_the_flags(where):
 
 
 def test_settings_are_read(tmp_path):
-    (tmp_path / "pod.yaml").write_text(MANIFESTS["ConfigMap"]["data"]["server.yaml"])
+    (tmp_path / "pod.yaml").write_text(MANIFESTS["Secret"]["stringData"]["server.yaml"])
     for path in (DEPLOY / "server.yaml", tmp_path / "pod.yaml"):
-        assert read_server_settings(path).indexes["films"].path == "/srv/indexes/films"
+        settings = read_server_settings(path)
+        assert settings.indexes["films"].path == "/srv/indexes/films"
+        assert (settings.needs_key, settings.api_keys) == (True, ())  # no key that everybody knows
+    assert {"name": "settings", "secret": {"secretName": MANIFESTS["Secret"]["metadata"]["name"]}} in POD["volumes"]
     mounts = {mount["mountPath"] for mount in CONTAINER["volumeMounts"]}
     assert mounts == {"/etc/compneg", "/srv/indexes", "/tmp"}
     assert {volume.split(":")[1] for volume in COMPOSE["compneg"]["volumes"]} | {"/tmp"} == {
