@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--config", metavar="FILE", help="YAML file with indexes and API keys")
     add_flags(parser, ServeOptions, ("host", "port", "mcp"))
     group = flags.advanced(parser)
-    add_flags(group, ServeOptions, ("threads", "queue", "timeout"))
+    add_flags(group, ServeOptions, ("threads", "queue", "timeout", "log_queries"))
     clusters.add_ray_search(group, "search indexes in shards")
     flags.add_log_format(group)
     return parser

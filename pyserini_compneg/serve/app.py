@@ -78,7 +78,7 @@ def create_app(
     _add_error_handlers(app, backend)
     if mcp:
         app.router.routes.append(http_route(mcp))
-    return Gate(app, backend, (f"/{API}/", "/mcp"), settings, hosts)
+    return Gate(app, backend, (f"/{API}/", "/mcp"), settings, hosts, options.log_queries)
 
 
 def _add_pages(app: FastAPI, backend: Backend) -> None:

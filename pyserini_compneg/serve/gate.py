@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import logging
 import re
+import secrets
 import time
 from collections.abc import Container, Iterable, Mapping, Sequence
 from urllib.parse import unquote, unquote_plus, unquote_to_bytes, urlsplit
@@ -20,6 +21,14 @@ from pyserini_compneg.support.files import content_digest
 from pyserini_compneg.support.progress import stages
 
 _LONGEST_QUERY_LOGGED = 500
+
+_HASH = 16
+"""The length of a hash of a query, in hexadecimal digits."""
+
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}")
+
+_TRACE_PARENT = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+"""The header of the W3C's Trace Context: version, trace, span, flags."""
 
 _CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -58,7 +67,7 @@ class Gate:
     Paths that begin with one of ``guarded`` are searches. They need a key, only pages of the server and of allowed
     origins may request them, and they are refused unread while the pool is full. ``hosts`` are the names of the server;
     None allows any name. This check prevents web pages from reading answers through a name that resolves to this
-    machine.
+    machine. ``log_queries`` is that of ``ServeOptions``.
     """
 
     def __init__(
@@ -68,8 +77,10 @@ class Gate:
         guarded: tuple[str, ...],
         settings: ServerSettings,
         hosts: Container[str] | None,
+        log_queries: str,
     ) -> None:
         self._app, self._backend, self._guarded, self._hosts = app, backend, guarded, hosts
+        self._log_queries, self._secret = log_queries, secrets.token_bytes()
         self._needs_key, self._known_keys = False, frozenset[str]()
         self.admit(settings)
 
@@ -91,7 +102,8 @@ class Gate:
         spent: dict[str, float] = {}
         stages.set(spent)
         headers = dict(scope["headers"])
-        added = [*_HEADERS, *self._shared_with(headers.get(b"origin"))]
+        names = self._names(headers)
+        added = [*_HEADERS, *self._shared_with(headers.get(b"origin")), (b"x-request-id", names["request_id"].encode())]
 
         async def send_on(message: Message) -> None:
             nonlocal status
@@ -120,7 +132,7 @@ class Gate:
             seconds = time.perf_counter() - begun
             route = getattr(scope.get("route"), "path", None) or "other"
             self._backend.metrics.answered(route, status, seconds, spent)
-            _log(scope, status, seconds, spent, self._known_keys)
+            self._log(scope, status, seconds, spent, names)
 
     def _shared_with(self, origin: bytes | None) -> list[tuple[bytes, bytes]]:
         """The headers by which a browser lets a page of an allowed origin read an answer, also that of an error."""
@@ -157,6 +169,39 @@ class Gate:
 
     def _too_large(self) -> HTTPException:
         return HTTPException(413, f"The body has more than {self._backend.limits.body_bytes:,} bytes")
+
+    def _names(self, headers: Mapping[bytes, bytes]) -> dict[str, str]:
+        """The names of a request in other logs: its id, perhaps a new one, and where it is in a distributed trace."""
+        given = headers.get(b"x-request-id", b"")
+        is_taken = _REQUEST_ID.fullmatch(given) and not _holds_key(given.decode(), self._known_keys)
+        names = {"request_id": given.decode() if is_taken else secrets.token_hex(16)}
+        parent = headers.get(b"traceparent", b"")
+        return names | ({"traceparent": parent.decode()} if _TRACE_PARENT.fullmatch(parent) else {})
+
+    def _log(
+        self, scope: Scope, status: int, seconds: float, spent: Mapping[str, float], names: Mapping[str, str]
+    ) -> None:
+        """Logs one line. Path and query are percent-encoded, so they cannot start another line.
+
+        Possible keys are left out: the query of a request without a valid key, and every part that contains a key.
+        """
+        method, path = scope["method"], scope.get("raw_path", scope["path"].encode()).decode("ascii", "replace")
+        query = scope["query_string"].decode("ascii", "replace")
+        if status == 401 or self._log_queries == "no" or _holds_key(query, self._known_keys):
+            query = "..." if query else ""
+        elif self._log_queries == "hash" and query:
+            query = hmac.digest(self._secret, scope["query_string"], "sha256").hex()[:_HASH]
+        if _holds_key(path, self._known_keys) or _holds_key(method, self._known_keys):
+            method, path = "...", "..."
+        query = query[:_LONGEST_QUERY_LOGGED]
+        client = (scope.get("client") or ("-",))[0]
+        values = {"client": client, "method": method, "path": path, "query": query, "status": status}
+        values |= {"milliseconds": round(1000 * seconds, 3), "stages": spent, **names}
+        times = " ".join(f"{name}={milliseconds:.1f}" for name, milliseconds in spent.items())
+        target = f"{path}?{query}" if query else path
+        line = f"{client} {method} {target} {status} {1000 * seconds:.1f} ms {times}".rstrip()
+        named = " ".join(f"{name}={value}" for name, value in names.items())
+        _logger.info("%s", f"{line} {named}", extra={"progress": values})
 
 
 def _has_key(headers: Sequence[tuple[bytes, bytes]], digests: Sequence[str]) -> bool:
@@ -221,27 +266,6 @@ def _host(scope: Scope) -> str:
 
 def _timing(spent: Mapping[str, float]) -> str:
     return ", ".join(f"{name};dur={milliseconds}" for name, milliseconds in spent.items())
-
-
-def _log(scope: Scope, status: int, seconds: float, spent: Mapping[str, float], keys: Iterable[str]) -> None:
-    """Logs one line. Path and query are percent-encoded, so they cannot start another line.
-
-    Possible keys are left out: the query of a request without a valid key, and every part that contains a valid key.
-    """
-    method, path = scope["method"], scope.get("raw_path", scope["path"].encode()).decode("ascii", "replace")
-    query = scope["query_string"].decode("ascii", "replace")
-    if status == 401 or _holds_key(query, keys):
-        query = "..." if query else ""
-    if _holds_key(path, keys) or _holds_key(method, keys):
-        method, path = "...", "..."
-    query = query[:_LONGEST_QUERY_LOGGED]
-    client = (scope.get("client") or ("-",))[0]
-    values = {"client": client, "method": method, "path": path, "query": query, "status": status}
-    values |= {"milliseconds": round(1000 * seconds, 3), "stages": spent}
-    times = " ".join(f"{name}={milliseconds:.1f}" for name, milliseconds in spent.items())
-    target = f"{path}?{query}" if query else path
-    line = f"{client} {method} {target} {status} {1000 * seconds:.1f} ms {times}"
-    _logger.info("%s", line.rstrip(), extra={"progress": values})
 
 
 def _holds_key(text: str, keys: Iterable[str]) -> bool:
