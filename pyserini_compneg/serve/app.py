@@ -23,6 +23,7 @@ from pyserini_compneg.serve.replies import API
 from pyserini_compneg.serve.routes import router
 from pyserini_compneg.serve.served_index import ServedIndex
 from pyserini_compneg.serve.settings import ServerSettings
+from pyserini_compneg.serve.warm_up import warm_up
 from pyserini_compneg.support.errors import CompNegError
 from pyserini_compneg.support.settings_files import first_fault
 
@@ -53,6 +54,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await warm_up(app, indexes)
         reloading = asyncio.create_task(backend.reload_for_ever())
         async with mcp.session_manager.run() if mcp else nullcontext():
             yield
