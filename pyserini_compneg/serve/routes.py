@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from fastapi import APIRouter, Depends, HTTPException, Query, Request, Security
 from fastapi.responses import JSONResponse, Response
+from fastapi.security import APIKeyHeader, HTTPBearer
 from pydantic import BaseModel, ValidationError
 
 from pyserini_compneg.serve import answers
@@ -85,7 +86,14 @@ def _described(model: type[BaseModel]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
-router = APIRouter(prefix=f"/{API}", responses=_ERRORS, dependencies=[Depends(_each_once)])
+_KEY = "one of the server's api_keys; without them, no key is needed"
+
+_KEYS = (  # only described here: the gate checks keys
+    Security(APIKeyHeader(name="X-API-Key", scheme_name="ApiKey", description=_KEY, auto_error=False)),
+    Security(HTTPBearer(scheme_name="Bearer", description=_KEY, auto_error=False)),
+)
+
+router = APIRouter(prefix=f"/{API}", responses=_ERRORS, dependencies=[Depends(_each_once), *_KEYS])
 
 
 async def _answer(request: Request, work: Callable[..., Mapping[str, Any]], *arguments: Any) -> Response:
