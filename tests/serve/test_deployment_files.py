@@ -51,7 +51,7 @@ def test_settings_are_read(tmp_path):
     mounts = {mount["mountPath"] for mount in CONTAINER["volumeMounts"]}
     assert mounts == {"/etc/compneg", "/srv/indexes", "/tmp"}
     assert {volume.split(":")[1] for volume in COMPOSE["compneg"]["volumes"]} | {"/tmp"} == {
-        "/etc/compneg/server.yaml",
+        "/etc/compneg",
         "/srv/indexes",
         *COMPOSE["compneg"]["tmpfs"],
     }
