@@ -89,7 +89,12 @@ class _GetDocument(_OfIndex, DocumentOfIdParameters):
 
 
 class _ListIndexes(Parameters):
-    """List the names of all indexes."""
+    """List the names of all indexes, and the fields of each by which filter and facets can choose."""
+
+
+def _listed(backend: Backend) -> Mapping[str, Any]:
+    fields = {name: list(index.filter_fields) for name, index in backend.indexes.items()}
+    return {"result": list(fields), "filter_fields": fields}
 
 
 class _Explain(_OfIndex, ExplainOfIdParameters):
@@ -106,7 +111,7 @@ _TOOLS: Mapping[str, tuple[type[BaseModel], Callable[[Backend, Any], Mapping[str
         _GetDocument,
         lambda backend, asked: answers.document_answer(backend, asked.index, asked.docid, asked),
     ),
-    "list_indexes": (_ListIndexes, lambda backend, _: {"result": list(backend.indexes)}),
+    "list_indexes": (_ListIndexes, lambda backend, _: _listed(backend)),
     "explain": (_Explain, lambda backend, asked: answers.explain_answer(backend, asked.index, asked, asked.docid)),
     "decompose": (_Decompose, lambda _, asked: answers.reading_answer(asked)),
 }

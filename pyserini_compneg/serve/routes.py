@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from fastapi import APIRouter, Depends, HTTPException, Query, Request, Security
 from fastapi.responses import JSONResponse, Response
+from fastapi.security import APIKeyHeader, HTTPBearer
 from pydantic import BaseModel, ValidationError
 
 from pyserini_compneg.serve import answers
@@ -48,7 +49,7 @@ _DESCRIPTIONS: dict[int | str, str] = {
     "default": "Any other error",
     400: "Wrong parameters, a query or a document that cannot be read, or no such index",
     401: "No API key, or a wrong one",
-    403: "A page of another origin asks, or a key that may not write shall change an index",
+    403: "A page of an origin that is not allowed asks, or an index shall be changed without one of the write_keys",
     404: "No such document, or no such route",
     405: "No such method",
     409: "Another request or another process is changing the index",
@@ -95,7 +96,14 @@ def _described(model: type[BaseModel]) -> dict[str, Any]:
 
 _LINES = {"type": "string", "description": "a document on each line, as the command index takes it"}
 
-router = APIRouter(prefix=f"/{API}", responses=_ERRORS, dependencies=[Depends(_each_once)])
+_KEY = "one of the server's api_keys, if it has any, or of its write_keys, which requests that change an index need"
+
+_KEYS = (  # only described here: the gate checks keys
+    Security(APIKeyHeader(name="X-API-Key", scheme_name="ApiKey", description=_KEY, auto_error=False)),
+    Security(HTTPBearer(scheme_name="Bearer", description=_KEY, auto_error=False)),
+)
+
+router = APIRouter(prefix=f"/{API}", responses=_ERRORS, dependencies=[Depends(_each_once), *_KEYS])
 
 
 async def _answer(request: Request, work: Callable[..., Mapping[str, Any]], *arguments: Any) -> Response:

@@ -128,6 +128,13 @@ def test_the_root_and_the_description(client):
     assert parameters["query"]["required"]
     assert "/v1/{index}/doc/{docid}" in description["paths"]
     assert description["components"]["schemas"]["ErrorReply"]["required"] == ["error"]
+    schemes = description["components"]["securitySchemes"]
+    assert {name: (one["type"], one.get("name"), one.get("scheme")) for name, one in schemes.items()} == {
+        "ApiKey": ("apiKey", "X-API-Key", None),
+        "Bearer": ("http", None, "bearer"),
+    }
+    routes = [route for methods in description["paths"].values() for route in methods.values()]
+    assert all(route["security"] == [{"ApiKey": []}, {"Bearer": []}] for route in routes)  # either is enough
     assert "HTTPValidationError" not in json.dumps(description)  # FastAPI's own answer, which this server never gives
 
 

@@ -21,6 +21,11 @@ def test_pyserinis_keys(tmp_path):
     assert (settings.api_keys, settings.write_keys) == (("a-long-key",), ("another-key",))
 
 
+def test_the_last_write_key_may_go(tmp_path):
+    (tmp_path / "server.yaml").write_text("indexes: {films: {path: x, versions: x*}}\nwrite_keys: []\n")
+    assert read_server_settings(tmp_path / "server.yaml").write_keys == ()
+
+
 @pytest.mark.parametrize(
     ("text", "error"),
     [
@@ -48,6 +53,13 @@ def test_pyserinis_keys(tmp_path):
         ("indexes: {a: x}\nlimits: {atoms: 0}", "limits.atoms: expected a number from 1, got 0"),
         ("indexes: {a: x}\nkeys: []", "unknown key 'keys'; did you mean api_keys?"),
         ("indexes: {a: x}\nwrite_keys: [short]", "write_keys[0]: an API key has 8 or more printable ASCII characters"),
+        *(
+            (
+                f"indexes: {{a: x}}\nallowed_origins: ['{origin}']",
+                "allowed_origins[0]: an origin is http:// or https://",
+            )
+            for origin in ("*", "app.example.org", "https://a.org/", "https://A.org", "https://a.org:443", "null")
+        ),
         ("indexes: {a: x}\napi_keys: [short]", "api_keys[0]: an API key has 8 or more printable ASCII characters"),
     ],
 )
