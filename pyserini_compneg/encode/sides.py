@@ -94,7 +94,7 @@ def _network(side: NeuralSide, options: ModelOptions, length: int) -> tuple[Text
         folder = export_model(side, options.runs_in)
         report = read_report(folder)
         width = report["width"]
-        # In int8 a batch is one text. Several threads help a short one little. Long ones would take much memory together.
+        # In int8 a batch is one text. Several threads help a short one little, and long ones together take much memory.
         side_by_side = options.runs_in == "int8" and length <= LONG
         model: SparseModel = OnnxModel(folder, options.device, report.get("unpadded") is True, side_by_side)
     else:

@@ -42,6 +42,12 @@ def test_a_network_is_loaded_once_for_several_ways_to_prune(monkeypatch):
     assert len(loaded) == 1 and spans[0] == spans[1]
 
 
+def test_texts_of_an_int8_model_run_beside_each_other(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    side = read_checkpoint(model_folder(MINI)).document
+    assert load_side(side, ModelOptions(precision="int8"))._model.together == 3
+
+
 def test_words_are_tokens_without_expansions(index, caplog):
     encoder = ModelQueryEncoder(read_checkpoint(model_folder(MINI)))
     ((film,), vector) = encoder.words(["film"]), encoder.encode_batch(["film"])[0]

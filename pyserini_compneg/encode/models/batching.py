@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     """The nonzero weights of a batch: the numbers of the texts, ascending, the ids of the terms, and the weights."""
 
 MOST_TOKENS = {"cpu": 1024, "cuda": 16384}
-"""The largest number of tokens in a batch, including padding, which bounds the memory of each. The limit for a processor is small,
-so that the data of a batch stay in the processor's cache."""
+"""The largest number of tokens in a batch, including padding. It bounds the memory that each takes. The limit for a
+processor is small, so that the data of a batch stay in the processor's cache."""
 
 DECIMALS = 5
 """The decimals of a weight. They are finer than any impact scale, and keep files of vectors small."""

@@ -4,7 +4,7 @@ names of exported graphs."""
 import pytest
 
 onnx = pytest.importorskip("onnx", reason="graphs are built with onnx")
-pytest.importorskip("onnxruntime", reason="graphs are run by onnxruntime")
+onnxruntime = pytest.importorskip("onnxruntime", reason="graphs are run by onnxruntime")
 torch = pytest.importorskip("torch", reason="export is torch's")
 
 import numpy as np  # noqa: E402
@@ -13,6 +13,7 @@ from refusals import refusal  # noqa: E402
 
 from pyserini_compneg.encode.networks import graph as exporting  # noqa: E402
 from pyserini_compneg.encode.networks.int8 import int8_model, rounded  # noqa: E402
+from pyserini_compneg.support import onnx_sessions  # noqa: E402
 from pyserini_compneg.support.errors import EncodingError  # noqa: E402
 from pyserini_compneg.support.onnx_sessions import open_session  # noqa: E402
 
@@ -137,3 +138,21 @@ def test_rounding_errs_by_half_a_step_at_most(table):
     whole, scales = rounded(table)
     assert (np.abs(whole * scales[:, None] - table) <= scales[:, None] / 2 + 1e-7).all()
     assert np.abs(whole).max(1).tolist() == [0 if number == 7 else 127 for number in range(TOKENS)]
+
+
+@pytest.mark.parametrize(
+    ("has_vnni", "providers"), [(True, ["CPUExecutionProvider"]), (False, ["CUDAExecutionProvider"])]
+)
+def test_how_sessions_run(monkeypatch, has_vnni, providers):
+    opened = {}
+    monkeypatch.setattr(onnx_sessions, "adds_int8_exactly", lambda: has_vnni)
+    monkeypatch.setattr(
+        onnxruntime, "InferenceSession", lambda _, options, **given: opened.update(given, options=options)
+    )
+    open_session(b"", 1, providers)
+    try:
+        precise = opened["options"].get_session_config_entry("session.x64quantprecision")
+    except RuntimeError:
+        precise = None
+    assert precise == (None if has_vnni else "1")
+    assert opened["disabled_optimizers"] == (["SkipLayerNormFusion"] if providers == ["CPUExecutionProvider"] else [])

@@ -479,3 +479,13 @@ def test_packages_that_are_missing(monkeypatch, tmp_path):
     monkeypatch.setattr(training, "find_spec", lambda name: None if name == "tokenizers" else SimpleNamespace())
     said = refusal(train_latent, "m", ["t"], tmp_path / "made")
     assert said == f"training needs tokenizers; {install_hint('train')}"
+
+
+def test_the_help_has_the_defaults(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    said = dict(re.findall(r"--(latents|active|tokens) N [^-]*?default (\d+)", capsys.readouterr().out))
+    settings = LatentSettings()
+    assert {name: int(default) for name, default in said.items()} == {
+        name: getattr(settings, name) for name in ("latents", "active", "tokens")
+    }
