@@ -48,7 +48,8 @@ def create_app(
     backend = Backend(indexes, settings.limits, options)
     mcp = None
     if options.mcp == "http":  # the library is slow to import
-        from pyserini_compneg.serve.mcp_tools import http_route, tools
+        from pyserini_compneg.serve.mcp_tools import tools
+        from pyserini_compneg.serve.mcp_transports import http_route
 
         mcp = tools(backend)
 

@@ -17,7 +17,7 @@ from pyserini_compneg.serve.app import create_app
 from pyserini_compneg.serve.connections import ACCEPTED_AT_ONCE, Connections, protocol
 from pyserini_compneg.serve.gate import Gate
 from pyserini_compneg.serve.options import ServeOptions
-from pyserini_compneg.serve.parameters import MOST_CHARACTERS
+from pyserini_compneg.serve.parameter_types import MOST_CHARACTERS
 from pyserini_compneg.serve.served_index import OpenIndex, ServedIndex
 from pyserini_compneg.serve.settings import ServerSettings
 from pyserini_compneg.serve.settings_reload import follow
@@ -59,7 +59,7 @@ def serve(
             stack.callback(index.close)
             _logger.info("index %s: %s documents", name, f"{index.documents:,}")
         if listening is None:
-            from pyserini_compneg.serve.mcp_tools import run_on_standard_input
+            from pyserini_compneg.serve.mcp_transports import run_on_standard_input
 
             run_on_standard_input(opened, options, settings.limits)
             return
