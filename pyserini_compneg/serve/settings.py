@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from pyserini_compneg.lucene import checked_language
 from pyserini_compneg.support.errors import InputError
+from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.settings_files import Settings, read_settings
 from pyserini_compneg.support.terminal import shown
 
@@ -127,7 +128,12 @@ def read_server_settings(path: str | Path) -> ServerSettings:
             f"indexes.{switched}.versions lets requests with a write key switch the index, and there are no write_keys"
         )
         raise InputError(said, where=path)
-    indexes = {name: _resolved(index, Path(path).parent) for name, index in settings.indexes.items()}
+    indexes = {}
+    for name, index in settings.indexes.items():
+        try:
+            indexes[name] = _resolved(index, Path(path).parent)
+        except OSError as cause:  # such as a path that is too long
+            raise InputError(f"indexes.{name}.path cannot be read: {reason_of(cause)}", where=path) from None
     return settings.model_copy(update={"indexes": indexes})
 
 

@@ -30,8 +30,9 @@ async def follow(path: str | Path, gate: Gate, asked: asyncio.Event) -> None:
             seen = stamp
             try:
                 fresh = await asyncio.to_thread(read_server_settings, path)
-            except InputError as error:
-                _logger.warning("%s; the keys and origins stay as they were", error)
+            except Exception as error:  # whatever it is, later changes of the file must be followed
+                said = error if isinstance(error, InputError) else f"{path}: {error!r}"
+                _logger.warning("%s; the keys and origins stay as they were", said)
             else:
                 gate.admit(fresh)
                 if last is not None and (is_asked or fresh != last):
@@ -47,7 +48,7 @@ def _stamp(path: str | Path) -> tuple[int, ...] | None:
         found = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _tell(path: str | Path, fresh: ServerSettings, last: ServerSettings) -> None:

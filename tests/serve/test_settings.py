@@ -60,6 +60,7 @@ def test_the_last_write_key_may_go(tmp_path):
             )
             for origin in ("*", "app.example.org", "https://a.org/", "https://A.org", "https://a.org:443", "null")
         ),
+        (f"indexes: {{a: x, b: {'x' * 300}}}", "indexes.b.path cannot be read: file name too long"),
         ("indexes: {a: x}\napi_keys: [short]", "api_keys[0]: an API key has 8 or more printable ASCII characters"),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 import served
 from served import make_client
 
+from pyserini_compneg.serve import settings_reload
 from pyserini_compneg.serve.settings_reload import follow
 
 SEARCH = "/v1/films/search?query=spy"
@@ -108,7 +109,9 @@ def test_write_keys_change_too(films, file, content, refused):
         asyncio.run(run())
 
 
-@pytest.mark.parametrize("content", ["indexes: [", "", text("short"), None])
+@pytest.mark.parametrize(
+    "content", ["indexes: [", "", text("short"), text(SECOND).replace("somewhere", "x" * 300), None]
+)
 def test_a_file_that_cannot_be_read_changes_nothing_until_it_can(client, file, content, caplog):
     async def run():
         asked = asyncio.Event()
@@ -125,6 +128,39 @@ def test_a_file_that_cannot_be_read_changes_nothing_until_it_can(client, file, c
     asyncio.run(run())
     (warning,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
     assert warning.endswith("; the keys and origins stay as they were")
+
+
+def test_no_error_ends_the_reading(client, file, monkeypatch, caplog):
+    read = settings_reload.read_server_settings
+
+    def broken(path):
+        monkeypatch.setattr(settings_reload, "read_server_settings", read)
+        raise RuntimeError("no memory")
+
+    async def run():
+        async with followed(file, client):
+            monkeypatch.setattr(settings_reload, "read_server_settings", broken)
+            write(file, text(SECOND))
+            await changed(client, [200, 200], lambda _: statuses(client) if caplog.records else None)
+            write(file, text(FIRST))
+            assert await changed(client, [200, 401]) == [200, 401]
+
+    asyncio.run(run())
+    said = f"{file}: RuntimeError('no memory'); the keys and origins stay as they were"
+    assert said in [record.getMessage() for record in caplog.records]
+
+
+def test_a_change_of_neither_size_nor_time_is_seen(client, file):
+    async def run():
+        file.write_text(text(FIRST))
+        async with followed(file, client):
+            assert await changed(client, [200, 401]) == [200, 401]
+            before = file.stat()
+            file.write_text(text("x" * len(FIRST)))
+            os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+            assert await changed(client, [401, 401]) == [401, 401]
+
+    asyncio.run(run())
 
 
 def test_a_change_in_place_and_what_needs_a_start_are_told(client, file, caplog):
