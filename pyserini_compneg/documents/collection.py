@@ -178,7 +178,8 @@ def say_formats(files: Sequence[CollectionFile]) -> None:
             header = " without a header," if file.is_bare else ""
             _logger.info("%s: %s%s with the fields %s", file.path, file.format, header, ", ".join(fields))
         if titles_are_ids(fields):
-            _logger.warning("%s: documents have no ids, so their titles are their ids", file.path)
+            place = file.label or file.path
+            _logger.warning("%s: documents have no ids, so their titles are their ids", place)
 
 
 def _paths(path: str | Path, collection_format: Format | None) -> list[Path]:
