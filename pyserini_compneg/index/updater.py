@@ -374,10 +374,15 @@ class ImpactUpdater(VectorLines):
         )
         if documents == empty:
             raise InputError("the update would leave no document with a term", where=self._place)
-        self._write_adopted()  # before the commit, because an update of an index without it would be of no use
+        # Before the commit, because an update of an index without it would be of no use; but filter fields are in the
+        # index from the commit on, and until it has a manifest, the same update can run again.
+        if not self.manifest.filter_fields:
+            self._write_adopted()
         self.state["updates"] += 1
         for shard in changed:
             shard.writer.commit(json.dumps(self.state))
+        if self.manifest.filter_fields:
+            self._write_adopted()
         if self._shards[0].entry:
             write_shards(self.folder, [self._entry(shard) for shard in self._shards])
         for shard in changed:

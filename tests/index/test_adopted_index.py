@@ -10,12 +10,14 @@ from index_folders import contents
 from json_lines import write_jsonl
 from lookup_encoder import LookupEncoder
 from refusals import refusal
+from steps import as_steps
 from updated_indexes import FILTERS, build, draw_document, draw_update, told
+from works import killed_at_steps
 
 from pyserini_compneg import SignedImpactSearcher
 from pyserini_compneg.compose import Linear
 from pyserini_compneg.index import update_index, verify_index
-from pyserini_compneg.lucene import Manifest, open_reader
+from pyserini_compneg.lucene import ImpactWriter, Manifest, open_reader
 from pyserini_compneg.lucene.gate import java_class
 from pyserini_compneg.support.errors import ArgumentError, CompNegError, IndexFormatError
 
@@ -87,6 +89,19 @@ def test_filter_fields_of_an_adopted_index_come_from_its_sources(tmp_path):
             "2000": {"d4"},
         }
         assert [hit.docid for hit in searcher.search("*", sort="year:desc")][-1] == "d0"
+
+
+def test_a_killed_adoption_with_filter_fields_is_repeated(tmp_path, monkeypatch):
+    index, adopt = write_with_years(tmp_path), Manifest("m", filter_fields=("year",))
+    as_steps(monkeypatch, ImpactWriter, "commit", "release")
+    with killed_at_steps(index, tmp_path) as killed:
+        update_index(index, adopt=adopt)
+    assert len(killed) > 2
+    for folder in [*killed, index]:
+        update_index(folder, adopt=adopt)
+        assert verify_index(folder) == 4
+        with SignedImpactSearcher(open_reader(folder), encoder=LookupEncoder({})) as searcher:
+            assert [hit.docid for hit in searcher.search("*", filter={"year": "1992"})] == ["d2"]
 
 
 def test_filter_fields_that_an_adopted_index_cannot_have(tmp_path):
