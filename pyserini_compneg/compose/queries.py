@@ -27,7 +27,7 @@ from pyserini_compneg.support.progress import gathered_warnings, warn_of
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import is_pair
 
-_ALL = Atom("*")
+_ALL = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class ParsedQuery:
 
     Raises:
         ArgumentError: There is neither an expression nor a composed query, or there are both.
+        QueryError: ``*`` is a part of a larger expression.
     """
 
     expression: Expression | None = None
@@ -53,9 +54,15 @@ class ParsedQuery:
         if not of_kind or (self.expression is None) == (self.composed is None):
             values = ", ".join(shown(value) for value, _ in kinds)
             raise ArgumentError(f"a ParsedQuery has either an expression or a composed query, got {values}")
-        if self.expression == _ALL and self.reading is None:
-            object.__setattr__(self, "expression", None)
-            object.__setattr__(self, "composed", All())
+        if self.expression is None or self.reading is not None:
+            return
+        if isinstance(self.expression, Atom):
+            if self.expression.text in (_ALL, f"({_ALL})"):
+                object.__setattr__(self, "expression", None)
+                object.__setattr__(self, "composed", All())
+        elif _ALL in atoms(self.expression):
+            what = f"{_ALL} means all documents as a whole query, and is no part of {shown(self.text)}"
+            raise QueryError(what, remedy="write the expression without it, or use a filter")
 
     @property
     def text(self) -> str:
@@ -64,7 +71,7 @@ class ParsedQuery:
             return format_expression(self.expression)
         assert self.composed is not None  # a query has either
         if isinstance(self.composed, All):
-            return _ALL.text
+            return _ALL
         return query_line(self.composed)
 
     def changed(self, change: Callable[[Expression], Expression]) -> ParsedQuery:

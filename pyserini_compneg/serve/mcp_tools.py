@@ -35,8 +35,8 @@ _INSTRUCTIONS = (
     "Search document collections. A query is an expression: texts joined by AND, OR and NOT in capitals, with "
     'parentheses, and with quotes around a text that holds these words, such as: spy films NOT "Get Smart". '
     "NOT lowers documents; NOT! removes those that have all words of its text. AND also finds documents that lack one "
-    "of its sides; their field lacks says which. AND! finds only those that have a word of each. The query * finds all "
-    "documents, to be filtered and sorted. Scores may be negative."
+    "of its sides; their field lacks says which. AND! finds only those that have a word of each. The query * alone "
+    "finds all documents, to be filtered and sorted. Scores may be negative."
 )
 
 _logger = logging.getLogger(__name__)

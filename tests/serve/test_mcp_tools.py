@@ -85,6 +85,7 @@ def test_tools_answer_as_routes_do(server, new_client):
         for tool, path, parameters in (
             ("get_document", "films/doc", {"docid": "d2"}),
             ("explain", "films/explain", {"query": "spy NOT comedy", "docid": "d1"}),
+            ("explain", "films/explain", {"query": "*", "docid": "d1"}),
             ("decompose", "decompose", {"query": "spy films other than comedies"}),
         ):
             assert call(server, tool, **parameters) == client.get(f"/v1/{path}", params=parameters).json()
