@@ -65,8 +65,8 @@ class Gate:
     """The outermost layer of the server.
 
     Paths that begin with one of ``guarded`` are searches and writes. They need a key, only pages of the server and of
-    allowed origins may request them, and they are refused unread while the pool is full. ``hosts`` are the names of the
-    server; None allows any name. This check prevents web pages from reading answers through a name that resolves to
+    allowed origins may request them, and searches are refused unread while the pool is full. ``hosts`` are the names of
+    the server; None allows any name. This check prevents web pages from reading answers through a name that resolves to
     this machine. ``log_queries`` is that of ``ServeOptions``. The route learns in ``request.state.may_write`` whether
     the request has one of ``write_keys``.
     """
@@ -170,7 +170,7 @@ class Gate:
             return HTTPException(403, said)
         if scope["method"] in ("POST", "PUT") and not _is_json(headers.get(b"content-type", b"")):
             return HTTPException(415, "The body must be JSON; send it with Content-Type: application/json")
-        return queue_full() if self._backend.pool.is_full else None
+        return queue_full() if self._backend.pool.is_full and not _is_write(scope) else None
 
     def _too_large(self) -> HTTPException:
         return HTTPException(413, f"The body has more than {self._backend.limits.body_bytes:,} bytes")
@@ -181,7 +181,8 @@ class Gate:
         is_taken = _REQUEST_ID.fullmatch(given) and not _holds_key(given.decode(), self._known_keys)
         names = {"request_id": given.decode() if is_taken else secrets.token_hex(16)}
         parent = headers.get(b"traceparent", b"")
-        return names | ({"traceparent": parent.decode()} if _TRACE_PARENT.fullmatch(parent) else {})
+        is_taken = _TRACE_PARENT.fullmatch(parent) and not _holds_key(parent.decode(), self._known_keys)
+        return names | ({"traceparent": parent.decode()} if is_taken else {})
 
     def _log(
         self, scope: Scope, status: int, seconds: float, spent: Mapping[str, float], names: Mapping[str, str]
@@ -192,7 +193,8 @@ class Gate:
         """
         method, path = scope["method"], scope.get("raw_path", scope["path"].encode()).decode("ascii", "replace")
         query = scope["query_string"].decode("ascii", "replace")
-        if status == 401 or self._log_queries == "no" or _holds_key(query, self._known_keys):
+        is_admitted = not self._needs_key or _has_key(scope["headers"], [*self._reading, *self._writing])
+        if not is_admitted or self._log_queries == "no" or _holds_key(query, self._known_keys):
             query = "..." if query else ""
         elif self._log_queries == "hash" and query:
             query = hmac.digest(self._secret, scope["query_string"], "sha256").hex()[:_HASH]
@@ -220,6 +222,12 @@ def _has_key(headers: Sequence[tuple[bytes, bytes]], digests: Sequence[str]) -> 
         if name == b"authorization" and scheme.lower() == b"bearer":
             given.append(key.strip())
     return any([hmac.compare_digest(content_digest(key), known) for key in given for known in digests])
+
+
+def _is_write(scope: Scope) -> bool:
+    """Whether a request would change an index. It needs no place in the pool of searches."""
+    method = scope["method"]
+    return method in ("PUT", "DELETE") or (method == "POST" and scope["path"].endswith("/documents"))
 
 
 def _is_utf8(*encoded: bytes) -> bool:

@@ -102,6 +102,24 @@ def test_the_id_of_a_request_is_in_its_answer_and_in_the_log(new_client, caplog,
     assert is_taken or (len(set(ids)) == 2 and all(len(one) == 32 for one in ids))
 
 
+@pytest.mark.parametrize("path", ["/health?x=a-longer-key", "/none?x=a-longer-key", "/v1/films/search?x=a-longer-key"])
+def test_a_query_is_in_the_log_if_the_request_has_a_key(new_client, caplog, path):
+    for keys, given, is_shown in (((), {}, True), ((KEY,), {}, False), ((KEY,), {"X-API-Key": KEY}, True)):
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "pyserini_compneg"), new_client(*keys) as client:
+            client.get(path, headers=given)
+        assert ("a-longer-key" in caplog.text) == is_shown
+        assert logged(caplog)[0]["query"] == ("x=a-longer-key" if is_shown else "...")
+
+
+def test_a_key_is_no_place_in_a_trace(new_client, caplog):
+    key = "4bf92f3577b34da6a3ce929d0e0e4736"
+    with caplog.at_level(logging.INFO, "pyserini_compneg"), new_client(key) as client:
+        client.get("/health", headers={"traceparent": f"00-{key}-00f067aa0ba902b7-01"})
+    assert key not in caplog.text
+    assert "traceparent" not in logged(caplog)[0]
+
+
 @pytest.mark.parametrize(
     ("parent", "is_taken"),
     [

@@ -1,7 +1,9 @@
 """Requests that add and delete documents."""
 
+import gzip
 import json
 import logging
+import lzma
 import shutil
 import threading
 
@@ -12,11 +14,13 @@ from served import make_client
 
 from pyserini_compneg import SignedImpactSearcher
 from pyserini_compneg.index import build_index, build_sharded_index
+from pyserini_compneg.serve.search_pool import SearchPool
 from pyserini_compneg.serve.settings import Limits
 from pyserini_compneg.support.staging import locked
 
 READS, WRITES = "key-of-reader", "key-of-writer"
 PATH = "/v1/films/documents"
+DOCUMENT = b'{"id": "n1", "contents": "spy"}'
 
 
 @pytest.fixture
@@ -102,6 +106,11 @@ def commit(folder):
         ),
         (b'{"id": "n1", "contents": "\xff"}', "documents:1: "),
         ("", "documents: no documents"),
+        (gzip.compress(DOCUMENT, mtime=0), "documents: compressed as gzip, expected JSON Lines; unpack it"),
+        (lzma.compress(DOCUMENT), "documents: compressed as xz, expected JSON Lines; unpack it"),
+        (gzip.compress(DOCUMENT, mtime=0)[:9], "documents: compressed as gzip, expected JSON Lines; unpack it"),
+        (b"PAR1\0\0", "documents: parquet data, no text; "),
+        (DOCUMENT.replace(b" ", b"\r"), "documents:1: lines end in carriage returns alone; "),
     ],
 )
 def test_a_bad_line_leaves_the_index_as_it_was(client, folder, body, said):
@@ -122,6 +131,20 @@ def test_other_requests_that_are_refused(client, films):
     assert client.delete(f"{PATH}?docid=d1&other=1").json()["error"].startswith("unknown key 'other'")
     assert client.post("/v1/none/documents", content="x").json()["error"].startswith("Unable to open index: none")
     assert found(client)[0] == {"d1", "d2", "d3"}
+
+
+def test_a_note_on_a_body_names_no_path(client):
+    answer = client.post(PATH, content=lines({"title": "n1", "text": "spy"})).json()
+    assert answer["notes"] == ["documents: documents have no ids, so their titles are their ids"]
+
+
+def test_searches_that_wait_refuse_no_write(client, monkeypatch):
+    monkeypatch.setattr(SearchPool, "is_full", property(lambda _: True))
+    assert client.get("/v1/films/search?query=spy").status_code == 429
+    assert client.post("/v1/films/search", json={"query": "spy"}).status_code == 429
+    assert client.post(PATH, content=lines({"id": "n1", "contents": "spy"})).status_code == 200
+    assert client.delete(f"{PATH}?docid=n1").status_code == 200
+    assert client.put("/v1/films", json={"index": "films-2"}).json()["error"].startswith("films has no versions")
 
 
 def test_one_writer_at_a_time(client, folder):
