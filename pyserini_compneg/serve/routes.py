@@ -52,7 +52,7 @@ _DESCRIPTIONS: dict[int | str, str] = {
     403: "A page of an origin that is not allowed asks, or an index shall be changed without one of the write_keys",
     404: "No such document, or no such route",
     405: "No such method",
-    409: "Another request or another process is changing the index",
+    409: "Another request or another process is changing the index, or its version is no longer there",
     413: "A body that is too large",
     415: "A body that is not called JSON",
     422: "Plain words that may be misread, with unsure=refuse",

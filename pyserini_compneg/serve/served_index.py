@@ -167,9 +167,12 @@ class ServedIndex:
     def update(self, documents: bytes | None, delete: Sequence[str] | None) -> UpdateReport:
         """Changes the documents as :func:`update_index` does, unless something else changes the index meanwhile.
 
-        :meth:`reload` then opens the index as it is.
+        :meth:`reload` then opens the index as it is. A link that no longer leads to an allowed folder is not followed.
         """
         with self._alone():
+            if not self._is_allowed(self._path):
+                what = f"has no version {os.path.basename(self._path)!r} any more"
+                raise BusyError(what, where=self.name, remedy="switch it to another one")
             return update_index(self._path, documents, delete, encoder=self._place_of_model())
 
     def _place_of_model(self) -> str | None:

@@ -274,6 +274,9 @@ def test_a_request_switches_an_index(folder, tmp_path):
         (tmp_path / "films-7").symlink_to(tmp_path / "secret")  # where no request could have switched it to
         with pytest.raises(InputError, match="films has no version 'films-7' any more"):
             index.reload()
+        answer = keyed.delete("/v1/films/documents?docid=secret", headers=headers)
+        said = "films: has no version 'films-7' any more; switch it to another one"
+        assert (answer.status_code, answer.json()) == (409, {"error": said})
         assert index.documents == 2
         assert switch("films-1")["generation"] == first
     with make_client(tmp_path / "films-1", write_keys=[KEY]) as client:
