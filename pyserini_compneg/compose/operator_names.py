@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyserini_compneg.support.errors import QueryError, in_one_line
 from pyserini_compneg.support.terminal import shown
-from pyserini_compneg.support.vectors import checked
+from pyserini_compneg.support.vectors import checked, is_number
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -72,11 +73,25 @@ class OperatorKind(Collection[str]):
         if isinstance(operator, str) and operator in self.names:
             return known.get(operator)
         third = [*inspect.signature(self._own(operator)).parameters.values()][2:3]
-        return float(third[0].default) if third and third[0].default is not inspect.Parameter.empty else 1.0
+        default = third[0].default if third else inspect.Parameter.empty
+        if default is inspect.Parameter.empty:
+            return 1.0
+        if not is_number(default) or not math.isfinite(default):
+            place = f"{self.kind} {operator_name(operator)}"
+            raise QueryError(f"the default of its third argument must be a finite number, got {default!r}", where=place)
+        return float(default)
 
     def _own(self, operator: Operator) -> VectorOperator:
-        if not isinstance(operator, str):
-            return operator
+        """The function of a user, which takes a vector, a list of vectors and λ, or a list of vectors alone."""
+        function = self._loaded(operator) if isinstance(operator, str) else operator
+        count = 3 if self.kind == "difference" else 1
+        arguments = "argument" if count == 1 else "arguments"
+        what, place = f"cannot be called with {count} {arguments}", f"{self.kind} {operator_name(operator)}"
+        with in_one_line(QueryError, what, where=place):
+            inspect.signature(function).bind(*[None] * count)
+        return function
+
+    def _loaded(self, operator: str) -> VectorOperator:
         entry = _installed(self.kind)[operator]
         with in_one_line(QueryError, f"cannot be loaded from {entry.value}", where=f"{self.kind} {operator}"):
             function: VectorOperator = entry.load()

@@ -59,7 +59,8 @@ class Operators:
             right side.
 
     Raises:
-        QueryError: An unknown name, or a setting out of its range.
+        QueryError: An unknown name, a function that takes other arguments or has no number as the default of λ, or a
+            setting out of its range.
     """
 
     union: Operator = _operator("OR", "dismax", UNION)
@@ -90,6 +91,11 @@ class Operators:
     def __post_init__(self) -> None:
         """Checks each setting, then the settings that depend on another."""
         check_options(self, QueryError)
+        for kind in (UNION, INTERSECTION, DIFFERENCE):
+            if not isinstance(operator := getattr(self, kind.kind), str):
+                kind.function(operator)  # refuses what takes other arguments; a name is loaded when it is used
+        if not isinstance(self.difference, str):
+            DIFFERENCE.strength(self.difference, DIFFERENCE_WEIGHTS)
         smallest, largest = 1 / LARGEST_CPT_WEIGHT, LARGEST_CPT_WEIGHT
         if self.cpt_weight is not None and not smallest <= self.cpt_weight <= largest:
             raise QueryError(f"cpt_weight must be from {smallest:g} to {largest:g}, got {self.cpt_weight!r}")

@@ -94,6 +94,19 @@ def test_a_tree_is_lowered_by_the_change_of_its_vector():
 @pytest.mark.parametrize(
     ("operators", "message"),
     [
+        ({"union": lambda: {}}, "union <lambda>: cannot be called with 1 argument: too many positional arguments"),
+        ({"intersection": max}, "intersection max: cannot be called with 1 argument: no signature found for builtin"),
+        (
+            {"difference": lambda a, negatives: a},
+            "difference <lambda>: cannot be called with 3 arguments: too many positional arguments",
+        ),
+        *(
+            (
+                {"difference": lambda a, negatives, weight=default: a},
+                f"difference <lambda>: the default of its third argument must be a finite number, got {default!r}",
+            )
+            for default in (float("nan"), float("inf"), None, "0.5", True)
+        ),
         ({"union": lambda vectors: None}, "union <lambda>: must give a dictionary of terms and weights, got None"),
         ({"union": "number"}, "union number: own_operators_of_a_user:number must be a function, got 1"),
         (
@@ -105,7 +118,7 @@ def test_a_tree_is_lowered_by_the_change_of_its_vector():
     ],
 )
 def test_bad_operators_are_refused(installed, operators, message):
-    assert refusal(composed, "a OR b", **operators, error=QueryError) == message
+    assert refusal(composed, "a OR b", **operators, error=QueryError).startswith(message)
 
 
 def test_weights_of_own_operators_are_finite():
