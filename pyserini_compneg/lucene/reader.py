@@ -227,7 +227,8 @@ class ImpactReader(FolderReader[_Index]):
         hits = min(request.hits, self.document_count)
         scores = [math.nan if one is None else one[1] for one in request.after]
         ids = packed_ids([["" if one is None else one[0] for one in request.after]])
-        sort, (places, count) = request.sort, request.places or (None, 0)
+        sort, (ranks, count) = request.sort, request.places or (None, 0)
+        places = None if ranks is None else list(ranks)  # pyjnius takes no array
         packed = self._batch(
             request,
             lambda java, *asked: (
@@ -243,6 +244,7 @@ class ImpactReader(FolderReader[_Index]):
 
     def sort_values(self, sort: Sort) -> list[float | str]:
         """The values by which documents are sorted, numbers before texts, each in ascending order."""
+        check_cancelled()  # each shard of an index takes some time
         with java_errors(IndexFormatError, "cannot be sorted", self.folder):
             packed = self._opened.java.sortValues(*sort)
         values: list[float | str] = json.loads(bytes(packed.tostring()))

@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID, Sort
+from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest, concept_names, resolve_index
 from pyserini_compneg.lucene.passage_reader import by_document
 from pyserini_compneg.lucene.rankings import MOST_VALUES, MatchCount, Ranking, Scores
@@ -40,6 +41,9 @@ from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
 
 _logger = logging.getLogger(__name__)
 
+_Places: TypeAlias = Mapping[str, tuple[Sequence[int], int]]
+"""For each shard the ranks of its values among those of all shards, and the number of the latter."""
+
 
 class _Shards(Opened):
     """The shards of an index that are open, by their paths. Each request goes to all of them at once.
@@ -56,6 +60,7 @@ class _Shards(Opened):
         self._manifests: dict[str, Manifest] = {}
         self.lost: list[str] = []
         self.shards: dict[str, Shard] = {}
+        self.places: dict[Sort, _Places] = {}
         opened = self.shards  # this dictionary keeps all: _leave_out replaces self.shards by a smaller one
         try:
             for path, entry in self._entries.items():
@@ -206,12 +211,19 @@ class ShardedReader(FolderReader[_Shards]):
                 least = list(map(max, least, full))
         return [Ranking([docid for _, docid in merged], array("f", [-score for score, _ in merged])) for merged in best]
 
-    def _places(self, sort: Sort) -> dict[str, tuple[Sequence[int], int]]:
-        """For each shard the ranks of its values among those of all shards, and the number of the latter."""
-        values = self._opened.answers(self._opened.shards, ImpactReader.sort_values, sort)
+    def _places(self, sort: Sort) -> _Places:
+        """The places of values in an order. They are kept while the commit is open, as a shard keeps its order."""
+        opened = self._opened
+        if (known := opened.places.get(sort)) is not None:
+            return known
+        values = opened.answers(opened.shards, ImpactReader.sort_values, sort)
+        check_cancelled()
         every = sorted(set(chain.from_iterable(values.values())), key=lambda value: (isinstance(value, str), value))
+        check_cancelled()
         ranks = {value: rank for rank, value in enumerate(every)}
-        return {path: ([ranks[value] for value in own], len(every)) for path, own in values.items()}
+        places = {path: (array("i", map(ranks.__getitem__, own)), len(every)) for path, own in values.items()}
+        opened.places[sort] = places
+        return places
 
     def count(self, request: ComposedSearch) -> list[MatchCount]:
         every = dict.fromkeys(request.facets, MOST_VALUES)  # a value may be frequent in the whole index alone
