@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message
 
 from pyserini_compneg.display.highlights import texts_of
@@ -35,7 +36,7 @@ async def warm_up(app: ASGIApp, indexes: Mapping[str, ServedIndex]) -> None:
         until, words = time.monotonic() + _SECONDS, tuple(_FREQUENT.split()[:3])
         for form, more in _searches(index):
             try:
-                answer = json.loads(await _get(app, f"/{API}/{name}/search", {"query": form.format(*words), **more}))
+                answer = await _get(app, f"/{API}/{name}/search", {"query": form.format(*words), **more})
             except Exception as error:
                 _logger.warning("index %s: a search before the first request failed: %s", name, error)
                 break
@@ -57,20 +58,26 @@ def _searches(index: ServedIndex) -> Iterator[tuple[str, Mapping[str, str]]]:
         yield "{0} OR {1} NOT! {2}", {}
 
 
-async def _get(app: ASGIApp, path: str, parameters: Mapping[str, str]) -> bytes:
-    body = bytearray()
+async def _get(app: ASGIApp, path: str, parameters: Mapping[str, str]) -> Any:
+    """The answer, from JSON. An answer to an error is raised."""
+    body, status = bytearray(), 500
 
     async def receive() -> Message:
         await asyncio.Event().wait()  # the client stays
         raise AssertionError
 
     async def send(message: Message) -> None:
+        nonlocal status
+        status = message.get("status", status)
         body.extend(message.get("body", b""))
 
     query = urlencode(parameters).encode()
     scope = {"type": "http", "method": "GET", "path": path, "query_string": query, "headers": []}
     await app(scope, receive, send)
-    return bytes(body)
+    answer = json.loads(body)
+    if status >= 400:
+        raise HTTPException(status, answer["error"])
+    return answer
 
 
 def _words_of(found: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ import pytest
 from served import make_client
 
 from pyserini_compneg.serve import answers
+from pyserini_compneg.support.errors import InputError
 
 
 @pytest.fixture
@@ -35,6 +36,17 @@ def test_all_operators_readings_and_parts_of_answers_are_used_before_the_server_
 def test_the_model_reads_english_only(searched, tmp_path):
     with make_client(film_index.build(tmp_path, bm25={"language": "de"})):  # and no texts, from which words could come
         assert {one.read for one in searched} == {"expression"}
+
+
+def test_an_answer_to_an_error_is_a_fault(films, monkeypatch, caplog):
+    def refuse(*_):
+        raise InputError("no such thing")
+
+    monkeypatch.setattr(answers, "search_answer", refuse)
+    with make_client(films) as client:
+        assert client.get("/health").status_code == 200
+    (record,) = (record for record in caplog.records if record.name.endswith("warm_up"))
+    assert record.getMessage() == "index films: a search before the first request failed: 400: no such thing"
 
 
 def test_a_server_that_cannot_be_searched_starts_all_the_same(films, monkeypatch, caplog):
