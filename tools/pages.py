@@ -1,9 +1,9 @@
 """Prepares the pages of the documentation's site in ``build/docs``; ``zensical build`` makes the site of them.
 
-These are the pages in ``docs``, and two kinds that are generated from the program: the flags of each command, and the
-routes and tools of the server. Files outside ``docs`` are no part of the site: links to them lead to the repository
-that zensical.toml names, or are texts if it names none. ``llms.txt`` lists all pages for language models
-(https://llmstxt.org).
+These are the pages in ``docs``, and a page for the flags of each command. The page of the server's routes and tools is
+generated, too, and committed, because pages and readers of the repository link to it: ``--rest`` writes it. Files
+outside ``docs`` are no part of the site: links to them lead to the repository that zensical.toml names, or are texts if
+it names none. ``llms.txt`` lists all pages for language models (https://llmstxt.org).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from pyserini_compneg.commands.main import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+REST = DOCS / "reference/rest.md"
 
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 
@@ -109,8 +110,7 @@ def without_links_outside(text: str, folder: Path, repository: str | None) -> st
 
 def generated() -> dict[str, str]:
     """The pages that the program gives, by their paths."""
-    pages = {f"reference/commands/{name}.md": command_page(name) for name in COMMANDS}
-    return pages | {"reference/rest.md": "\n".join(server_page())}
+    return {f"reference/commands/{name}.md": command_page(name) for name in COMMANDS}
 
 
 def command_page(name: str) -> str:
@@ -204,4 +204,9 @@ def escaped(text: str) -> str:
 
 
 if __name__ == "__main__":
-    prepare(ROOT / "build" / "docs")
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--rest", action="store_true", help="write docs/reference/rest.md instead")
+    if arguments.parse_args().rest:
+        REST.write_text("\n".join(server_page()), encoding="utf-8")
+    else:
+        prepare(ROOT / "build" / "docs")

@@ -37,7 +37,7 @@ these words. Any other text is searched as it is, with its parentheses and quote
 precedence, from left to right, and bind tighter than OR. Words join each of the alternatives beside them: `(French OR
 Italian) comedies` is `French comedies OR Italian comedies`. NOT lowers the scores of documents and removes none. NOT!
 removes what matches: `spy films NOT! comedies`, or by a filter field `spy films NOT! genre=Comedy`. AND! scores as AND
-and finds only what has every operand: `spy films AND! comedies`.
+and finds only what has every operand: `spy films AND! comedies`. `*` alone finds all documents.
 Topics are TSV (id, tab, text) or JSON Lines with an `expression`, QUEST's `original_query`, a plain `query`, `text` or
 `title`, or a composed `vector` or `score`, with an optional `filter` {field: values}; or TREC's, read as plain text.
 --read parses all texts in the same way.

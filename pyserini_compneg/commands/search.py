@@ -20,6 +20,7 @@ examples:
   compneg search --index indexes/sample --query 'spy films AND comedies' \\
       --rerank cross-encoder/ms-marco-MiniLM-L6-v2
   compneg search --index indexes/films --query 'spy films' --facets genre,year:20
+  compneg search --index indexes/films --query '*' --filter genre=western --sort year:desc
   compneg search --index indexes/sample --read model --query 'spy films other than comedies'
 """
 
@@ -30,6 +31,10 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("--output takes a run: name its --output-format, or let the list of --query go to standard output")
     if args.offset is not None and not as_list:
         parser.error("--offset has no place in a run: it is for the list of --query")
+    if args.sort is not None and not as_list and args.output_format != "json":
+        parser.error(
+            "--sort needs the list of --query, or --output-format json: a run of another format is sorted by score"
+        )
     if args.remove_query and as_list:
         parser.error("--remove-query is for runs; the list of --query has no topics")
     if args.allow_partial and args.output_format == "msmarco":
@@ -58,6 +63,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
                     offset=args.offset or 0,
                     method=method,
                     counting=counting,
+                    sort=args.sort,
                 )
         else:
             search_topics(
@@ -72,6 +78,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
                 method=method,
                 counting=counting,
                 remove_query=args.remove_query,
+                sort=args.sort,
             )
 
 
@@ -91,6 +98,8 @@ def _parser() -> argparse.ArgumentParser:
     text = "show the hits behind the first N; for the list of --query"
     parser.add_argument("--offset", type=NOT_BELOW_0, metavar="N", help=text)
     text = "count the values of filter fields in all matching documents, and show the N most frequent (default 10)"
+    order = "order hits by a filter field, ascending, or descending with :desc, in place of their scores"
+    parser.add_argument("--sort", metavar="FIELD[:desc]", help=order)
     parser.add_argument("--facets", metavar="FIELD:N,...", help=text)
     flags.add_threads(parser, 1, "queries searched at once; with fewer queries, threads search parts of a large index")
     text = "leave out of each topic's hits the document that has the topic's id, as in ArguAna and Quora"

@@ -20,7 +20,8 @@ The file of --config has the keys of Pyserini's server:
     papers: {path: indexes/papers, encoder: naver/splade-v3}
   api_keys: [a-secret-of-yours]
 
-and one more key: limits, what a request may cost (docs/how-to/serving.md).
+and three more: write_keys, for requests that change indexes; limits, what a request may cost (docs/how-to/serving.md);
+and allowed_origins, whose web pages may ask (docs/how-to/proxy.md).
 
 examples:
   compneg serve --index indexes/sample
@@ -45,7 +46,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         raise InputError("names no index, so there is nothing to serve", where=args.config)
     options = ServeOptions(**given_options(ServeOptions, args))
     with clusters.opener(args.ray, [index.path for index in settings.indexes.values()]) as open_index:
-        serve(settings, options, open_index)
+        serve(settings, options, open_index, args.config)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -61,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--config", metavar="FILE", help="YAML file with indexes and API keys")
     add_flags(parser, ServeOptions, ("host", "port", "mcp"))
     group = flags.advanced(parser)
-    add_flags(group, ServeOptions, ("threads", "queue", "timeout"))
+    add_flags(group, ServeOptions, ("threads", "queue", "timeout", "log_queries"))
     clusters.add_ray_search(group, "search indexes in shards")
     flags.add_log_format(group)
     return parser

@@ -8,6 +8,7 @@ import logging
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command, say
 from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.expression.filters import checked_fields
 from pyserini_compneg.lucene import IndexSettings, Manifest
 from pyserini_compneg.lucene.index_settings import SCALE
 from pyserini_compneg.support.options import add_flags
@@ -23,6 +24,7 @@ examples:
   compneg update --index indexes/films --collection all.jsonl.gz --delete-missing
   compneg update --index indexes/films --optimize
   compneg update --index indexes/stock --adopt --encoder naver/splade-v3
+  compneg update --index indexes/stock --adopt --encoder naver/splade-v3 --filter-fields year,genre
 """
 _logger = logging.getLogger(__name__)
 
@@ -39,7 +41,11 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("--adopt needs --encoder MODEL, the model that made the vectors of the index")
     if args.impact_scale and not args.adopt:
         parser.error("--impact-scale is for --adopt; other indexes know their scale")
-    adopt = Manifest(args.encoder, impact_scale=args.impact_scale or 1.0) if args.adopt else None
+    if args.filter_fields and not args.adopt:
+        parser.error("--filter-fields is for --adopt; other indexes keep the fields of their build")
+    fields = checked_fields(args.filter_fields.split(",")) if args.filter_fields else ()
+    adopted = Manifest(args.encoder or "", impact_scale=args.impact_scale or 1.0, filter_fields=fields)
+    adopt = adopted if args.adopt else None
     report = update_index(
         args.index,
         args.collection,
@@ -89,6 +95,8 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument("--encoder", metavar="NAME", help=text)
     text = "with --adopt, impact = round(weight * X) for vectors to come (default 1: they have whole numbers)"
     group.add_argument("--impact-scale", type=SCALE, metavar="X", help=text)
+    text = "with --adopt, fields of the stored sources to filter by; all documents are written again"
+    group.add_argument("--filter-fields", metavar="NAME,NAME", help=text)
     text = "also update an index that Lucene 9 wrote, with Lucene 10, after which Lucene 9 cannot read it any more"
     group.add_argument("--upgrade", action="store_true", help=text)
     add_flags(group, ModelOptions, ("backend", "device"))

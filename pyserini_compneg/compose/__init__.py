@@ -15,10 +15,11 @@ from pyserini_compneg.compose.queries import ParsedQuery, Query, compose_queries
 from pyserini_compneg.compose.query_terms import QueryTerm, query_terms
 from pyserini_compneg.compose.resolve import TopScores
 from pyserini_compneg.compose.rewrite import alternatives, conjunction, verbalised
-from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.compose.scoring import All, Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.compose.trees import is_empty
 
 __all__ = [
+    "All",
     "CPT_FORMS",
     "DEFAULT_OPERATORS",
     "DIFFERENCES",

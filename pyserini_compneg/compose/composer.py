@@ -18,16 +18,15 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from pyserini_compneg.compose.difference import VECTOR_DIFFERENCES
 from pyserini_compneg.compose.intersection import (
     CPT_WEIGHT,
-    VECTOR_INTERSECTIONS,
     cpt_operands,
     heaviest_tuples,
     own_terms,
     pairwise,
 )
-from pyserini_compneg.compose.operators import EXCLUSION_SHARE, Operators
+from pyserini_compneg.compose.operator_names import Operator
+from pyserini_compneg.compose.operators import DIFFERENCE, EXCLUSION_SHARE, INTERSECTION, UNION, Operators
 from pyserini_compneg.compose.rewrite import (
     Conjunction,
     alternatives,
@@ -36,7 +35,7 @@ from pyserini_compneg.compose.rewrite import (
 )
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.compose.trees import is_empty, kept_terms, leaf_vectors, nodes, positive_weights, summands, summed
-from pyserini_compneg.compose.union import DISMAX_POOLED, VECTOR_UNIONS
+from pyserini_compneg.compose.union import DISMAX_POOLED
 from pyserini_compneg.compose.words import clauses, required_words
 from pyserini_compneg.expression import (
     Atom,
@@ -106,8 +105,8 @@ class Composer:
         if len(children) == 1:
             return children[0]
         name, vectors = self.operators.intersection, [_vector(child) for child in children]
-        if name in VECTOR_INTERSECTIONS:
-            return Linear(VECTOR_INTERSECTIONS[name](vectors), kept_terms(*children))
+        if combined := INTERSECTION.function(name):
+            return Linear(combined(vectors), kept_terms(*children))
         operands = [positive_part(vector) for vector in vectors]
         if name == "cpt-maxpool":
             return summed(*self._own_pairs(operands), Linear(max_pool(vectors), kept_terms(*children)))
@@ -166,8 +165,8 @@ class Composer:
         """The score of the excluded part. ``cpt`` combines several operands, unless AND gives a vector."""
         if len(operands) < 2:
             return Linear(*operands or [{}])
-        if self.operators.intersection in VECTOR_INTERSECTIONS:
-            return Linear(VECTOR_INTERSECTIONS[self.operators.intersection](operands))
+        if combined := INTERSECTION.function(self.operators.intersection):
+            return Linear(combined(operands))
         return Product(tuple(cpt_operands(operands, self.operators.cpt_terms)))
 
     def _damped(self, left: ScoringNode, parts: Sequence[ScoringNode]) -> ScoringNode:
@@ -223,8 +222,8 @@ class Composer:
 
     def _subtracted(self, left: ScoringNode, negatives: Sequence[SparseVector]) -> ScoringNode:
         """Applies the operator to a vector. To a tree, adds what the operator would lower in the tree's vector."""
-        name, weight = self.operators.difference, self.operators.strength
-        subtract = VECTOR_DIFFERENCES[name]
+        weight, subtract = self.operators.strength, DIFFERENCE.function(self.operators.difference)
+        assert subtract  # `damped` works on scores, and `ignore` has no strength
         if isinstance(left, Linear):
             return Linear(subtract(left.weights, negatives, weight), kept_terms(left))
         vector = positive_weights(left)
@@ -237,15 +236,15 @@ def _vector(node: ScoringNode) -> SparseVector:
     return node.weights if isinstance(node, Linear) else positive_weights(node)
 
 
-def united(name: str, children: Sequence[ScoringNode]) -> ScoringNode:
+def united(name: Operator, children: Sequence[ScoringNode]) -> ScoringNode:
     """A union: Eq. 9 or 10 if all children are vectors, otherwise the sum or the maximum of their scores.
 
     ``dismax`` always takes the maximum of the scores. It is not in the paper; Lucene has it as DisjunctionMaxQuery.
     As in Lucene, a tie-breaker is added; for vectors it is a share of their ``maxpool``.
     """
     vectors = [child.weights for child in children if isinstance(child, Linear)]
-    if name in VECTOR_UNIONS and len(vectors) == len(children):
-        return Linear(VECTOR_UNIONS[name](vectors), kept_terms(*children))
+    if len(vectors) == len(children) and (combined := UNION.function(name)):
+        return Linear(combined(vectors), kept_terms(*children))
     nonempty = tuple(child for child in children if any(leaf_vectors(child)))
     if len(nonempty) < 2:
         return nonempty[0] if nonempty else Linear({})

@@ -3,7 +3,8 @@
 A product of n operands states its ``power`` unless it is 1/n, and its ``root`` and ``weight`` unless they are 1. A
 damped score is ``{"damped": tree, "excluded": [vector or product, …], "best": [score, …], "weight": λ}``. A score that
 excludes documents is ``{"excluding": tree, "excluded": [vector, product or filter, …], "above": [limit, …]}``. To
-require terms, the same object has ``"required": [vector, …]``; then ``excluded`` may be left out.
+require terms, the same object has ``"required": [vector, …]``; then ``excluded`` may be left out. A query for all
+documents is ``{"all": true}``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, get_args
 
-from pyserini_compneg.compose.scoring import Combination, Damped, Excluding, Linear, Product, ScoringNode
+from pyserini_compneg.compose.scoring import All, Combination, Damped, Excluding, Linear, Product, ScoringNode
 from pyserini_compneg.compose.trees import is_open
 from pyserini_compneg.expression import MAX_DEPTH, Filter
 from pyserini_compneg.support.errors import ArgumentError, QueryError
@@ -93,6 +94,8 @@ def from_json(value: object, source: str) -> ScoringNode:
     >>> from_json({"max": [{"vector": {"birds": 2}}, {"vector": {"bats": 1}}]}, "queries.jsonl:1")
     Max(children=(Linear(weights={'birds': 2.0}), Linear(weights={'bats': 1.0})))
     """
+    if value == {"all": True}:
+        return All()
     try:
         node: ScoringNode = _read(value, "$", 1)
     except QueryError as error:
@@ -106,6 +109,8 @@ def _tree(node: ScoringNode | Filter) -> dict[str, Any]:
     match node:
         case Filter():
             return {"filter": node.to_json()}
+        case All():
+            return {"all": True}
         case Linear(weights):
             return _vector(weights)
         case Product(operands):

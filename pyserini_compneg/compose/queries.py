@@ -16,10 +16,10 @@ from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
 from pyserini_compneg.compose.resolve import TopScores, resolved
 from pyserini_compneg.compose.rewrite import check_exclusions, verbalised, without_differences, without_exclusions
-from pyserini_compneg.compose.scoring import Linear, Product, ScoringNode
+from pyserini_compneg.compose.scoring import All, Linear, Product, ScoringNode
 from pyserini_compneg.compose.trees import is_empty, kept_terms, nodes, positive_weights
 from pyserini_compneg.compose.words import EncodedOnce, atom_words, worded_atoms
-from pyserini_compneg.expression import Expression, Union, atoms, format_expression, leaves, parse
+from pyserini_compneg.expression import Atom, Expression, Union, atoms, format_expression, leaves, parse
 from pyserini_compneg.reading import READINGS, Decomposition, read_texts
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, QueryError
@@ -27,10 +27,12 @@ from pyserini_compneg.support.progress import gathered_warnings, warn_of
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import is_pair
 
+_ALL = "*"
+
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """A query as it is understood: an expression, or a composed query.
+    """A query as it is understood: an expression, or a composed query. The expression ``*`` becomes the query for all.
 
     Attributes:
         expression: The expression; None for a composed query.
@@ -39,6 +41,7 @@ class ParsedQuery:
 
     Raises:
         ArgumentError: There is neither an expression nor a composed query, or there are both.
+        QueryError: ``*`` is a part of a larger expression.
     """
 
     expression: Expression | None = None
@@ -51,6 +54,15 @@ class ParsedQuery:
         if not of_kind or (self.expression is None) == (self.composed is None):
             values = ", ".join(shown(value) for value, _ in kinds)
             raise ArgumentError(f"a ParsedQuery has either an expression or a composed query, got {values}")
+        if self.expression is None or self.reading is not None:
+            return
+        if isinstance(self.expression, Atom):
+            if self.expression.text in (_ALL, f"({_ALL})"):
+                object.__setattr__(self, "expression", None)
+                object.__setattr__(self, "composed", All())
+        elif _ALL in atoms(self.expression):
+            what = f"{_ALL} means all documents as a whole query, and is no part of {shown(self.text)}"
+            raise QueryError(what, remedy="write the expression without it, or use a filter")
 
     @property
     def text(self) -> str:
@@ -58,6 +70,8 @@ class ParsedQuery:
         if self.expression is not None:
             return format_expression(self.expression)
         assert self.composed is not None  # a query has either
+        if isinstance(self.composed, All):
+            return _ALL
         return query_line(self.composed)
 
     def changed(self, change: Callable[[Expression], Expression]) -> ParsedQuery:
@@ -263,7 +277,7 @@ def scoring_trees(
             for expression, context in zip(rewritten, contexts, strict=True)
         ]
         warn_of_unknown_atoms(rewritten, trees, vectors)
-        said = f"NOT ({operators.difference}) removes all its positive terms; choose another --difference"
+        said = f"NOT ({operators.names['difference']}) removes all its positive terms; choose another --difference"
         names = [shown(format_expression(expression)) for expression in rewritten]
         emptied = {
             name: name

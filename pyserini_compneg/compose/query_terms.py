@@ -10,7 +10,7 @@ from heapq import nlargest
 from typing import NamedTuple
 
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, checked_scale
-from pyserini_compneg.compose.scoring import Damped, Linear, Product, ScoringNode, Sum
+from pyserini_compneg.compose.scoring import All, Damped, Linear, Product, ScoringNode, Sum
 from pyserini_compneg.support.vectors import SparseVector, add, pair_term, scale
 
 _MOST_TUPLES = 4096
@@ -54,6 +54,8 @@ def query_terms(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> list[Q
 
 def _weights(node: ScoringNode) -> SparseVector:
     match node:
+        case All():
+            return {}
         case Linear(weights):
             return weights
         case Product(operands):

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from pyserini_compneg.compose.adapting import adapted
 from pyserini_compneg.compose.composer import united
+from pyserini_compneg.compose.operator_names import Operator
 from pyserini_compneg.compose.quantisation import quantised
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, ScoringNode, Sum
 from pyserini_compneg.compose.trees import is_open, nodes, summands, summed
@@ -47,7 +48,11 @@ The smaller weight applies if a class is excluded: the larger weight would find 
 
 
 def resolved(
-    trees: Sequence[ScoringNode], union: str, top_scores: TopScores | None, weight_scale: float, signed: bool = False
+    trees: Sequence[ScoringNode],
+    union: Operator,
+    top_scores: TopScores | None,
+    weight_scale: float,
+    signed: bool = False,
 ) -> list[ScoringNode]:
     """The trees without open nodes, not yet rounded. If a tree is open, there must be an index.
 
@@ -129,7 +134,7 @@ def _in_context(node: Damped, weight: float) -> ScoringNode:
     return summed(*summands(node.child), Linear(scale(node.context, weight), kept=()))
 
 
-def _with_closed(node: ScoringNode, closed: Iterator[ScoringNode], union: str) -> ScoringNode:
+def _with_closed(node: ScoringNode, closed: Iterator[ScoringNode], union: Operator) -> ScoringNode:
     """The tree, in which each node that is ready is replaced by the next of ``closed``; see :func:`_ready`."""
     if _is_ready(node):
         return next(closed)

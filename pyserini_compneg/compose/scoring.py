@@ -304,7 +304,21 @@ class Excluding:
         return replace(self, above=tuple(limit * factor for limit in self.above))
 
 
-ScoringNode: TypeAlias = Linear | Product | Max | Sum | Damped | Excluding
+@dataclass(frozen=True, slots=True)
+class All:
+    """The score 0 for every document: the query ``*``. It is a whole query, and no part of another node."""
+
+    children: ClassVar[tuple[()]] = ()
+    wanted: ClassVar[tuple[()]] = ()
+
+    def with_children(self, children: Sequence[ScoringNode]) -> Self:
+        return self
+
+    def rescaled(self, factor: float) -> Self:
+        return self
+
+
+ScoringNode: TypeAlias = Linear | Product | Max | Sum | Damped | Excluding | All
 
 
 def _check(where: str, fits: bool, what: str, value: object) -> None:
@@ -354,7 +368,7 @@ def _check_excluded(parts: Sequence[object]) -> None:
 def _checked_children(children: Sequence[object], name: str) -> tuple[ScoringNode, ...]:
     if not children:
         raise QueryError(f"{name} needs a child")
-    nodes = tuple(child for child in children if isinstance(child, ScoringNode))
+    nodes = tuple(child for child in children if isinstance(child, ScoringNode) and not isinstance(child, All))
     if len(nodes) < len(children):
         kinds = ", ".join(type(child).__name__ for child in children)
         raise QueryError(f"the children of {name} must be scoring nodes, got {kinds}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Product, ScoringNode, Sum
+from pyserini_compneg.compose.scoring import All, Damped, Excluding, Linear, Product, ScoringNode, Sum
 from pyserini_compneg.support.vectors import SparseVector, max_pool, positive_part
 
 
@@ -65,7 +65,7 @@ def positive_weights(node: ScoringNode) -> dict[str, float]:
 
 def is_empty(node: ScoringNode) -> bool:
     """Whether no document can match, because no term has a positive weight."""
-    return not positive_weights(node)
+    return not (isinstance(node, All) or positive_weights(node))
 
 
 def kept_terms(*nodes: ScoringNode) -> frozenset[str]:

@@ -18,7 +18,18 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, QueryTerm, ScoringNode, Sum, query_terms
+from pyserini_compneg.compose import (
+    All,
+    Damped,
+    Excluding,
+    Linear,
+    Max,
+    Product,
+    QueryTerm,
+    ScoringNode,
+    Sum,
+    query_terms,
+)
 from pyserini_compneg.display.concepts import named
 from pyserini_compneg.display.hit_list import decimals, titled
 from pyserini_compneg.display.query_explanation import RANKED, ExplainedQuery, sides
@@ -78,7 +89,7 @@ def _least_width(part: RenderableType) -> int:
 def query_drawing(explained: ExplainedQuery, most: int) -> list[RenderableType]:
     """A query's tree and its composed form, with the ``most`` heaviest terms of each vector and conjunction."""
     lines = list(_ComposedForm(explained.weight_scale, most, explained.concepts).lines(explained.node))
-    width = max(len(label) for label, terms in lines if terms)
+    width = max((len(label) for label, terms in lines if terms), default=0)
     composed: list[RenderableType] = [_term_list(label, terms, width) if terms else label for label, terms in lines]
     return [*_tree_drawing(explained), *composed]
 
@@ -113,13 +124,14 @@ def _tree(expression: Expression | Filter, explained: ExplainedQuery) -> Tree:
         shown = ", ".join(_weighted(terms, _ATOM_TERMS, explained.concepts)) or "no known term"
         return Tree(Text(f"{expression.text}: {shown}"))
     members: Sequence[Expression | Filter]
+    names = explained.operators.names
     match expression:
         case Union(operands):
-            sign, name, members = "OR", explained.operators.union, operands
+            sign, name, members = "OR", names["union"], operands
         case Intersection(operands, strict=strict):
-            sign, name, members = "AND!" if strict else "AND", explained.operators.intersection, operands
+            sign, name, members = "AND!" if strict else "AND", names["intersection"], operands
         case Difference(left, right):
-            sign, name, members = "NOT", explained.operators.difference, (left, right)
+            sign, name, members = "NOT", names["difference"], (left, right)
         case Exclusion(left, right):
             sign, name, members = "NOT!", str(explained.operators.exclusion), (left, right)
     if name == "vanilla" and not isinstance(expression, Exclusion):  # nothing below is encoded
@@ -153,6 +165,8 @@ class _ComposedForm(NamedTuple):
                     for number, child in enumerate(children, 1):
                         yield f"alternative {number}{' (the best alternative counts)' * (number == 1)}", []
                         yield from _indented(self.lines(child))
+                case All():
+                    yield "all documents, with the score 0", []
                 case Damped():
                     yield from self._damped(part)
                 case Excluding():

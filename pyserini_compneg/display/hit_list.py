@@ -38,6 +38,7 @@ def show_hits(
     offset: int = 0,
     method: Method | None = None,
     counting: Counting | None = None,
+    sort: str | None = None,
 ) -> None:
     """Prints the k best documents, each with its title, the operands of AND that it lacks, and its heaviest terms.
 
@@ -61,6 +62,7 @@ def show_hits(
             offset=offset,
             lacks=True,
             counting=counting or Counting(),
+            sort=sort,
         )
         (answer,) = searcher.answers(request, method)
         node = method.compose(searcher, [query])[0] if isinstance(method, ComposingMethod) else answer.node

@@ -131,7 +131,7 @@ def to_object(explained: ExplainedQuery) -> dict[str, Any]:
     return {
         "query": explained.text,
         "expression": None if expression is None else format_expression(expression),
-        "operators": {kind: getattr(explained.operators, kind) for kind in ("union", "intersection", "difference")},
+        "operators": explained.operators.names,
         **({"filter": explained.filter.to_json()} if explained.filter else {}),
         "weight_scale": scale,
         "composed": to_json(explained.node),

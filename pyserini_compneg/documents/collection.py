@@ -19,7 +19,7 @@ from pyserini_compneg.support.errors import ArgumentError, ClusterError, InputEr
 from pyserini_compneg.support.files import decoded_line, reason_of
 from pyserini_compneg.support.json_objects import json_line, parse_json_object, titles_are_ids
 from pyserini_compneg.support.progress import DOCUMENTS, progress
-from pyserini_compneg.support.staging import atomic_writer
+from pyserini_compneg.support.staging import atomic_writer, output_errors
 from pyserini_compneg.support.terminal import shown
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ VECTOR, VECTORS = "vector", "vectors"
 Fingerprint: TypeAlias = Sequence[Sequence[str | int]]
 """See :func:`fingerprint`."""
 
-Documents: TypeAlias = str | Path | Iterable[Mapping[str, Any]]
-"""A file or a folder of documents, or the documents of a program."""
+Documents: TypeAlias = str | Path | Iterable[Mapping[str, Any]] | bytes
+"""A file or a folder of documents, the documents of a program, or JSON Lines."""
 
 _LABEL = "documents"
 
@@ -137,9 +137,9 @@ def collection_files(
     return [CollectionFile(file, collection_format or guessed_format(file), tuple(numbers)) for file in paths]
 
 
-def is_iterable(collection: Documents) -> TypeIs[Iterable[Mapping[str, Any]]]:
-    """Whether a collection is not a path, but the documents of a program."""
-    return isinstance(collection, Iterable) and not isinstance(collection, (str, os.PathLike, bytes, Mapping))
+def is_iterable(collection: Documents) -> TypeIs[Iterable[Mapping[str, Any]] | bytes]:
+    """Whether a collection is not a path, but the documents of a program, or JSON Lines."""
+    return isinstance(collection, Iterable) and not isinstance(collection, (str, os.PathLike, Mapping))
 
 
 @contextmanager
@@ -151,10 +151,14 @@ def opened_collection(
         yield collection_files(collection, collection_format, numbers)
         return
     with TemporaryDirectory(prefix="compneg-") as folder:
-        path = Path(folder, "documents.jsonl")
-        with atomic_writer(path, "make room, or set TMPDIR") as handle:  # leaves errors of the program as they are
-            for number, document in enumerate(collection, 1):
-                handle.write(_document_line(document, f"{_LABEL}:{number}"))
+        path, remedy = Path(folder, "documents.jsonl"), "make room, or set TMPDIR"
+        if isinstance(collection, bytes):
+            with output_errors(path, remedy):
+                path.write_bytes(collection)
+        else:
+            with atomic_writer(path, remedy) as handle:  # leaves errors of the program as they are
+                for number, document in enumerate(collection, 1):
+                    handle.write(_document_line(document, f"{_LABEL}:{number}"))
         yield [CollectionFile(path, label=_LABEL)]
 
 
@@ -174,7 +178,8 @@ def say_formats(files: Sequence[CollectionFile]) -> None:
             header = " without a header," if file.is_bare else ""
             _logger.info("%s: %s%s with the fields %s", file.path, file.format, header, ", ".join(fields))
         if titles_are_ids(fields):
-            _logger.warning("%s: documents have no ids, so their titles are their ids", file.path)
+            place = file.label or file.path
+            _logger.warning("%s: documents have no ids, so their titles are their ids", place)
 
 
 def _paths(path: str | Path, collection_format: Format | None) -> list[Path]:

@@ -77,7 +77,7 @@ class CollectionFile(NamedTuple):
     def iter_lines(self) -> Iterator[Lines]:
         """The documents, in blocks of about a megabyte."""
         if self.format == "jsonl":
-            return ((first, lines, {}) for first, lines in iter_blocks(self.path))
+            return ((first, lines, {}) for first, lines in iter_blocks(self.path, self.label))
         if self.format == "json":
             return _in_blocks((1, text, None) for text in _objects(self.path))
         if self.format == "parquet":

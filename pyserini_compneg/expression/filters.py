@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import reduce
 from operator import and_
 from pathlib import Path
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from pyserini_compneg.expression.dates import period
 from pyserini_compneg.support.arguments import checked_count, whole_number
@@ -173,6 +173,35 @@ def _add_bound(ends: dict[str, str], name: str, sign: str, value: str) -> None:
 
 def _is_bound(value: str) -> bool:
     return bool(re.fullmatch(_NUMBER, value)) or period(value) is not None
+
+
+class Sort(NamedTuple):
+    """An order of hits by a filter field, in place of their scores.
+
+    Numbers come before texts, which are compared by code points, as dates of ISO 8601 are in one form. Documents with
+    equal values are in the order of their ids, and those without a value come last. Of several values of a document the
+    first one in the order counts.
+    """
+
+    field: str
+    descending: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.field}:desc" if self.descending else self.field
+
+
+def as_sort(given: Sort | str | None) -> Sort | None:
+    """The order itself, or the order that a text names: ``FIELD``, ascending, or ``FIELD:desc``.
+
+    >>> as_sort("year:desc")
+    Sort(field='year', descending=True)
+    """
+    if given is None or isinstance(given, Sort):
+        return given
+    name, colon, direction = given.partition(":") if isinstance(given, str) else ("", "", "")
+    if not _FIELD.fullmatch(name) or (colon and direction not in ("asc", "desc")):
+        raise ArgumentError(f"sort must be FIELD or FIELD:desc, such as year:desc, got {shown(given)}")
+    return Sort(name, direction == "desc")
 
 
 def read_facets(text: str) -> dict[str, int]:

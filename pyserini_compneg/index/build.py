@@ -87,7 +87,7 @@ def build_index(
             ``{"id": "d1", "contents": "birds fly"}``; they are written to a temporary file for the build, so a killed
             build of them starts again. In these, numbers and arrays may be numpy's; dates and times become texts of
             ISO 8601, UUIDs texts, decimals numbers, and durations seconds; an empty cell of pandas (NaN, NaT, NA)
-            counts as a field that the document does not have.
+            counts as a field that the document does not have. Or the bytes of JSON Lines.
         index: The folder to create.
         encoder: The encoder of the documents' texts: ``bm25`` (the default), a model (a folder, or a name of the
             Hugging Face hub), or both, ``bm25+MODEL``. Documents that contain vectors need it: it is the name of the

@@ -81,7 +81,7 @@ def update_index(
         optimize: Merge the index at the end; see :meth:`ImpactUpdater.optimize`.
         encoder: The place of the index's model, if the model was moved. It must be the same model.
         adopt: The manifest for an index that stock Anserini built, as in :class:`ImpactUpdater`. Documents then have
-            vectors.
+            vectors. With ``filter_fields``, all documents are written again from their stored sources.
         collection_format: See :func:`build_index`.
         model_options: The ``backend`` and the ``device`` on which the model runs. All else is as in the index.
         threads: The number of threads; None for the number of processors.
@@ -94,7 +94,7 @@ def update_index(
         InputError: A document is bad, an id is given twice, the vectors were made by another encoder, or there are
             no documents, and nothing else to do.
         EncodingError: The model is not the one of the index, or cannot be used.
-        OutputError: Another process updates or builds the index, or the index cannot be written.
+        OutputError: Another process updates or builds the index (BusyError), or the index cannot be written.
     """
     if collection is None and delete is None and adopt is None and not optimize:
         raise ArgumentError("nothing to do", remedy="give a collection, a file of ids to delete, or both")
@@ -127,6 +127,7 @@ def update_index(
                 raise InputError("no documents", where=files[0].label or collection)
         if delete_missing:
             updater.delete_missing()
+        updater.add_stored()
         if bm25:
             updater.state["terms"] = updater.state.get("terms", 0) + bm25.terms
             updater.state["lengths"] = updater.state.get("lengths", 0) + bm25.documents

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from pyserini_compneg.encode import BM25, split_name
+from pyserini_compneg.index.adoption import known_manifest, stored_lines
 from pyserini_compneg.index.index_folder import BLOCK_MAXIMA
 from pyserini_compneg.index.indexer import (
     NOT_REORDERED,
@@ -101,7 +101,7 @@ class ImpactUpdater(VectorLines):
         index: The folder of the index.
         threads: Threads that parse and index; None for the number of processors.
         adopt: The manifest for an impact index that stock Anserini built: a model as the ``encoder``, and perhaps the
-            ``impact_scale`` for weights of later documents. The update writes it into the index.
+            ``impact_scale`` for weights of later documents, and ``filter_fields``. The update writes it into the index.
         upgrade: Also update an index that an earlier line of Lucene wrote. That line cannot read it any more then.
 
     Attributes:
@@ -114,7 +114,7 @@ class ImpactUpdater(VectorLines):
         IndexFormatError: There is no such index, stock Anserini built it and it is not adopted or cannot be, it is a
             shard of an index, or an earlier line of Lucene wrote it (on entry).
         InputError: A document is bad, an id is given twice, or the index would have no document with a term.
-        OutputError: Another process updates or builds the index, or the index cannot be written.
+        OutputError: Another process updates or builds the index (BusyError), or the index cannot be written.
 
     Example:
         >>> with ImpactUpdater("indexes/mine") as updater:  # doctest: +SKIP
@@ -158,7 +158,8 @@ class ImpactUpdater(VectorLines):
 
     def _checked(self, reader: Reader) -> IndexSettings:
         """The settings of the index. Refuses an index that cannot be updated."""
-        self.manifest = self._known(reader)
+        self.manifest = known_manifest(reader, self._adopt, self._place)
+        self._adopts = reader.manifest is None
         above = self.folder.parent
         if (above / SHARDS_NAME).is_file() and self.folder.name in {entry.path for entry in read_shards(above)}:
             raise IndexFormatError("is a shard", where=self._place, remedy=f"update the whole index, {above}")
@@ -167,29 +168,6 @@ class ImpactUpdater(VectorLines):
         made = {name: getattr(self.manifest, name) for name in RECORDED}
         sharded = (self.folder / SHARDS_NAME).is_file()
         return IndexSettings(store_raw=raw, store_docvectors=vectors, shard=sharded, **made)
-
-    def _known(self, reader: Reader) -> Manifest:
-        """The manifest of the index, or the manifest that adopts it."""
-        known, adopt = reader.manifest, self._adopt
-        if adopt is None:
-            if known is None:
-                said = "has no compneg.json (stock Anserini built it), so its encoder and settings are unknown"
-                remedy = "name its model with --adopt --encoder MODEL, or build an index of its documents with index"
-                raise IndexFormatError(said, where=self._place, remedy=remedy)
-            return known
-        IndexSettings(impact_scale=adopt.impact_scale)  # checks it
-        if not adopt.encoder.strip() or adopt != Manifest(adopt.encoder, impact_scale=adopt.impact_scale):
-            raise ArgumentError("adopt is a manifest with an encoder, and perhaps an impact_scale, and no more")
-        if known is not None and replace(known, documents=0, empty_documents=0) != adopt:
-            said = f"has a compneg.json, which names its encoder, {known.encoder!r}"
-            raise IndexFormatError(said, where=self._place, remedy="leave out --adopt")
-        if adopt.encoder == BM25 or split_name(adopt.encoder)[0]:
-            said = "bm25 cannot be adopted: stock Anserini stores term frequencies and rounded lengths, not weights"
-            remedy = "name the model of its vectors, or build an index of its documents with index"
-            raise IndexFormatError(said, where=self._place, remedy=remedy)
-        self._adopts, documents = known is None, reader.document_count
-        empty = documents - reader.field_document_count
-        return known or replace(adopt, documents=documents, empty_documents=empty)
 
     def _check_adopted(self) -> None:
         """Refuses an index that has other fields, or other documents, than an index of this package."""
@@ -338,6 +316,21 @@ class ImpactUpdater(VectorLines):
             while ids := shard.writer.missing(ending):
                 self.delete([document_of(one)[0] for one in ids] if ending else ids)
 
+    def add_stored(self) -> None:
+        """Replaces all documents that no call of this update has named by their stored sources, with filter fields.
+
+        Only where the update adopts an index with filter fields.
+        """
+        self._flush()
+        if not (self._adopts and self.manifest.filter_fields):
+            return
+        (shard,) = self._shards
+        with open_reader(self.folder) as reader:
+            while ids := shard.writer.missing(""):
+                read = [stored_lines(docid, raw, self._place) for docid, raw in zip(ids, reader.raws(ids), strict=True)]
+                lines, sources = (b"\n".join(one) for one in zip(*read, strict=True))
+                self.add_lines(lines, f"{self._place}: stored sources", 1, sources)
+
     def optimize(self) -> None:
         """At the end, merges the index into one segment, without deleted documents.
 
@@ -362,6 +355,10 @@ class ImpactUpdater(VectorLines):
         self._flush()
         for shard in self._shards:
             self._report(shard.writer.drain())
+            if self._adopts and (field := shard.writer.missing_field()) is not None:
+                raise InputError(
+                    f"no document has the filter field {field!r}", where=self._place, remedy="leave it out"
+                )
         warn_of_unranged_texts(self._place, self.manifest.filter_fields, *(shard.writer for shard in self._shards))
         changed = [shard for shard in self._shards if shard.changed]
         if not changed:
@@ -377,10 +374,15 @@ class ImpactUpdater(VectorLines):
         )
         if documents == empty:
             raise InputError("the update would leave no document with a term", where=self._place)
-        self._write_adopted()  # before the commit, because an update of an index without it would be of no use
+        # Before the commit, because an update of an index without it would be of no use; but filter fields are in the
+        # index from the commit on, and until it has a manifest, the same update can run again.
+        if not self.manifest.filter_fields:
+            self._write_adopted()
         self.state["updates"] += 1
         for shard in changed:
             shard.writer.commit(json.dumps(self.state))
+        if self.manifest.filter_fields:
+            self._write_adopted()
         if self._shards[0].entry:
             write_shards(self.folder, [self._entry(shard) for shard in self._shards])
         for shard in changed:

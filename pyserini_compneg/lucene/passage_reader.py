@@ -89,6 +89,7 @@ class PassageReader(Reader):
                 raise IndexFormatError(what, where=self.folder, remedy=f"build it with --filter-fields {name}")
 
     def _translated_request(self, request: ComposedSearch) -> ComposedSearch:
+        self._check_fields([] if request.sort is None else [request.sort.field])
         filters = [None if one is None else self._translated(one) for one in request.filters]
         return replace(request, queries=list(map(self._translated_query, request.queries)), filters=filters)
 
@@ -120,7 +121,7 @@ class PassageReader(Reader):
             )
             rankings = self.passages.find(request)
             for i, ranking in zip(list(pending), rankings, strict=True):
-                found[i] |= self._new(asked.queries[i], ranking, found[i], asked.after[i])
+                found[i] |= self._new(asked.of_query(i), ranking, found[i])
                 if len(ranking.docids) < page or _is_complete(found[i], hits, ranking.scores[-1]):
                     pending.remove(i)
                 else:
@@ -128,16 +129,17 @@ class PassageReader(Reader):
             page *= 2
         return [_ranking(one, hits) for one in found]
 
-    def _new(self, node: ScoringNode, ranking: Ranking, known: Mapping[str, _Best], after: After) -> dict[str, _Best]:
+    def _new(self, asked: ComposedSearch, ranking: Ranking, known: Mapping[str, _Best]) -> dict[str, _Best]:
         """The documents of a ranking of passages that are not known. Those before the mark have a better passage."""
         new: dict[str, _Best] = {}
+        (after,) = asked.after
         for passage, score in zip(ranking.docids, ranking.scores, strict=True):
             docid, number = document_of(passage)
             if docid not in known and docid not in new and (after is None or (-score, docid) > (-after[1], after[0])):
                 new[docid] = _Best(score, number)
         if after is None or not new:
             return new
-        (best,) = self._find(ComposedSearch([node], len(new), filters=[_only(new)]))
+        (best,) = self._find(ComposedSearch(asked.queries, len(new), filters=[_only(new)], sort=asked.sort))
         scores = dict(zip(best.docids, best.scores, strict=True))
         return {docid: one for docid, one in new.items() if scores[docid] == one.score}
 

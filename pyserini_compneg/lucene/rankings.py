@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from pyserini_compneg.compose import ScoringNode, query_line
@@ -43,6 +43,8 @@ class MatchCount(NamedTuple):
 
     documents: int
     facets: Mapping[str, Mapping[str, int]]
+    numbers: Mapping[str, Collection[str]]
+    """Of each of these fields those of the values that are numbers in documents."""
 
 
 def packed_queries(nodes: Iterable[ScoringNode]) -> bytes:
@@ -80,7 +82,14 @@ def unpack_rankings(packed: bytes, queries: int) -> list[Ranking]:
 def unpack_matches(packed: bytes) -> list[MatchCount]:
     """Unpacks the counts of ``WireFormat.matches``."""
     counted = json.loads(packed[INT_BYTES:])
-    return [MatchCount(one["count"], {name: dict(found) for name, found in one["facets"].items()}) for one in counted]
+    return [
+        MatchCount(
+            one["count"],
+            {name: {value: count for value, count, _ in found} for name, found in one["facets"].items()},
+            {name: [value for value, _, is_number in found if is_number] for name, found in one["facets"].items()},
+        )
+        for one in counted
+    ]
 
 
 def unpack_scores(packed: bytes, docids: Sequence[Sequence[str]]) -> Scores:

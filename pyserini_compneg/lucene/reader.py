@@ -15,6 +15,7 @@ from typing import Any
 
 from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.expression import Filter
+from pyserini_compneg.expression.filters import Sort
 from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
 from pyserini_compneg.lucene.index_settings import PASSAGE_OF
@@ -184,7 +185,7 @@ class ImpactReader(FolderReader[_Index]):
 
     def find(self, request: ComposedSearch) -> list[Ranking]:
         rankings = self._ranked(request)
-        if not self._opened.may_repeat or not (repeated := self._repeated(rankings)):
+        if request.sort or not self._opened.may_repeat or not (repeated := self._repeated(rankings)):
             return rankings
         return [
             self._each_once(request.of_query(place), ranking) if repeated.intersection(ranking.docids) else ranking
@@ -226,14 +227,28 @@ class ImpactReader(FolderReader[_Index]):
         hits = min(request.hits, self.document_count)
         scores = [math.nan if one is None else one[1] for one in request.after]
         ids = packed_ids([["" if one is None else one[0] for one in request.after]])
+        sort, (ranks, count) = request.sort, request.places or (None, 0)
+        places = None if ranks is None else list(ranks)  # pyjnius takes no array
         packed = self._batch(
             request,
-            lambda java, *asked: java.search(*asked[:-1], request.thresholds, scores, ids, hits, *asked[-1]),
+            lambda java, *asked: (
+                java.search(*asked[:-1], request.thresholds, scores, ids, hits, *asked[-1])
+                if sort is None
+                else java.sorted(*asked[:-1], *sort, places, count, scores, ids, hits, *asked[-1])
+            ),
         )
         try:
             return unpack_rankings(packed, len(request.queries))
         except ValueError:
             raise self._damaged("ids") from None
+
+    def sort_values(self, sort: Sort) -> list[float | str]:
+        """The values by which documents are sorted, numbers before texts, each in ascending order."""
+        check_cancelled()  # each shard of an index takes some time
+        with java_errors(IndexFormatError, "cannot be sorted", self.folder):
+            packed = self._opened.java.sortValues(*sort)
+        values: list[float | str] = json.loads(bytes(packed.tostring()))
+        return values
 
     def count(self, request: ComposedSearch) -> list[MatchCount]:
         if not request.queries:

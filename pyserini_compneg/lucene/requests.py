@@ -16,6 +16,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 from pyserini_compneg.compose import ScoringNode, query_line
 from pyserini_compneg.expression import Filter
+from pyserini_compneg.expression.filters import Sort
 from pyserini_compneg.lucene.manifest import Manifest, concept_names
 from pyserini_compneg.lucene.rankings import MatchCount, Ranking, Scores
 from pyserini_compneg.support.arguments import checked_list
@@ -52,6 +53,8 @@ class ComposedSearch:
     after: Sequence[After] = ()
     facets: Mapping[str, int] = field(default_factory=dict)
     passages_of: str | None = None  # a field whose values documents share that are counted once
+    sort: Sort | None = None
+    places: tuple[Sequence[int], int] | None = None  # of a shard: the ranks of its values in the whole index, and all
 
     def __post_init__(self) -> None:
         queries = checked_nodes(self.queries)
@@ -293,6 +296,7 @@ class Reader(ABC):
         filters: Sequence[Filter | None] = (),
         thresholds: Sequence[float] = (),
         after: Sequence[After] = (),
+        sort: Sort | None = None,
     ) -> list[Ranking]:
         """Searches composed queries.
 
@@ -304,6 +308,7 @@ class Reader(ABC):
             filters: For each query, a filter of the documents that it may find, or None. Empty means no filters.
             thresholds: For each query, a score; documents below it may be left out. Empty means no thresholds.
             after: For each query, the hit behind which its ranking begins, or None. Empty means from the first hit.
+            sort: An order by a field. The scores in rankings are then places in this order, larger for earlier ones.
 
         Returns:
             A ranking for each query, in the order of the queries: higher scores first, equal scores by ascending docid.
@@ -315,7 +320,7 @@ class Reader(ABC):
                 search.
             IndexFormatError: The index does not have a field of a filter.
         """
-        return list(self.find(ComposedSearch(queries, hits, threads, filters, thresholds, after)))
+        return list(self.find(ComposedSearch(queries, hits, threads, filters, thresholds, after, sort=sort)))
 
     def top_scores(self, queries: Sequence[ScoringNode], k: int) -> list[Sequence[float]]:
         """The k best scores of each query, best first. The last results are kept."""

@@ -14,12 +14,14 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.expression.filters import ID
+from pyserini_compneg.expression.filters import ID, Sort
+from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest, concept_names, resolve_index
 from pyserini_compneg.lucene.passage_reader import by_document
 from pyserini_compneg.lucene.rankings import MOST_VALUES, MatchCount, Ranking, Scores
@@ -39,6 +41,9 @@ from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
 
 _logger = logging.getLogger(__name__)
 
+_Places: TypeAlias = Mapping[str, tuple[Sequence[int], int]]
+"""For each shard the ranks of its values among those of all shards, and the number of the latter."""
+
 
 class _Shards(Opened):
     """The shards of an index that are open, by their paths. Each request goes to all of them at once.
@@ -55,6 +60,7 @@ class _Shards(Opened):
         self._manifests: dict[str, Manifest] = {}
         self.lost: list[str] = []
         self.shards: dict[str, Shard] = {}
+        self.places: dict[Sort, _Places] = {}
         opened = self.shards  # this dictionary keeps all: _leave_out replaces self.shards by a smaller one
         try:
             for path, entry in self._entries.items():
@@ -186,12 +192,14 @@ class ShardedReader(FolderReader[_Shards]):
 
     def find(self, request: ComposedSearch) -> list[Ranking]:
         hits, least = min(request.hits, self.document_count), request.thresholds
+        places = {} if request.sort is None else self._places(request.sort)
         best: list[list[tuple[float, str]]] = [[] for _ in request.queries]
         paths = list(self._opened.shards)
-        at_once = self._at_once or len(paths)
+        at_once = 1 if places else self._at_once or len(paths)
         for start in range(0, len(paths), at_once):
             some = paths[start : start + at_once]
-            answers = self._opened.answers(some, ImpactReader.find, replace(request, hits=hits, thresholds=least))
+            asked = replace(request, hits=hits, thresholds=least, places=places.get(some[0]))
+            answers = self._opened.answers(some, ImpactReader.find, asked)
             for rankings in answers.values():
                 for merged, ranking in zip(best, rankings, strict=True):
                     merged += ((-score, docid) for docid, score in zip(ranking.docids, ranking.scores, strict=True))
@@ -203,19 +211,24 @@ class ShardedReader(FolderReader[_Shards]):
                 least = list(map(max, least, full))
         return [Ranking([docid for _, docid in merged], array("f", [-score for score, _ in merged])) for merged in best]
 
+    def _places(self, sort: Sort) -> _Places:
+        """The places of values in an order. They are kept while the commit is open, as a shard keeps its order."""
+        opened = self._opened
+        if (known := opened.places.get(sort)) is not None:
+            return known
+        values = opened.answers(opened.shards, ImpactReader.sort_values, sort)
+        check_cancelled()
+        every = sorted(set(chain.from_iterable(values.values())), key=lambda value: (isinstance(value, str), value))
+        check_cancelled()
+        ranks = {value: rank for rank, value in enumerate(every)}
+        places = {path: (array("i", map(ranks.__getitem__, own)), len(every)) for path, own in values.items()}
+        opened.places[sort] = places
+        return places
+
     def count(self, request: ComposedSearch) -> list[MatchCount]:
         every = dict.fromkeys(request.facets, MOST_VALUES)  # a value may be frequent in the whole index alone
         counted = zip(*self._ask(ImpactReader.count, replace(request, facets=every)), strict=True)
-        return [
-            MatchCount(
-                sum(one.documents for one in parts),
-                {
-                    name: _most_frequent([one.facets[name] for one in parts], most)
-                    for name, most in request.facets.items()
-                },
-            )
-            for parts in counted
-        ]
+        return [_together(parts, request.facets) for parts in counted]
 
     def score(self, queries: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int = 1) -> Scores:
         answers = self._ask(ImpactReader.score, queries, docids, threads)
@@ -271,6 +284,14 @@ def _most_frequent(counts: Iterable[Mapping[str, int]], most: int) -> dict[str, 
     """The sums of some counts: the largest, and equal ones by value."""
     total = sum(map(Counter, counts), Counter())
     return dict(sorted(total.items(), key=lambda one: (-one[1], one[0]))[:most])
+
+
+def _together(parts: Sequence[MatchCount], facets: Mapping[str, int]) -> MatchCount:
+    """The count of a query in all shards, with so many values of each facet."""
+    merged = {name: _most_frequent([one.facets[name] for one in parts], most) for name, most in facets.items()}
+    numbers = {name: set().union(*(one.numbers[name] for one in parts)) for name in facets}
+    kept = {name: [value for value in values if value in numbers[name]] for name, values in merged.items()}
+    return MatchCount(sum(one.documents for one in parts), merged, kept)
 
 
 def _found(reader: ImpactReader, filter: Filter) -> Filtered:

@@ -9,7 +9,7 @@ from pyserini_compneg.compose import Operators, QueryEncoder, ScoringNode
 from pyserini_compneg.compose.queries import ParsedQuery, parsed_queries
 from pyserini_compneg.compose.scoring import Excluding
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.expression.filters import ID
+from pyserini_compneg.expression.filters import ID, as_sort
 from pyserini_compneg.lucene import Reader
 from pyserini_compneg.search.lacking import lacking_operands
 from pyserini_compneg.search.matches import Counting, Matches, count_matches
@@ -72,7 +72,8 @@ def composed_answers(
     queries, qids, threads, filters = parsed_queries(request.queries), request.qids, request.threads, request.filters
     with stage("search"):
         with gathered_warnings():
-            rankings = ranked_hits(reader, nodes, qids, request.depth, threads, filters, request.after)
+            sort = as_sort(request.sort)
+            rankings = ranked_hits(reader, nodes, qids, request.depth, threads, filters, request.after, sort)
         if not any(request.after):
             warn_of_no_result(reader, qids, rankings, queries, nodes, filters)
         first = list(map(request.without_query, qids, rankings))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
-from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.compose.scoring import All, Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene import Reader
 from pyserini_compneg.support.errors import ArgumentError
@@ -130,6 +130,8 @@ def _parts(reader: Reader, node: ScoringNode, docid: str, filter: Filter | None)
 
 def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:
     match node:
+        case All():
+            return _Node(True, [])
         case Linear(weights):
             raising = [Contribution(term, amount) for term, _, amount in next(accumulators)]
             negative = len(positive_part(weights)) < len(weights)

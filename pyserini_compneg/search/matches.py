@@ -63,10 +63,11 @@ class Matches(NamedTuple):
     Attributes:
         total: How many there are.
         facets: For some filter fields the values that most of the documents have, each with the number of documents.
+            Numbers in documents are numbers here.
     """
 
     total: Total
-    facets: Mapping[str, Mapping[str, int]]
+    facets: Mapping[str, Mapping[str | int | float, int]]
 
     def to_object(self) -> dict[str, Any]:
         """As a JSON object, without facets if none were counted."""
@@ -96,7 +97,15 @@ def count_matches(
         if counting.total == "bound" and (bound := _bound(reader, node, filter)) is not None:
             return Matches(Total(max(bound, found or 0), "gte"), {})
     (counted,) = reader.matches([node], [filter], counting.facets, threads)
-    return Matches(Total(counted.documents, "eq"), counted.facets)
+    facets = {
+        name: {_typed(value) if value in counted.numbers[name] else value: count for value, count in counts.items()}
+        for name, counts in counted.facets.items()
+    }
+    return Matches(Total(counted.documents, "eq"), facets)
+
+
+def _typed(number: str) -> int | float:
+    return float(number) if "." in number else int(number)
 
 
 def _bound(reader: Reader, node: ScoringNode, filter: Filter | None) -> int | None:

@@ -14,7 +14,7 @@ from pyserini_compneg.compose.scoring import Excluding
 from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.compose.trees import nodes as tree_nodes
 from pyserini_compneg.expression import Expression, Filter
-from pyserini_compneg.expression.filters import ID
+from pyserini_compneg.expression.filters import ID, Sort
 from pyserini_compneg.lucene import Ranking, Reader
 from pyserini_compneg.lucene.rankings import PassageRanking
 from pyserini_compneg.lucene.reader import QueryFailure
@@ -36,10 +36,11 @@ def ranked_hits(
     threads: int = 1,
     filters: Sequence[Filter | None] = (),
     after: Sequence[Hit | None] = (),
+    sort: Sort | None = None,
 ) -> list[list[Hit]]:
     """The k best documents of each composed query. Messages use ``names``. Empty ``filters`` mean no filter.
 
-    A ranking begins behind the hit of ``after``, if there is one.
+    A ranking begins behind the hit of ``after``, if there is one. With ``sort``, it has this order.
     """
     k, threads = checked_count("k", k), checked_count("threads", threads)
     for name, node, asked in zip_longest(names, nodes, filters):
@@ -48,10 +49,35 @@ def ranked_hits(
         except IndexFormatError as error:
             raise error.at(f"query {name:.60}") from None
     try:
-        rankings = reader.search(nodes, k, threads, filters, after=after)
+        if sort is not None:
+            after = [
+                hit and _placed(reader, node, hit, sort)
+                for node, hit in zip_longest(nodes, after or [None] * len(nodes))
+            ]
+        rankings = reader.search(nodes, k, threads, filters, after=after, sort=sort)
     except QueryFailure as failure:
         raise failure.at(f"query {names[failure.position]:.60}") from None
-    return list(map(_hits, rankings))
+    hits = list(map(_hits, rankings))
+    return hits if sort is None else [_scored(reader, *one, threads) for one in zip(nodes, hits, strict=True)]
+
+
+def _placed(reader: Reader, node: ScoringNode, hit: Hit, sort: Sort) -> Hit:
+    """The hit with its place in the order as its score."""
+    (found,) = reader.search([node], 1, filters=[Filter({ID: hit.docid})], sort=sort)
+    if not found.docids:
+        raise ArgumentError(f"after must be a hit of this query, got the document {shown(hit.docid)}")
+    return hit._replace(score=found.scores[0])
+
+
+def _scored(reader: Reader, node: ScoringNode, hits: list[Hit], threads: int) -> list[Hit]:
+    """Sorted hits with their scores, and with the best passage of each document."""
+    docids = [hit.docid for hit in hits]
+    if any(isinstance(hit, PassageHit) for hit in hits):
+        (ranking,) = reader.search([node], len(docids), threads, [Filter({ID: docids})])
+        best = {hit.docid: hit for hit in _hits(ranking)}
+        return [best[docid] for docid in docids]
+    (scores,) = reader.score([node], [docids], threads)
+    return [hit._replace(score=score or 0.0) for hit, score in zip(hits, scores, strict=True)]
 
 
 def _hits(ranking: Ranking) -> list[Hit]:

@@ -12,7 +12,7 @@ from pyserini_compneg.compose import Operators, Query
 from pyserini_compneg.compose.operators import chosen_operators
 from pyserini_compneg.compose.queries import ParsedQuery, checked_queries, parsed_queries, parsed_query
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.expression.filters import Values, as_filter
+from pyserini_compneg.expression.filters import Sort, Values, as_filter, as_sort
 from pyserini_compneg.lucene import ENGLISH
 from pyserini_compneg.reading import READINGS
 from pyserini_compneg.search.matches import Counting
@@ -46,6 +46,8 @@ class SearchRequest:
             reader, as with ``--read``.
         lacks: Whether to find the operands of AND that hits lack; see :meth:`SignedImpactSearcher.lacking`.
         counting: What to count of the documents that match; None counts nothing.
+        sort: An order of hits by a filter field, such as ``year`` or ``year:desc``, in place of their scores; see
+            :class:`~pyserini_compneg.expression.filters.Sort`. Hits keep their scores. None for the order of scores.
         filters: The filter of each query, or None, made of ``filter``.
 
     Raises:
@@ -65,6 +67,7 @@ class SearchRequest:
     read: str | Path = READINGS[0]
     lacks: bool = False
     counting: Counting | None = None
+    sort: Sort | str | None = None
     filters: Sequence[Filter | None] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -93,6 +96,7 @@ class SearchRequest:
             "after": after,
             "remove_query": bool(self.remove_query),
             "filters": _filters(self.filter, len(queries)),
+            "sort": as_sort(self.sort),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)

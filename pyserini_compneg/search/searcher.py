@@ -149,11 +149,12 @@ class SignedImpactSearcher:
         method: Method | None = None,
         after: Hit | None = None,
         read: str | Path = "expression",
+        sort: str | None = None,
     ) -> list[Hit]:
         """The k best documents, or fewer if fewer match. Equal scores rank by ascending docid.
 
         Args:
-            query: For example ``"birds of Colombia AND birds of Venezuela NOT parrots"``.
+            query: For example ``"birds of Colombia AND birds of Venezuela NOT parrots"``; ``*`` finds all documents.
             k: The number of hits.
             threads: See :meth:`batch_search`.
             operators: The operators for union, intersection and difference; None for the searcher's own.
@@ -163,6 +164,8 @@ class SignedImpactSearcher:
             after: The last hit of the page before, to get the page behind it. Without a method only.
             read: How a text is read: ``expression``, ``plain`` (as one atom), ``model``, ``llm``, or the folder of a
                 reader, as with ``--read``.
+            sort: A filter field by which hits are ordered in place of their scores, such as ``year`` or ``year:desc``.
+                Without a method only.
 
         Raises:
             ArgumentError: An argument has a wrong type, k is below 1, or ``model`` is to read other texts than English.
@@ -180,6 +183,7 @@ class SignedImpactSearcher:
             filter=as_filter(filter),
             after=[after],
             read=read,
+            sort=sort,
         )
         (answer,) = self.answers(request, method)
         return list(answer.hits)
@@ -416,3 +420,5 @@ def _check_method(method: object, request: SearchRequest) -> None:
         raise ArgumentError("a method brings its own operators; leave out operators, or method")
     if any(request.after):
         raise ArgumentError("a method has no pages; leave out after, or method")
+    if request.sort is not None:
+        raise ArgumentError("a method brings its own order; leave out sort, or method")

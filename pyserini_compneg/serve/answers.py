@@ -8,7 +8,6 @@ from typing import Any, cast
 from fastapi import HTTPException
 
 from pyserini_compneg.compose import Operators, ScoringNode
-from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.compose.queries import ParsedQuery
 from pyserini_compneg.display.concepts import names_of
 from pyserini_compneg.display.highlights import (
@@ -78,7 +77,7 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
     with index.searcher() as searcher:
         with stage("read"):
             query, operators, allowed = _read(asked, backend, searcher.language)
-        ranking = Ranking.of(searcher, query, operators, allowed)
+        ranking = Ranking.of(searcher, query, operators, allowed, asked.sort)
         before, after = (asked.offset, None) if asked.cursor is None else ranking.place(asked.cursor)
         request = SearchRequest(
             queries=[query],
@@ -90,6 +89,7 @@ def search_answer(backend: Backend, name: str | None, asked: SearchParameters | 
             after=[after],
             lacks=True,
             counting=Counting(asked.total, asked.facets or {}),
+            sort=asked.sort,
         )
         (answer,) = searcher.answers(request)
         assert answer.node is not None and answer.matches is not None
@@ -196,8 +196,8 @@ def _about(query: ParsedQuery, asked: SearchParameters | SearchBody, operators: 
     typed = asked.query or (asked.contents if isinstance(asked, SearchBody) else None)
     if query.expression is None:
         return {"unit": unit, "text": typed or ""}
-    chosen = {kind: getattr(operators, kind) for kind in ("union", "intersection", "difference")}
-    if operators.difference in DIFFERENCE_WEIGHTS:
+    chosen: dict[str, Any] = operators.names
+    if operators.default_strength is not None:
         chosen["difference_weight"] = operators.strength
     about: AskedQuery = {
         "unit": unit,

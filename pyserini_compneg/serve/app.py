@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Container, Mapping, Sequence
+from collections.abc import AsyncIterator, Container, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
 from http import HTTPStatus
 from pathlib import Path
@@ -22,7 +22,8 @@ from pyserini_compneg.serve.options import ServeOptions
 from pyserini_compneg.serve.replies import API
 from pyserini_compneg.serve.routes import router
 from pyserini_compneg.serve.served_index import ServedIndex
-from pyserini_compneg.serve.settings import Limits
+from pyserini_compneg.serve.settings import ServerSettings
+from pyserini_compneg.serve.warm_up import warm_up
 from pyserini_compneg.support.errors import CompNegError
 from pyserini_compneg.support.settings_files import first_fault
 
@@ -40,20 +41,21 @@ _REFUSALS = {
 def create_app(
     indexes: Mapping[str, ServedIndex],
     options: ServeOptions,
-    limits: Limits,
-    api_keys: Sequence[str] = (),
+    settings: ServerSettings,
     hosts: Container[str] | None = None,
 ) -> Gate:
     """The application, which closes the indexes when it ends. ``hosts`` are its names; None allows any name."""
-    backend = Backend(indexes, limits, options)
+    backend = Backend(indexes, settings.limits, options)
     mcp = None
     if options.mcp == "http":  # the library is slow to import
-        from pyserini_compneg.serve.mcp_tools import http_route, tools
+        from pyserini_compneg.serve.mcp_tools import tools
+        from pyserini_compneg.serve.mcp_transports import http_route
 
         mcp = tools(backend)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await warm_up(app, indexes)
         reloading = asyncio.create_task(backend.reload_for_ever())
         async with mcp.session_manager.run() if mcp else nullcontext():
             yield
@@ -73,13 +75,13 @@ def create_app(
         docs_url=None,
         redoc_url=None,
     )
-    app.state.backend, app.state.has_keys = backend, bool(api_keys)
+    app.state.backend = backend
     app.include_router(router)
     _add_pages(app, backend)
     _add_error_handlers(app, backend)
     if mcp:
         app.router.routes.append(http_route(mcp))
-    return Gate(app, backend, (f"/{API}/", "/mcp"), api_keys, hosts)
+    return Gate(app, backend, (f"/{API}/", "/mcp"), settings, hosts, options.log_queries)
 
 
 def _add_pages(app: FastAPI, backend: Backend) -> None:

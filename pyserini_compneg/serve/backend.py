@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -15,12 +15,12 @@ from starlette.requests import ClientDisconnect
 from pyserini_compneg.lucene.versions import describe_build
 from pyserini_compneg.serve.metrics import Metrics
 from pyserini_compneg.serve.options import ServeOptions
-from pyserini_compneg.serve.replies import API
+from pyserini_compneg.serve.replies import API, WriteReply
 from pyserini_compneg.serve.search_pool import SearchPool
 from pyserini_compneg.serve.served_index import ServedIndex
 from pyserini_compneg.serve.settings import Limits
-from pyserini_compneg.support.errors import CompNegError, SearchCancelled, SearchTimeout
-from pyserini_compneg.support.progress import said_in_request
+from pyserini_compneg.support.errors import BusyError, CompNegError, SearchCancelled, SearchTimeout
+from pyserini_compneg.support.progress import reported, said_in_request
 from pyserini_compneg.support.settings_files import first_fault
 
 CLIENT_GONE = 499  # only for the log, as in other servers
@@ -57,11 +57,33 @@ class Backend:
     def switch(self, name: str, folder: str) -> dict[str, Any]:
         """Opens another folder under the name of an index, and says what is searched then."""
         index = self.index(name)
-        if not index.switch(folder):
-            raise HTTPException(409, f"Another request is switching {name}; ask again when it is done")
+        index.switch(folder)
         self.metrics.reloads.labels(name).inc()
         _logger.info("index %s: switched to %s, %s documents", name, folder, f"{index.documents:,}")
         return {"api": API, "index": name, "generation": index.generation, "documents": index.documents}
+
+    def update(self, name: str, documents: bytes | None = None, delete: Sequence[str] | None = None) -> WriteReply:
+        """Updates an index as the command ``update`` does. Searches find the changes when this returns."""
+        index = self.index(name)
+        with reported(lambda _: None):  # no bar of each request in the log
+            done = index.update(documents, delete)
+        try:
+            if index.reload():
+                self.metrics.reloads.labels(name).inc()
+        except CompNegError as error:  # the documents are written, and this is tried again
+            _logger.warning("index %s: is updated, but cannot be opened yet: %s", name, error)
+        _logger.info("index %s: %d documents written, %d deleted", name, done.inserted + done.replaced, done.deleted)
+        return {
+            "api": API,
+            "index": name,
+            "generation": index.generation,
+            "documents": index.documents,
+            "inserted": done.inserted,
+            "replaced": done.replaced,
+            "unchanged": done.unchanged,
+            "deleted": done.deleted,
+            "not_found": done.not_found,
+        }
 
     def health(self) -> dict[str, Any]:
         """Whether all indexes are complete, what they hold, and the build that searches them."""
@@ -120,6 +142,8 @@ class Backend:
                 return HTTPException(504, str(error))
             case SearchCancelled() | ClientDisconnect():
                 return HTTPException(CLIENT_GONE, str(error) or "the client is gone")
+            case BusyError():
+                return HTTPException(409, self._told(str(error))[0])
             case CompNegError(exit_code=1):
                 self._count(self._told(str(error))[1])
                 _logger.error("%s", error)
@@ -150,7 +174,7 @@ class _Noting(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         note = _note.get()
-        if note is not None and record.levelno <= logging.WARNING:
+        if note is not None and record.levelno == logging.WARNING:
             record.is_noted = note(record.getMessage())
 
 

@@ -32,11 +32,17 @@ class Ranking:
     index: bytes
 
     @staticmethod
-    def of(searcher: SignedImpactSearcher, query: ParsedQuery, operators: Operators, filter: Filter | None) -> Ranking:
+    def of(
+        searcher: SignedImpactSearcher,
+        query: ParsedQuery,
+        operators: Operators,
+        filter: Filter | None,
+        sort: str | None = None,
+    ) -> Ranking:
         allowed = "" if filter is None else str(sorted(filter.to_json().items()))
         composing = operators, searcher.settings, getattr(searcher.encoder, "name", "")
         has_context = query.reading is not None
-        asked = f"{query.text}\n{has_context} {composing}\n{allowed}"
+        asked = f"{query.text}\n{has_context} {composing}\n{allowed}" + (f"\n{sort}" if sort else "")
         return Ranking(
             _digest(asked.encode(), 8),
             _digest(searcher.reader.content_id.encode(), 8),
@@ -53,7 +59,7 @@ class Ranking:
             raise _refusal("the index has changed since the cursor was made", "begin again without a cursor")
         if query != self.query:
             raise _refusal(
-                "the cursor is of another query, filter or operators", "send it with those that it came from"
+                "the cursor is of another query, filter, order or operators", "send it with those that it came from"
             )
         return rank, last
 

@@ -29,4 +29,9 @@ class ServeOptions:
     )
     threads: int = option(_THREADS, f"queries searched at once (default {_THREADS})", COUNT)
     queue: int = option(64, "searches that may wait; more are refused with status 429 (default 64)", COUNT)
+    log_queries: str = option(
+        "yes",
+        "whether the log has queries: yes (default), no, or hash, equal for equal queries until the server ends",
+        choices=("no", "hash", "yes"),
+    )
     timeout: float = option(10.0, "limit for a search, waiting included (default 10)", POSITIVE, metavar="SECONDS")

@@ -3,91 +3,33 @@
 from __future__ import annotations
 
 import json
-import re
 from contextlib import suppress
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
-from pydantic_core import PydanticKnownError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS
-from pyserini_compneg.expression.filters import FACET_VALUES, checked_facets, read_facets
-from pyserini_compneg.reading.words import TAGS
+from pyserini_compneg.compose.operators import DIFFERENCE, INTERSECTION, UNION
+from pyserini_compneg.expression.filters import FACET_VALUES, as_sort, checked_facets, read_facets
 from pyserini_compneg.search.matches import TOTALS
+from pyserini_compneg.serve.parameter_types import (
+    MOST_CHARACTERS,
+    WHOLE,
+    QueryText,
+    Real,
+    Tags,
+    Truth,
+    Whole,
+    number_schema,
+    one_of,
+)
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.terminal import shown, suggestion
-
-MOST_CHARACTERS = 8_000
-"""The limit on the characters of a query, and of all atoms of a tree together."""
 
 MOST_HITS = 1_000
 LAST_RANK = 10_000
 """The last rank that ``offset`` and ``hits`` reach. A cursor goes on behind it."""
 
 MOST_FACET_VALUES = 1_000
-
-
-def _checked_text(text: str) -> str:
-    if not text.strip():
-        raise ValueError("must not be blank")
-    if not all(character.isprintable() or character.isspace() or ord(character) > 159 for character in text):
-        raise ValueError("must hold no control characters")
-    return text
-
-
-QueryText = Annotated[
-    str,
-    Field(min_length=1, max_length=MOST_CHARACTERS, examples=["spy films NOT comedies"]),
-    AfterValidator(_checked_text),
-]
-
-_TAG = f"({'|'.join(TAGS)})"
-Tags = Annotated[
-    str | None,
-    Field(
-        max_length=MOST_CHARACTERS,
-        pattern=f"^{_TAG}(,{_TAG})*$",
-        description="the tag of each word and sign of plain words, in place of the model's: W wanted, S shared "
-        "by all wanted parts, X excluded, OR and AND words that join, O none",
-    ),
-]
-
-
-def _spelled(form: str, fault: Any, *kinds: type) -> BeforeValidator:
-    """Refuses texts of another form, and values of other kinds.
-
-    Pydantic itself would accept ``1_0``, digits of all scripts, ``on``, true for 1 and 1 for true.
-    """
-
-    def checked(value: Any) -> Any:
-        if not re.fullmatch(form, value) if isinstance(value, str) else type(value) not in kinds:
-            raise PydanticKnownError(fault)
-        return value
-
-    return BeforeValidator(checked)
-
-
-_WHOLE = _spelled(r"-?[0-9]{1,18}(\.0+)?", "int_parsing", int, float)
-
-Whole = Annotated[int, _WHOLE]
-Real = Annotated[float, _spelled(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", "float_parsing", int, float)]
-Truth = Annotated[bool, _spelled("true|false|True|False", "bool_parsing", bool)]  # clients in Python write True
-
-
-def _number(**limit: int) -> WithJsonSchema:
-    """The schema of an optional number. A limit behind the spelling of one has pydantic's name there, such as ge."""
-    return WithJsonSchema({"type": "number", **limit})
-
-
-def _one_of(names: tuple[str, ...]) -> Any:
-    """An optional name. As clients expect, its schema is the schema of a name, without a null beside the names."""
-
-    def describe(schema: dict[str, Any]) -> None:
-        del schema["anyOf"]
-        schema.pop("default", None)  # FastAPI leaves it out
-        schema |= {"type": "string", "enum": list(names)}
-
-    return Field(default=None, json_schema_extra=describe)
 
 
 class Parameters(BaseModel):
@@ -111,16 +53,16 @@ class Parameters(BaseModel):
 class OperatorParameters(Parameters):
     """The operators of a query. A missing operator has its default."""
 
-    union: str | None = _one_of(UNIONS)
-    intersection: str | None = _one_of(INTERSECTIONS)
-    difference: str | None = _one_of(DIFFERENCES)
-    difference_weight: Annotated[Real, Field(ge=0), _number(minimum=0)] | None = Field(
+    union: str | None = one_of(UNION)
+    intersection: str | None = one_of(INTERSECTION)
+    difference: str | None = one_of(DIFFERENCE)
+    difference_weight: Annotated[Real, Field(ge=0), number_schema(minimum=0)] | None = Field(
         default=None, description="strength of NOT"
     )
-    cpt_terms: Annotated[int, Field(ge=1, le=1000), _WHOLE] | None = Field(
+    cpt_terms: Annotated[int, Field(ge=1, le=1000), WHOLE] | None = Field(
         default=None, description="terms of an operand that AND combines, or words of which AND! requires one"
     )
-    cpt_weight: Annotated[Real, Field(gt=0), _number(exclusiveMinimum=0)] | None = Field(
+    cpt_weight: Annotated[Real, Field(gt=0), number_schema(exclusiveMinimum=0)] | None = Field(
         default=None, description="weight of joint occurrence in AND"
     )
     exclusion: Real | str | None = Field(
@@ -230,7 +172,7 @@ class DocumentParameters(Parameters):
     """The form of documents."""
 
     parse: Truth = Field(default=True, description="give the fields of the document, not its JSON as a text")
-    max_doc_length: Annotated[int, Field(ge=1), _WHOLE] | None = Field(
+    max_doc_length: Annotated[int, Field(ge=1), WHOLE] | None = Field(
         default=None, description="characters of the document's text"
     )
 
@@ -264,12 +206,26 @@ class _HitParameters(DocumentParameters, FilterParameters):
         f"between them, for the N most frequent values (default {FACET_VALUES}). In a body also {{FIELD: N}}",
         json_schema_extra={"examples": ["genre,year:20"]},
     )
+    sort: str | None = Field(
+        default=None,
+        description="order the hits by a filter field in place of their scores: FIELD, ascending, or FIELD:desc. "
+        "Documents without a value come last",
+        json_schema_extra={"examples": ["year:desc"]},
+    )
     explain: Truth = Field(default=False, description="say what each term adds to a score, and which words it is")
-
     highlight: Truth = Field(
         default=False,
         description="say where the words that count for or against a document are in its stored texts, in code points",
     )
+
+    @field_validator("sort")
+    @classmethod
+    def _names_an_order(cls, text: str | None) -> str | None:
+        try:
+            as_sort(text)
+        except ArgumentError as error:
+            raise ValueError(error.what) from None
+        return text
 
     @model_validator(mode="after")
     def _ends_at_the_last_rank(self) -> Self:
@@ -333,6 +289,12 @@ class SearchBody(OperatorParameters, _HitParameters):
         if useless := sorted(name for name in self.model_fields_set & idle if getattr(self, name) is not None):
             raise ValueError(f"{useless[0]} has no use beside {given[0]}; leave it out")
         return self
+
+
+class DeleteParameters(Parameters):
+    """``DELETE /v1/{index}/documents``."""
+
+    docid: list[str] = Field(min_length=1, description="ids of documents; repeat it to delete several")
 
 
 class SwitchBody(Parameters):

@@ -14,8 +14,8 @@ from pyserini_compneg.expression.tree import leaves
 from pyserini_compneg.lucene import ENGLISH
 from pyserini_compneg.reading import decompose, tagged_reading
 from pyserini_compneg.reading.decomposition import Decomposition
+from pyserini_compneg.serve.parameter_types import MOST_CHARACTERS
 from pyserini_compneg.serve.parameters import (
-    MOST_CHARACTERS,
     ExplainParameters,
     FilterParameters,
     OperatorParameters,

@@ -33,6 +33,17 @@ class SwitchReply(TypedDict):
     documents: int
 
 
+class WriteReply(SwitchReply):
+    """An index whose documents were changed."""
+
+    inserted: Annotated[int, Field(ge=0, description="documents whose id was new")]
+    replaced: Annotated[int, Field(ge=0, description="documents whose id was in the index, with another line")]
+    unchanged: Annotated[int, Field(ge=0, description="documents that were in the index as they are")]
+    deleted: Annotated[int, Field(ge=0)]
+    not_found: Annotated[int, Field(ge=0, description="ids to delete that the index did not have")]
+    notes: NotRequired[Annotated[list[str], Field(description="what may be wrong with the documents")]]
+
+
 class Contribution(TypedDict):
     """The contribution of a term, or of a pair ``a∩b``, to a score."""
 
@@ -142,7 +153,7 @@ class TotalReply(TypedDict):
 class FacetValue(TypedDict):
     """A value of a filter field, and how many of the documents that match have it."""
 
-    value: str
+    value: Annotated[str | int | float, Field(description="a number if documents have the number")]
     count: Annotated[int, Field(ge=1)]
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from fastapi import APIRouter, Depends, HTTPException, Query, Request, Security
 from fastapi.responses import JSONResponse, Response
+from fastapi.security import APIKeyHeader, HTTPBearer
 from pydantic import BaseModel, ValidationError
 
 from pyserini_compneg.serve import answers
 from pyserini_compneg.serve.backend import Backend
 from pyserini_compneg.serve.parameters import (
+    DeleteParameters,
     DocumentOfIdParameters,
     DocumentParameters,
     ExplainOfIdParameters,
@@ -33,6 +35,7 @@ from pyserini_compneg.serve.replies import (
     SearchReply,
     SwitchReply,
     UnsureReply,
+    WriteReply,
 )
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.json_objects import parse_json_object
@@ -44,12 +47,12 @@ BodyT = TypeVar("BodyT", bound=BaseModel)
 
 _DESCRIPTIONS: dict[int | str, str] = {
     "default": "Any other error",
-    400: "Wrong parameters, a query that cannot be read, or no such index",
+    400: "Wrong parameters, a query or a document that cannot be read, or no such index",
     401: "No API key, or a wrong one",
-    403: "A page of another origin asks, or an index shall be switched by a server without keys",
+    403: "A page of an origin that is not allowed asks, or an index shall be changed without one of the write_keys",
     404: "No such document, or no such route",
     405: "No such method",
-    409: "Another request is switching the index",
+    409: "Another request or another process is changing the index, or its version is no longer there",
     413: "A body that is too large",
     415: "A body that is not called JSON",
     422: "Plain words that may be misread, with unsure=refuse",
@@ -65,9 +68,15 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 
 def _each_once(request: Request) -> None:
     """Refuses repeated parameters, because all but one would be dropped."""
-    names = [name for name, _ in request.query_params.multi_items() if name != "filter"]
+    repeated = ("filter", "docid") if request.method == "DELETE" else ("filter",)
+    names = [name for name, _ in request.query_params.multi_items() if name not in repeated]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise HTTPException(400, f"{shown(twice)} is given twice")
+
+
+def _may_write(request: Request) -> None:
+    if not request.state.may_write:
+        raise HTTPException(403, "An index is changed only with one of the server's write_keys")
 
 
 def _read(body: bytes, model: type[BodyT]) -> BodyT:
@@ -85,7 +94,16 @@ def _described(model: type[BaseModel]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
-router = APIRouter(prefix=f"/{API}", responses=_ERRORS, dependencies=[Depends(_each_once)])
+_LINES = {"type": "string", "description": "a document on each line, as the command index takes it"}
+
+_KEY = "one of the server's api_keys, if it has any, or of its write_keys, which requests that change an index need"
+
+_KEYS = (  # only described here: the gate checks keys
+    Security(APIKeyHeader(name="X-API-Key", scheme_name="ApiKey", description=_KEY, auto_error=False)),
+    Security(HTTPBearer(scheme_name="Bearer", description=_KEY, auto_error=False)),
+)
+
+router = APIRouter(prefix=f"/{API}", responses=_ERRORS, dependencies=[Depends(_each_once), *_KEYS])
 
 
 async def _answer(request: Request, work: Callable[..., Mapping[str, Any]], *arguments: Any) -> Response:
@@ -130,14 +148,44 @@ async def search_composed(request: Request, index: str) -> Response:
     response_model=SwitchReply,
     summary="Switch an index to another version",
     openapi_extra=_described(SwitchBody),
+    dependencies=[Depends(_may_write)],
 )
 async def switch(request: Request, index: str) -> Response:
     """Opens another folder under the name of an index. Searches that have begun end in the old one."""
-    if not request.app.state.has_keys:
-        raise HTTPException(403, "An index is switched only by a server with API keys")
     backend: Backend = request.app.state.backend
     asked = _read(await request.body(), SwitchBody)
     answer = await asyncio.to_thread(backend.switch, index, asked.index)
+    return JSONResponse(answer, headers={"Cache-Control": "no-store"})
+
+
+@router.post(
+    "/{index}/documents",
+    response_model=WriteReply,
+    summary="Insert or replace documents",
+    openapi_extra={"requestBody": {"required": True, "content": {"application/jsonl": {"schema": _LINES}}}},
+    dependencies=[Depends(_may_write)],
+)
+async def add_documents(request: Request, index: str) -> Response:
+    """Adds the documents of a body in JSON Lines, or none of them. A document replaces the one with its id."""
+    return await _write(request, index, await request.body(), None)
+
+
+@router.delete(
+    "/{index}/documents",
+    response_model=WriteReply,
+    summary="Delete documents by their ids",
+    dependencies=[Depends(_may_write)],
+)
+async def delete_documents(request: Request, index: str, asked: Annotated[DeleteParameters, Query()]) -> Response:
+    """Deletes documents. Ids that the index does not have are counted."""
+    return await _write(request, index, None, asked.docid)
+
+
+async def _write(request: Request, index: str, documents: bytes | None, delete: Sequence[str] | None) -> Response:
+    """Changes an index outside the pool, because a commit has no time limit, and none is cancelled."""
+    backend: Backend = request.app.state.backend
+    work = partial(backend.update, index, documents, delete)
+    answer = await asyncio.to_thread(backend.with_notes, work)
     return JSONResponse(answer, headers={"Cache-Control": "no-store"})
 
 

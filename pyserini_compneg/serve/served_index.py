@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
 from pyserini_compneg.encode.hybrid import places
+from pyserini_compneg.encode.query_encoders import same_model
+from pyserini_compneg.index import UpdateReport, update_index
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.serve.settings import ServedIndexSettings, checked_name
-from pyserini_compneg.support.errors import CompNegError, IndexFormatError, IndexReadError, InputError
+from pyserini_compneg.support.errors import BusyError, CompNegError, IndexFormatError, IndexReadError, InputError
 
 OpenIndex: TypeAlias = Callable[..., SignedImpactSearcher]
 """Opens an index, by its folder or prebuilt name, with an encoder, None for its own, and perhaps settings."""
@@ -40,7 +42,7 @@ def generation(searcher: SignedImpactSearcher) -> str:
 class ServedIndex:
     """An open index. If it is updated or replaced in the folder, :meth:`reload` opens the new index.
 
-    :meth:`switch` opens another folder.
+    :meth:`switch` opens another folder, and :meth:`update` changes the documents.
 
     The encoder is loaded immediately. A search continues with the index in which it started. The last search of a
     replaced index closes it.
@@ -53,7 +55,7 @@ class ServedIndex:
         self._path = os.path.abspath(path) if os.path.isdir(path) else path  # absolute, so messages can replace it
         self._paths = {self._path}  # all so far: a search may still be in an index of before
         self._first = os.path.split(self._path)
-        self._lock, self._replacing, self._switching = threading.Lock(), threading.Lock(), threading.Lock()
+        self._lock, self._replacing, self._changing = threading.Lock(), threading.Lock(), threading.Lock()
         self._search_failed = self._reload_failed = False
         self._current = self._open(self._path)
 
@@ -152,19 +154,43 @@ class ServedIndex:
             self._replace(fresh)
             return True
 
-    def switch(self, folder: str) -> bool:
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Refuses a change of the index during another one."""
+        if not self._changing.acquire(blocking=False):
+            raise BusyError("another request is changing it", where=self.name, remedy="ask again when it is done")
+        try:
+            yield
+        finally:
+            self._changing.release()
+
+    def update(self, documents: bytes | None, delete: Sequence[str] | None) -> UpdateReport:
+        """Changes the documents as :func:`update_index` does, unless something else changes the index meanwhile.
+
+        :meth:`reload` then opens the index as it is. A link that no longer leads to an allowed folder is not followed.
+        """
+        with self._alone():
+            if not self._is_allowed(self._path):
+                what = f"has no version {os.path.basename(self._path)!r} any more"
+                raise BusyError(what, where=self.name, remedy="switch it to another one")
+            return update_index(self._path, documents, delete, encoder=self._place_of_model())
+
+    def _place_of_model(self) -> str | None:
+        """The encoder of the settings if it is the model of the index in another place, and no file of vectors."""
+        named = self._settings.encoder
+        with self._used() as searcher:
+            manifest = searcher.reader.manifest
+        same = named and manifest and same_model(manifest.encoder, manifest.settings, named)
+        return named if same else None
+
+    def switch(self, folder: str) -> None:
         """Opens another folder beside the one of the settings, or the latter again, if the settings allow its name.
 
-        If it cannot be opened, the old index stays open. A link is allowed if what it leads to is. Returns False if
-        another thread is switching the index.
+        If it cannot be opened, the old index stays open. A link is allowed if what it leads to is.
+        Refuses if another thread is changing the index.
         """
-        if not self._switching.acquire(blocking=False):
-            return False
-        try:
+        with self._alone():
             self._switch(folder)
-        finally:
-            self._switching.release()
-        return True
 
     def _switch(self, folder: str) -> None:
         path = os.path.join(self._first[0], checked_name(folder))

@@ -11,10 +11,13 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from pyserini_compneg.lucene import checked_language
 from pyserini_compneg.support.errors import InputError
+from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.settings_files import Settings, read_settings
+from pyserini_compneg.support.terminal import shown
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 _SHORTEST_KEY = 8
+_ORIGIN = re.compile(r"(?!http:.*:80$|https:.*:443$)https?://(\[[0-9a-f:]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
 
 
 class Limits(Settings):
@@ -41,8 +44,8 @@ class Limits(Settings):
 class ServedIndexSettings(Settings):
     """An index: its folder (relative to the YAML file) or its prebuilt name, and the encoder of its queries.
 
-    ``versions`` is a pattern of names, such as ``films-*``: a request with a key may switch the index to such a folder
-    beside its own.
+    ``versions`` is a pattern of names, such as ``films-*``: a request with a write key may switch the index to such a
+    folder beside its own.
 
     ``language`` is the language of ``bm25`` for an index of stock Anserini, as in ``SearchSettings``.
 
@@ -79,19 +82,37 @@ def _checked_key(key: str) -> str:
     return key
 
 
+def _checked_origin(origin: str) -> str:
+    if not _ORIGIN.fullmatch(origin):
+        form = "an origin is http:// or https://, a host in lower case, and a port that is not the usual one"
+        raise ValueError(f"{form}, such as https://app.example.org; got {shown(origin)}")
+    return origin
+
+
 def _as_mapping(value: Any) -> Any:
     """Expands the short form ``name: folder``."""
     return {"path": value} if isinstance(value, str) else value
 
 
 class ServerSettings(Settings):
-    """The content of the YAML file: indexes by their names in URLs, and keys. Without keys, anyone may search."""
+    """The content of the YAML file: indexes by their names in URLs, and keys. Without ``api_keys``, anyone may search.
+
+    Requests that change an index need one of ``write_keys``. These keys may search, too. An empty list of keys admits
+    nobody. Web pages of the ``allowed_origins`` may ask the server from a browser.
+    """
 
     indexes: dict[
         Annotated[str, AfterValidator(checked_name)], Annotated[ServedIndexSettings, BeforeValidator(_as_mapping)]
     ]
     api_keys: tuple[Annotated[str, AfterValidator(_checked_key)], ...] = ()
+    write_keys: tuple[Annotated[str, AfterValidator(_checked_key)], ...] = ()
+    allowed_origins: tuple[Annotated[str, AfterValidator(_checked_origin)], ...] = ()
     limits: Limits = Limits()
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether requests need a key: if the settings have ``api_keys``, be it an empty list."""
+        return "api_keys" in self.model_fields_set
 
 
 def read_server_settings(path: str | Path) -> ServerSettings:
@@ -102,10 +123,17 @@ def read_server_settings(path: str | Path) -> ServerSettings:
         if index.versions and "/" in index.versions:
             said = f"indexes.{name}.versions is a pattern of names beside its folder, not of paths"
             raise InputError(f"{said}, got {index.versions!r}", where=path)
-    if switched and not settings.api_keys:
-        said = f"indexes.{switched}.versions lets requests with a key switch the index, and there are no api_keys"
+    if switched and "write_keys" not in settings.model_fields_set:
+        said = (
+            f"indexes.{switched}.versions lets requests with a write key switch the index, and there are no write_keys"
+        )
         raise InputError(said, where=path)
-    indexes = {name: _resolved(index, Path(path).parent) for name, index in settings.indexes.items()}
+    indexes = {}
+    for name, index in settings.indexes.items():
+        try:
+            indexes[name] = _resolved(index, Path(path).parent)
+        except OSError as cause:  # such as a path that is too long
+            raise InputError(f"indexes.{name}.path cannot be read: {reason_of(cause)}", where=path) from None
     return settings.model_copy(update={"indexes": indexes})
 
 

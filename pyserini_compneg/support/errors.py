@@ -125,6 +125,10 @@ class OutputError(CompNegError, OSError):
     exit_code = 1
 
 
+class BusyError(OutputError):
+    """Another process, or another request of a server, is writing the same result."""
+
+
 class DownloadError(CompNegError, OSError):
     """A file cannot be downloaded, or has unexpected content."""
 

@@ -83,14 +83,15 @@ def decoded_line(line: bytes, source: str) -> str:
     return text
 
 
-def iter_blocks(path: str | Path) -> Iterator[tuple[int, bytes]]:
+def iter_blocks(path: str | Path, label: str = "") -> Iterator[tuple[int, bytes]]:
     """The decompressed file in blocks of whole lines, about a megabyte each, with the number of the first line, from 1.
 
-    The last block may end without a line feed. A byte order mark at the start of the file is left out.
+    The last block may end without a line feed. A byte order mark at the start of the file is left out. ``label`` is
+    that of :func:`iter_chunks`.
     """
-    name = source_name(path)
+    name = label or source_name(path)
     number, unfinished = 1, bytearray()
-    for chunk in iter_chunks(path):
+    for chunk in iter_chunks(path, label):
         before, feed, after = chunk.rpartition(b"\n")
         if feed:
             block = bytes(unfinished) + before + feed
@@ -104,15 +105,19 @@ def iter_blocks(path: str | Path) -> Iterator[tuple[int, bytes]]:
         yield number, bytes(unfinished)
 
 
-def iter_chunks(path: str | Path) -> Iterator[bytes]:
-    """The decompressed bytes of a file in pieces of a megabyte, without a byte order mark at the start."""
-    name, feeds, first = source_name(path), 0, True
-    with _open_bytes(path) as data:
+def iter_chunks(path: str | Path, label: str = "") -> Iterator[bytes]:
+    """The decompressed bytes of a file in pieces of a megabyte, without a byte order mark at the start.
+
+    A ``label`` says that the file has the bytes of a program, and replaces its path in messages. Compressed bytes are
+    refused then, so that a small request cannot become a large collection.
+    """
+    name, feeds, first = label or source_name(path), 0, True
+    with _open_bytes(path, unpacks=not label) as data:
         try:
             _refuse_cut(data, name)
             while chunk := data.read(_BLOCK_BYTES):
                 if first:
-                    _refuse_binary(chunk, name)
+                    _refuse_binary(chunk, name, unpacked=not label)
                     chunk, first = chunk.removeprefix(codecs.BOM_UTF8), False
                 yield chunk
                 feeds += chunk.count(b"\n")
@@ -130,8 +135,8 @@ def iter_jsonl(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 @contextmanager
-def _open_bytes(path: str | Path) -> Iterator[BinaryIO]:
-    """The decompressed bytes of a file or of standard input. Standard input is not closed."""
+def _open_bytes(path: str | Path, unpacks: bool) -> Iterator[BinaryIO]:
+    """The bytes of a file, or of standard input, which is not closed."""
     if str(path) == "-" and sys.stdin is None:
         raise InputError("it is closed", where="stdin")
     if str(path) == "-":
@@ -146,7 +151,7 @@ def _open_bytes(path: str | Path) -> Iterator[BinaryIO]:
     except OSError as cause:
         raise InputError(f"cannot be read: {reason_of(cause)}", where=path) from None
     with raw:
-        yield _decompressed(raw)
+        yield _decompressed(raw) if unpacks else raw
 
 
 def _decompressed(raw: Any) -> Any:
@@ -166,9 +171,11 @@ def _refuse_cut(data: Any, name: str) -> None:
             raise InputError(f"broken {kind} data: the file ends after {len(start)} bytes", where=f"{name}:1")
 
 
-def _refuse_binary(start: bytes, name: str) -> None:
-    """Names what is no text: data that is still compressed after :func:`_decompressed`, parquet, Arrow, an archive."""
+def _refuse_binary(start: bytes, name: str, unpacked: bool) -> None:
+    """Names what is no text: data that is compressed, perhaps still after unpacking, parquet, Arrow, an archive."""
     if match := _COMPRESSED.match(start):
+        if not unpacked:
+            raise InputError(f"compressed as {match.lastgroup}, expected JSON Lines", where=name, remedy="unpack it")
         if match.lastgroup in ("gzip", "xz"):
             raise InputError("compressed twice", where=name, remedy="unpack it once")
         remedy = "unpack it, or compress it with gzip or xz"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping
 from contextlib import suppress
 from dataclasses import Field, dataclass, field, fields
 from functools import partial
@@ -48,7 +48,7 @@ def option(
     help: str,
     number: Number | None = None,
     *,
-    choices: Sequence[Any] = (),
+    choices: Collection[Any] = (),
     metavar: str | None = None,
     replaced: Mapping[str, str] | None = None,
     renamed: Mapping[str, str] | None = None,

@@ -24,7 +24,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, TextIO, cast, get_args
 
-from pyserini_compneg.support.errors import ArgumentError, CompNegError, OutputError
+from pyserini_compneg.support.errors import ArgumentError, BusyError, CompNegError, OutputError
 from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.terminal import EscapedOutput
 
@@ -280,7 +280,7 @@ def locked(target: Path, busy: str, remedy: str = "wait for it", *, waits: bool 
             lock.acquire(timeout=seconds)
     except Timeout:
         if not waits:
-            raise OutputError(busy, where=target, remedy=remedy) from None
+            raise BusyError(busy, where=target, remedy=remedy) from None
         _logger.warning("%s: %s; waiting", target, busy)
         lock.acquire()
     try:

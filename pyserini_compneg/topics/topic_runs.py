@@ -30,6 +30,7 @@ def search_topics(
     method: Method | None = None,
     counting: Counting | None = None,
     remove_query: bool = False,
+    sort: str | None = None,
 ) -> None:
     """Searches all topics and writes their run, atomically.
 
@@ -53,6 +54,7 @@ def search_topics(
             remove_query=remove_query,
             lacks=is_marked,
             counting=counting if is_marked else None,
+            sort=sort,
         )
         return {answer.qid: answer for answer in searcher.answers(request, method)}
 

@@ -52,6 +52,13 @@ def explain(folder, run):
     return explain
 
 
+def test_all_documents(explain):
+    assert explain("--query", "*") == "*\n\nall documents, with the score 0\n"
+    assert "d1" in explain("--query", "*", "--docid", "d1")
+    told = json.loads(explain("--query", "*", "--docid", "d1", "--output-format", "json"))
+    assert (told["composed"]["score"], told["weights"]) == ({"all": True}, {})
+
+
 def test_a_query_with_a_conjunction(explain):
     assert explain("--query", "spy films AND comedies NOT animated films") == (
         "spy films AND comedies NOT animated films\n"

@@ -45,9 +45,24 @@ def test_an_adoption(run, tmp_path):
         assert Manifest.read(index) == Manifest(str(model), impact_scale=10, documents=3)
     run(f"{command} --collection {write_jsonl(tmp_path / 'new.jsonl', {'id': 'd', 'vector': {'t': 0.42}})}")
     assert postings(index, "t") == {"c": 9, "d": 4, "a": 3, "b": 2}
-    refused = {"--adopt": "--adopt needs --encoder", "--optimize --impact-scale 9": "--impact-scale is for --adopt"}
+    refused = {
+        "--adopt": "--adopt needs --encoder",
+        "--optimize --impact-scale 9": "--impact-scale is for --adopt",
+        "--optimize --filter-fields t": "--filter-fields is for --adopt",
+    }
     for flags, said in refused.items():
         assert run(f"update --index {index} {flags}", code=2).err.startswith(f"error: {said}")
+
+
+def test_an_adoption_with_filter_fields(run, tmp_path):
+    index = write_stock_index(tmp_path, {"a": {"t": 3}, "b": {"t": 2}, "c": {"t": 9}}, "-storeRaw")
+    run(f"update --index {index} --adopt --encoder some-model --filter-fields contents", code=2)
+    assert not (index / "compneg.json").exists()
+    lines = [{"id": "d", "vector": {"t": 1}, "kind": "x"}]
+    command = f"update --index {index} --adopt --encoder some-model --filter-fields kind"
+    said = run(f"{command} --collection {write_jsonl(tmp_path / 'new.jsonl', *lines)}").err
+    assert said.endswith("1 inserted, 3 replaced, 0 unchanged, 0 deleted, 4 documents now\n")
+    assert Manifest.read(index).filter_fields == ("kind",)
 
 
 def files(folder):

@@ -4,8 +4,8 @@ import pytest
 from lookup_encoder import LookupEncoder, letters
 from refusals import refusal
 
-from pyserini_compneg.compose import Linear, Operators, Product, Sum, compose_queries, compose_query, query_pairs
-from pyserini_compneg.expression import parse
+from pyserini_compneg.compose import All, Linear, Operators, Product, Sum, compose_queries, compose_query, query_pairs
+from pyserini_compneg.expression import Atom, Union, parse
 from pyserini_compneg.support.errors import EncodingError, QueryError
 
 ENCODER = LookupEncoder({"a": {"p": 4.0, "s": 0.5}, "b": {"q": 1.0}, "c": {"x": 0.123}, **letters(d="r")})
@@ -78,6 +78,19 @@ def test_reserved_terms(term):
         compose_query("e", LookupEncoder({"e": {term: 1.0}}))
     reserved = "is reserved, a∩b for pairs and ¬t for complements; leave it out"
     assert str(error.value) == f"atom 'e': the term {term!r} {reserved}"
+
+
+@pytest.mark.parametrize("query", ["*", "(*)", Atom("*")])
+def test_all_documents(query):
+    assert compose_query(query, None) == All()
+
+
+@pytest.mark.parametrize("query", ["* NOT a", "a OR *", "a AND (b OR (*))", Union((Atom("a"), Atom("*")))])
+def test_all_documents_are_no_part_of_a_query(query):
+    said = refusal(compose_query, query, ENCODER, error=QueryError)
+    assert said.startswith("* means all documents as a whole query, and is no part of ")
+    assert said.endswith("; write the expression without it, or use a filter")
+    assert "\n" not in said
 
 
 def test_lone_signs_are_words():

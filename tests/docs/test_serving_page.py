@@ -19,7 +19,7 @@ def client(tmp_path_factory):
 
 def test_routes(client):
     described = yaml.safe_load(client.get("/openapi.yaml").text)["paths"]
-    listed = re.findall(r"^\| `(GET|POST|PUT) (\S+)`", PAGE, re.MULTILINE)
+    listed = re.findall(r"^\| `(GET|POST|PUT|DELETE) (\S+)`", PAGE, re.MULTILINE)
     assert {(method.lower(), path) for method, path in listed} == {
         (method, path) for path, methods in described.items() for method in methods
     }
@@ -46,7 +46,7 @@ def test_the_file(tmp_path):
     (tmp_path / "server.yaml").write_text(text)
     settings = read_server_settings(tmp_path / "server.yaml")
     assert list(settings.indexes) == ["films", "papers"]
-    assert settings.api_keys == ("a-secret-of-yours",)
+    assert (settings.api_keys, settings.write_keys) == (("a-secret-of-yours",), ("another-secret",))
     assert settings.limits == Limits()
 
 

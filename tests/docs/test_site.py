@@ -17,7 +17,7 @@ pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-GENERATED = {"reference/rest.md", *(f"reference/commands/{name}.md" for name in COMMANDS)}
+GENERATED = {f"reference/commands/{name}.md" for name in COMMANDS}
 OTHERS = ("benchmarks/README.md", "data/requests/README.md", "pyserini_compneg/lab/notes/*.md")
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(page for other in OTHERS for page in ROOT.glob(other))])
 
@@ -44,6 +44,11 @@ def test_the_list_for_models_says_what_every_page_is_about():
     assert [head, *lines[:5]] == ["# Name", "", "> What", "", "## Start", ""]
     listed = [re.fullmatch(r"- \[.+\]\((.+)\.html\): ((?=[A-Z`])(?:\S+ ){3,}.+[.?!])", line) for line in lines[5:-3]]
     assert [f"{match[1]}.md" for match in listed if match] == written
+
+
+def test_the_page_of_the_server_is_as_the_server_describes_itself():
+    """``python tools/pages.py --rest`` writes it."""
+    assert (DOCS / "reference/rest.md").read_text(encoding="utf-8") == "\n".join(TOOL["server_page"]())
 
 
 @cache

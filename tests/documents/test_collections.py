@@ -11,7 +11,7 @@ from refusals import refusal
 from pyserini_compneg.commands.index import main
 from pyserini_compneg.documents.collection import collection_files
 from pyserini_compneg.documents.source_documents import source_document
-from pyserini_compneg.index import build_index, build_sharded_index
+from pyserini_compneg.index import build_index, build_sharded_index, update_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.lucene import ImpactWriter
 from pyserini_compneg.support.errors import InputError
@@ -318,3 +318,12 @@ def test_lines_of_the_common_form_are_read_as_others_are(tmp_path, signed):
         outcomes.append((problems, [postings(folder, term) for term in TERMS if term.split() == [term]]))
     assert outcomes[0] == outcomes[1]
     assert len(outcomes[0][0]) == 40 - 2 * signed
+
+
+def test_json_lines_as_bytes_are_a_collection(tmp_path):
+    """Messages count its lines, blank ones included. A line that did not change is skipped."""
+    line = b'{"contents": "birds", "id": "d1"}'
+    build_index(line, tmp_path / "index")
+    assert update_index(tmp_path / "index", line + b'\n{"id": "d2", "contents": "bats"}').unchanged == 1
+    with pytest.raises(InputError, match=r"^documents:3: "):
+        update_index(tmp_path / "index", b'{"id": "d3", "contents": "owls"}\n\n{"contents": "owls"}')

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from pyserini_compneg.serve.app import create_app
 from pyserini_compneg.serve.options import ServeOptions
 from pyserini_compneg.serve.served_index import ServedIndex
-from pyserini_compneg.serve.settings import Limits, ServedIndexSettings
+from pyserini_compneg.serve.settings import Limits, ServedIndexSettings, ServerSettings
 
 
 def tool(name, reason):
@@ -27,11 +27,15 @@ def tool(name, reason):
     return import_module(name)
 
 
-def make_client(folder, *keys, encoder=None, versions=None, limits=None, hosts=None, **options):
+def make_client(
+    folder, *keys, encoder=None, versions=None, limits=None, write_keys=(), origins=(), hosts=None, **options
+):
     """A client of a server in this process, which calls the index ``films``."""
     indexes = {"films": ServedIndex("films", ServedIndexSettings(path=str(folder), encoder=encoder, versions=versions))}
     options.setdefault("timeout", 120)  # a busy machine is no fault of a search
-    app = create_app(indexes, ServeOptions(**options), limits or Limits(), keys, hosts)
+    given = {"api_keys": keys} if keys else {}
+    given |= {"write_keys": tuple(write_keys), "allowed_origins": origins, "limits": limits or Limits()}
+    app = create_app(indexes, ServeOptions(**options), ServerSettings(indexes={}, **given), hosts)
     return TestClient(app, raise_server_exceptions=False)
 
 

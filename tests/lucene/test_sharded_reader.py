@@ -16,12 +16,15 @@ from refusals import refusal
 from pyserini_compneg import Operators, SignedImpactSearcher
 from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS, Excluding, Linear
 from pyserini_compneg.expression import Filter
+from pyserini_compneg.expression.filters import as_sort
 from pyserini_compneg.index import build_index, build_sharded_index, update_index
 from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, ShardedReader, open_reader
+from pyserini_compneg.lucene.cancellation import Cancellation
 from pyserini_compneg.lucene.passage_reader import PassageReader
 from pyserini_compneg.lucene.reader import QueryFailure
+from pyserini_compneg.lucene.requests import ComposedSearch
 from pyserini_compneg.lucene.shards import Shard
-from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, IndexReadError
+from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, IndexReadError, SearchCancelled
 from pyserini_compneg.topics.topic_runs import search_topics
 from pyserini_compneg.topics.topics import read_text
 
@@ -339,6 +342,48 @@ def test_a_shard_that_ends_while_it_is_searched(index, caplog):
         (shard / "compneg.json").unlink()
     with pytest.raises(IndexReadError):
         open_reader(index, allow_partial=True)
+
+
+@pytest.fixture
+def by_year(tmp_path):
+    documents = [{"id": f"d{number}", "vector": {"t": 1}, "year": number} for number in range(6)]
+    collection = write_jsonl(tmp_path / "c.jsonl", *documents)
+    build_sharded_index(collection, tmp_path / "index", 2, encoder="given", filter_fields=["year"])
+    return tmp_path / "index"
+
+
+def test_an_order_is_put_together_once_for_a_commit(by_year, monkeypatch):
+    request = ComposedSearch([Linear({"t": 1.0})], 9, sort=as_sort("year"))
+    asked, sort_values = [], ImpactReader.sort_values
+
+    def counted(reader, sort):
+        asked.append(sort)
+        return sort_values(reader, sort)
+
+    monkeypatch.setattr(ImpactReader, "sort_values", counted)
+    with ShardedReader(by_year) as reader:
+        for _ in range(2):
+            (ranking,) = reader.find(request)
+            assert list(ranking.docids) == [f"d{number}" for number in range(6)]
+        assert asked == [request.sort] * 2  # one for each shard
+        update_index(by_year, [{"id": "d9", "vector": {"t": 1}, "year": -1}])
+        assert reader.reopen()
+        (ranking,) = reader.find(request)
+        assert ranking.docids[0] == "d9"
+
+
+def test_a_cancelled_search_asks_no_further_shard_for_its_order(by_year, monkeypatch):
+    cancellation, asked, sort_values = Cancellation(60), [], ImpactReader.sort_values
+
+    def last(reader, sort):
+        asked.append(sort_values(reader, sort))
+        cancellation.cancel()
+        return asked[-1]
+
+    monkeypatch.setattr(ImpactReader, "sort_values", last)
+    with ShardedReader(by_year) as reader, pytest.raises(SearchCancelled), cancellation.applied():
+        reader.find(ComposedSearch([Linear({"t": 1.0})], 9, sort=as_sort("year")))
+    assert len(asked) == 1
 
 
 def test_a_closed_reader_says_so_of_the_whole_index(index):

@@ -34,7 +34,7 @@ def fielded(draw):
 
 def facet(fields, name, most):
     """The most frequent values; equal ones in the order of their characters."""
-    values = [{str(one) for one in (value if isinstance(value, list) else [value])} for value in map(name, fields)]
+    values = [{*(value if isinstance(value, list) else [value])} for value in map(name, fields)]
     counted = Counter(itertools.chain.from_iterable(values))
     return dict(sorted(counted.items(), key=lambda one: (-one[1], one[0]))[:most])
 

@@ -85,7 +85,7 @@ def test_facets_are_of_all_that_match(client):
             {"value": "k1", "count": sum(n % 2 for n in matching)},
         ],
         "year": [
-            {"value": f"{1990 + year}", "count": years[year]} for year in sorted(range(3), key=lambda y: (-years[y], y))
+            {"value": 1990 + year, "count": years[year]} for year in sorted(range(3), key=lambda y: (-years[y], y))
         ][:2],
     }
     assert (
@@ -134,7 +134,9 @@ def test_only_the_cursor_of_this_query_and_this_index_goes_on(tmp_path):
         for one in damaged(cursor):
             said = "cursor: this is no cursor of an answer; send the field cursor of the last answer as it is"
             assert ask(cursor=one) == said, one
-        said = "cursor: the cursor is of another query, filter or operators; send it with those that it came from"
+        said = (
+            "cursor: the cursor is of another query, filter, order or operators; send it with those that it came from"
+        )
         for change in ({"query": "spy"}, {"filter": "kind=k1"}, {"difference": "ignore"}):
             assert ask(cursor=cursor, **change) == said
         assert ask(cursor=cursor, hits=2, explain="true")["candidates"][0]["rank"] == 6

@@ -22,6 +22,7 @@ MANIFESTS = {entry["kind"]: entry for entry in yaml.safe_load_all((DEPLOY / "kub
 POD = MANIFESTS["Deployment"]["spec"]["template"]["spec"]
 (CONTAINER,) = POD["containers"]
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"]
+SCRAPED = yaml.safe_load((DEPLOY / "prometheus.yaml").read_text("utf-8"))
 RULES = yaml.safe_load((DEPLOY / "prometheus-rules.yaml").read_text("utf-8"))["groups"][0]["rules"]
 
 COMMANDS = {
@@ -41,13 +42,16 @@ def test_the_server_has_the_flags(where):
 
 
 def test_settings_are_read(tmp_path):
-    (tmp_path / "pod.yaml").write_text(MANIFESTS["ConfigMap"]["data"]["server.yaml"])
+    (tmp_path / "pod.yaml").write_text(MANIFESTS["Secret"]["stringData"]["server.yaml"])
     for path in (DEPLOY / "server.yaml", tmp_path / "pod.yaml"):
-        assert read_server_settings(path).indexes["films"].path == "/srv/indexes/films"
+        settings = read_server_settings(path)
+        assert settings.indexes["films"].path == "/srv/indexes/films"
+        assert (settings.needs_key, settings.api_keys) == (True, ())  # no key that everybody knows
+    assert {"name": "settings", "secret": {"secretName": MANIFESTS["Secret"]["metadata"]["name"]}} in POD["volumes"]
     mounts = {mount["mountPath"] for mount in CONTAINER["volumeMounts"]}
     assert mounts == {"/etc/compneg", "/srv/indexes", "/tmp"}
     assert {volume.split(":")[1] for volume in COMPOSE["compneg"]["volumes"]} | {"/tmp"} == {
-        "/etc/compneg/server.yaml",
+        "/etc/compneg",
         "/srv/indexes",
         *COMPOSE["compneg"]["tmpfs"],
     }
@@ -68,7 +72,35 @@ def test_routes_and_metrics_are_those_of_the_server(client):
         for route in re.findall(r'route="(.*?)"', rule["expr"]):
             assert f'compneg_request_seconds_count{{route="{route}"}}' in text
         for label in re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"]):
-            assert label == "instance" or f'{label}="films"' in text
+            assert label in ("instance", "deployment") or f'{label}="films"' in text
+
+
+def test_alerts_are_about_the_pods_of_the_manifest():
+    (job,) = SCRAPED["scrape_configs"]
+    kept = {rule["source_labels"][0]: rule["regex"] for rule in job["relabel_configs"] if rule["action"] == "keep"}
+    deployment = MANIFESTS["Deployment"]
+    assert kept == {
+        "__meta_kubernetes_pod_label_app": deployment["spec"]["template"]["metadata"]["labels"]["app"],
+        "__meta_kubernetes_pod_container_port_name": CONTAINER["ports"][0]["name"],
+    }
+    (down,) = (rule["expr"] for rule in RULES if rule["alert"] == "CompnegDown")
+    assert set(re.findall(r'job="(.*?)"', down)) == {job["job_name"]}
+    assert set(re.findall(r'deployment="(.*?)"', down)) == {deployment["metadata"]["name"]}
+    assert SCRAPED["rule_files"] == ["prometheus-rules.yaml"]
+
+
+def test_alerts_on_recorded_samples(tmp_path):
+    if not shutil.which("promtool"):
+        pytest.skip("promtool is not installed")
+    config = (DEPLOY / "prometheus.yaml").read_text("utf-8")
+    (elsewhere,) = re.findall(r"static_configs: .*?(?= in place)", config)  # Debian's promtool knows no Kubernetes
+    (tmp_path / "config.yaml").write_text(config.replace("kubernetes_sd_configs: [{role: pod}]", elsewhere))
+    shutil.copy(DEPLOY / "prometheus-rules.yaml", tmp_path)
+    cases = Path(__file__).with_name("alerts.yaml").read_text("utf-8")
+    (tmp_path / "alerts.yaml").write_text(cases.replace("RULES", "prometheus-rules.yaml"))
+    for command in (("check", "config", "--syntax-only", "config.yaml"), ("test", "rules", "alerts.yaml")):
+        done = subprocess.run(["promtool", *command], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr + done.stdout
 
 
 def test_files_that_the_image_copies_are_in_its_context():

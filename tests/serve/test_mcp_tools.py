@@ -1,6 +1,7 @@
 import json
 import signal
 import sys
+from contextlib import contextmanager
 from importlib import metadata
 
 import anyio
@@ -23,13 +24,20 @@ from pyserini_compneg.serve.settings import Limits, ServedIndexSettings
 from pyserini_compneg.support.errors import IndexReadError
 
 
-@pytest.fixture(scope="module")
-def server(films):
-    index = ServedIndex("films", ServedIndexSettings(path=str(films)))
-    backend = Backend({"films": index}, Limits(), ServeOptions(threads=1))
+@contextmanager
+def serving_tools(**folders):
+    indexes = {name: ServedIndex(name, ServedIndexSettings(path=str(folder))) for name, folder in folders.items()}
+    backend = Backend(indexes, Limits(), ServeOptions(threads=1))
     yield tools(backend)
     backend.pool.close()
-    index.close()
+    for index in indexes.values():
+        index.close()
+
+
+@pytest.fixture(scope="module")
+def server(films):
+    with serving_tools(films=films) as server:
+        yield server
 
 
 def call(server, name, **arguments):
@@ -70,9 +78,14 @@ def test_tools_answer_as_routes_do(server, new_client):
         found = call(server, "search", **asked)
         assert found == client.post("/v1/films/search", json=asked).json()
         assert found["hasMore"] is False and found["candidates"][0]["highlights"]
+        asked = {"query": "*", "sort": "id:desc", "hits": 2}
+        found = call(server, "search", **asked)
+        assert found == client.post("/v1/films/search", json=asked).json()
+        assert [one["docid"] for one in found["candidates"]] == ["d6", "d5"]
         for tool, path, parameters in (
             ("get_document", "films/doc", {"docid": "d2"}),
             ("explain", "films/explain", {"query": "spy NOT comedy", "docid": "d1"}),
+            ("explain", "films/explain", {"query": "*", "docid": "d1"}),
             ("decompose", "decompose", {"query": "spy films other than comedies"}),
         ):
             assert call(server, tool, **parameters) == client.get(f"/v1/{path}", params=parameters).json()
@@ -88,8 +101,14 @@ def test_tools_answer_as_routes_do(server, new_client):
         noted = call(server, "search", **former)
         assert noted == client.post("/v1/films/search", json=former).json()
         assert noted["notes"] == ["intersection disentangled is now cpt-maxpool"]
-    assert call(server, "list_indexes")["result"] == ["films"]
     assert call(server, "get_document", docid="d2", index="films")["doc"]["title"] == "Spy Drama"
+
+
+def test_the_list_of_indexes_has_their_filter_fields(films, tmp_path):
+    fields = ["title", "text"]
+    with serving_tools(films=films, fields=film_index.build(tmp_path, filter_fields=fields)) as server:
+        found = {"result": ["films", "fields"], "filter_fields": {"films": [], "fields": fields}}
+        assert call(server, "list_indexes") == found
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 import json
 
+import film_index
 import pytest
 import yaml
 from json_lines import write_jsonl
@@ -128,6 +129,13 @@ def test_the_root_and_the_description(client):
     assert parameters["query"]["required"]
     assert "/v1/{index}/doc/{docid}" in description["paths"]
     assert description["components"]["schemas"]["ErrorReply"]["required"] == ["error"]
+    schemes = description["components"]["securitySchemes"]
+    assert {name: (one["type"], one.get("name"), one.get("scheme")) for name, one in schemes.items()} == {
+        "ApiKey": ("apiKey", "X-API-Key", None),
+        "Bearer": ("http", None, "bearer"),
+    }
+    routes = [route for methods in description["paths"].values() for route in methods.values()]
+    assert all(route["security"] == [{"ApiKey": []}, {"Bearer": []}] for route in routes)  # either is enough
     assert "HTTPValidationError" not in json.dumps(description)  # FastAPI's own answer, which this server never gives
 
 
@@ -286,6 +294,21 @@ def test_no_hits_are_the_total_alone(client):
     assert "cursor" not in answer and "notes" not in answer
     nothing = client.get("/v1/films/search", params={"query": "zebra", "hits": 0}).json()
     assert nothing["total"] == {"value": 0, "relation": "eq"}
+
+
+@pytest.mark.parametrize("query", ["*", "(*)"])
+def test_all_documents_are_explained(new_client, query):
+    with new_client() as client:
+        composed, *explained = (
+            client.get(f"/v1/films/{path}", params={"query": query, **more}).json()
+            for path, more in (("compose", {}), ("explain/d1", {}), ("explain", {"docid": "d1"}))
+        )
+        found = client.post("/v1/films/search", json=composed["composed"]).json()["candidates"]
+    assert [one["docid"] for one in found] == sorted(film_index.FILMS)
+    assert (composed["query"], composed["weights"], composed["atoms"]) == (query, {}, {})
+    for answer in explained:
+        (document,) = answer["documents"]
+        assert (document["matched"], document["score"], document["contributions"]) == (True, 0.0, [])
 
 
 NOT_FOUND = "no result for query zebra: no document has its words"

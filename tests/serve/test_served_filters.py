@@ -43,6 +43,28 @@ def ranking(answer):
 LATE = {"d2", "d3"}
 
 
+def test_browsing_in_the_order_of_a_field_page_by_page(client):
+    """All documents with filters and facets; by REST in a URL and in a body, and by a cursor of this order alone."""
+    asked = {"query": "*", "sort": "year:desc", "filter": "year<1970", "hits": 2, "facets": "year,genre:1"}
+    answer = client.get("/v1/films/search", params=asked).json()
+    assert ranking(answer) == [("d3", 0.0), ("d2", 0.0)]
+    assert answer["total"] == {"value": 3, "relation": "eq"}
+    years = [{"value": year, "count": 1} for year in (1955, 1962, 1968)]
+    assert answer["facets"] == {"year": years, "genre": [{"value": "comedy", "count": 2}]}
+    body = {"query": "*", "sort": "year:desc", "filter": {"year": "..1969"}, "hits": 2, "highlight": True}
+    assert ranking(client.post("/v1/films/search", json=body).json()) == ranking(answer)
+    more = client.get("/v1/films/search", params={**asked, "cursor": answer["cursor"]}).json()
+    assert (ranking(more), more["hasMore"]) == ([("d1", 0.0)], False)
+    refused = client.get("/v1/films/search", params={**asked, "cursor": answer["cursor"], "sort": "year"})
+    assert refused.json()["error"].startswith("cursor: the cursor is of another query, filter, order or operators")
+    refused = client.get("/v1/films/search?query=spy&sort=year:down")
+    said = "sort: sort must be FIELD or FIELD:desc, such as year:desc, got 'year:down'"
+    assert (refused.status_code, refused.json()) == (400, {"error": said})
+    scored = dict(ranking(client.get("/v1/films/search?query=spy").json()))
+    ordered = ranking(client.get("/v1/films/search?query=spy&sort=year").json())
+    assert ordered == [(docid, scored[docid]) for docid in ("d1", "d2", "d3", "d4")]
+
+
 @pytest.mark.parametrize(
     ("conditions", "fields", "found"),
     [

@@ -222,6 +222,7 @@ def test_updates_during_searches(folder, index):
 
 
 KEY = "a-long-key"
+NO_WRITE_KEY = "An index is changed only with one of the server's write_keys"
 
 
 def test_a_request_switches_an_index(folder, tmp_path):
@@ -242,7 +243,7 @@ def test_a_request_switches_an_index(folder, tmp_path):
         assert str(tmp_path) not in answer.text
         return answer.json().get("error", answer.json())
 
-    with make_client(tmp_path / "films-1", KEY, versions="films-*") as keyed:
+    with make_client(tmp_path / "films-1", "reads-only", versions="films-*", write_keys=[KEY]) as keyed:
         index, headers = keyed.app._backend.indexes["films"], {"X-API-Key": KEY}
         first = index.generation
         with index.searcher() as before:
@@ -259,8 +260,9 @@ def test_a_request_switches_an_index(folder, tmp_path):
         assert switch("films-1/../secret", 400).startswith("an index is named by up to 64 letters")
         assert switch("films-3", 400) == "version films-3: films: not a Lucene index (it has no segments file)"
         assert switch("films-5", 400).startswith("version films-5: films: cannot be opened: ")
-        with index._switching:
-            assert switch("films-2", 409) == "Another request is switching films; ask again when it is done"
+        with index._changing:
+            assert switch("films-2", 409) == "films: another request is changing it; ask again when it is done"
+        assert switch("films-2", 403, "reads-only") == NO_WRITE_KEY
         assert switch("films-2", 401, "wrong-key").startswith("Unauthorized")
         assert index.documents == 1
         (tmp_path / "new.jsonl").write_text('{"id": "n", "contents": "a spy"}')
@@ -272,14 +274,17 @@ def test_a_request_switches_an_index(folder, tmp_path):
         (tmp_path / "films-7").symlink_to(tmp_path / "secret")  # where no request could have switched it to
         with pytest.raises(InputError, match="films has no version 'films-7' any more"):
             index.reload()
+        answer = keyed.delete("/v1/films/documents?docid=secret", headers=headers)
+        said = "films: has no version 'films-7' any more; switch it to another one"
+        assert (answer.status_code, answer.json()) == (409, {"error": said})
         assert index.documents == 2
         assert switch("films-1")["generation"] == first
-    with make_client(tmp_path / "films-1", KEY) as client:
+    with make_client(tmp_path / "films-1", write_keys=[KEY]) as client:
         said = "films has no versions: the settings name none for it"
         assert switch("films-1", 400, client=client) == said
         assert client.get("/health").json()["versions"] == {}
     with make_client(tmp_path / "films-1", versions="films-*") as client:
-        assert switch("films-2", 403, client=client) == "An index is switched only by a server with API keys"
+        assert switch("films-2", 403, client=client) == NO_WRITE_KEY
 
 
 def test_without_the_model_documents_match_by_their_words_alone(tmp_path):

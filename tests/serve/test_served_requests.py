@@ -43,12 +43,100 @@ def test_stages_are_in_a_header_and_in_the_log(client, caplog):
 )
 @pytest.mark.parametrize("headers", [{}, {"X-API-Key": "a-long-key"}, {"X-API-Key": "another-key"}])
 def test_keys_are_not_in_the_log(new_client, caplog, path, headers):
-    with caplog.at_level(logging.INFO, "pyserini_compneg"), new_client("a-long-key", "a long key") as client:
+    with caplog.at_level(logging.INFO, "pyserini_compneg"), new_client("a-long-key") as client:
         client.get(path, headers=headers)
         client.request("A-LONG-KEY".lower(), path)
     logged = unquote(f"{caplog.text}{[getattr(record, 'progress', {}) for record in caplog.records]}")
     assert "a-long-k" not in logged
     assert "films" in logged or "..." in logged or "health" in logged
+
+
+def logged(caplog):
+    return [record.progress for record in caplog.records if record.name.endswith("gate")]
+
+
+@pytest.mark.parametrize("choice", ["no", "hash", "yes"])
+def test_queries_are_in_the_log_on_demand(new_client, caplog, choice):
+    paths = [f"/v1/films/search?query={query}" for query in ("spy%20film", "spy%20film", "western")]
+    with caplog.at_level(logging.INFO, "pyserini_compneg"), new_client(log_queries=choice) as client:
+        for path in paths:
+            assert client.get(path).status_code == 200
+        assert client.get("/v1/films/search?query=spy%20film&hits=x").status_code == 400
+    first, second, other, failed = (line["query"] for line in logged(caplog))
+    if choice == "yes":
+        assert (first, second, other) == ("query=spy%20film", "query=spy%20film", "query=western")
+    else:
+        assert not any(word in caplog.text for word in ("spy", "western"))
+        assert (first == second, first == other) == (True, choice == "no")
+        assert failed == "..." if choice == "no" else len(first) == 16
+    with new_client(log_queries=choice) as client:  # a hash cannot be looked up in another log
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "pyserini_compneg"):
+            client.get(paths[0])
+    assert (logged(caplog)[0]["query"] == first) == (choice != "hash")
+
+
+@pytest.mark.parametrize(
+    ("given", "is_taken"),
+    [
+        ("a1b2-c3.d4:e5/f6+g7=h8@i9_", True),
+        ("x" * 128, True),
+        ("x" * 129, False),
+        ("", False),
+        ("two words", False),
+        ("-a", False),
+        ('a"b', False),
+        (b"\xe9", False),
+        ("an-a-long-key", False),
+        (None, False),
+    ],
+)
+@pytest.mark.parametrize("path", ["/health", "/v1/films/search?query=spy", "/nowhere"])
+def test_the_id_of_a_request_is_in_its_answer_and_in_the_log(new_client, caplog, given, is_taken, path):
+    headers = {} if given is None else {"X-Request-ID": given}
+    with caplog.at_level(logging.INFO, "pyserini_compneg"), new_client("a-long-key") as client:
+        ids = [client.get(path, headers=headers).headers["x-request-id"] for _ in range(2)]
+    assert [line["request_id"] for line in logged(caplog)] == ids
+    assert f" request_id={ids[0]}" in caplog.text
+    assert (ids == [given, given]) == is_taken
+    assert is_taken or (len(set(ids)) == 2 and all(len(one) == 32 for one in ids))
+
+
+@pytest.mark.parametrize("path", ["/health?x=a-longer-key", "/none?x=a-longer-key", "/v1/films/search?x=a-longer-key"])
+def test_a_query_is_in_the_log_if_the_request_has_a_key(new_client, caplog, path):
+    for keys, given, is_shown in (((), {}, True), ((KEY,), {}, False), ((KEY,), {"X-API-Key": KEY}, True)):
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "pyserini_compneg"), new_client(*keys) as client:
+            client.get(path, headers=given)
+        assert ("a-longer-key" in caplog.text) == is_shown
+        assert logged(caplog)[0]["query"] == ("x=a-longer-key" if is_shown else "...")
+
+
+def test_a_key_is_no_place_in_a_trace(new_client, caplog):
+    key = "4bf92f3577b34da6a3ce929d0e0e4736"
+    with caplog.at_level(logging.INFO, "pyserini_compneg"), new_client(key) as client:
+        client.get("/health", headers={"traceparent": f"00-{key}-00f067aa0ba902b7-01"})
+    assert key not in caplog.text
+    assert "traceparent" not in logged(caplog)[0]
+
+
+@pytest.mark.parametrize(
+    ("parent", "is_taken"),
+    [
+        ("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", True),
+        ("00-4BF92F3577B34DA6A3CE929D0E0E4736-00F067AA0BA902B7-01", False),
+        ("ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", False),
+        ("00-00000000000000000000000000000000-00f067aa0ba902b7-01", False),
+        ("00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01", False),
+        ("anything", False),
+    ],
+)
+def test_the_log_has_the_place_of_a_request_in_a_trace(client, caplog, parent, is_taken):
+    with caplog.at_level(logging.INFO, "pyserini_compneg"):
+        client.get("/health", headers={"traceparent": parent})
+    (line,) = logged(caplog)
+    assert line.get("traceparent") == (parent if is_taken else None)
+    assert (f" traceparent={parent}" in caplog.text) == is_taken
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,25 @@ def test_a_killed_server_starts_again_at_another_address_and_guards_that_too(fol
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("host", "settings", "warning"),
+    [
+        ("0.0.0.0", "", "may search, because the settings have no api_keys: "),
+        ("0.0.0.0", "api_keys: []", "api_keys is empty, so nobody may search until it has a key"),
+        ("0.0.0.0", "api_keys: [a-long-key]", None),
+        ("127.0.0.1", "", None),
+    ],
+)
+def test_a_server_that_others_reach_warns_once_if_it_has_no_keys(folder, tmp_path, host, settings, warning):
+    (tmp_path / "server.yaml").write_text(f"indexes: {{index: {folder}}}\n{settings}\n")
+    with served.serving("--config", tmp_path / "server.yaml", "--host", host) as server:
+        assert server.stop(signal.SIGTERM) == 143
+    warned = [line for line in server.log if line.startswith("warning: ")]
+    assert len(warned) == (warning is not None)
+    assert not warned or warning in warned[0]
+
+
+@pytest.mark.slow
 def test_no_request_ends_the_process_and_the_log_is_json(folder):
     """The stack of the main thread is small beside Java, and code in C that goes down by recursion ends the process."""
     with served.serving("--index", folder, "--log-format", "json") as server:

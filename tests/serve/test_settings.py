@@ -10,7 +10,7 @@ def test_pyserinis_keys(tmp_path):
         "indexes:\n  films: films\n"
         "  papers: {path: some-prebuilt-index, index_type: impact, encoder: bm25, language: de}\n"
         "  counts: {path: films, model_weight: 0, latent_weight: 1}\n"
-        "api_keys:\n  - a-long-key\n"
+        "api_keys:\n  - a-long-key\nwrite_keys: [another-key]\n"
     )
     settings = read_server_settings(tmp_path / "server.yaml")
     assert settings.indexes == {
@@ -18,7 +18,12 @@ def test_pyserinis_keys(tmp_path):
         "papers": ServedIndexSettings(path="some-prebuilt-index", encoder="bm25", language="de"),
         "counts": ServedIndexSettings(path=str(tmp_path / "films"), model_weight=0, latent_weight=1),
     }
-    assert settings.api_keys == ("a-long-key",)
+    assert (settings.api_keys, settings.write_keys) == (("a-long-key",), ("another-key",))
+
+
+def test_the_last_write_key_may_go(tmp_path):
+    (tmp_path / "server.yaml").write_text("indexes: {films: {path: x, versions: x*}}\nwrite_keys: []\n")
+    assert read_server_settings(tmp_path / "server.yaml").write_keys == ()
 
 
 @pytest.mark.parametrize(
@@ -39,14 +44,23 @@ def test_pyserinis_keys(tmp_path):
         ),
         (
             "indexes: {a: {path: x, versions: x*}}",
-            "indexes.a.versions lets requests with a key switch the index, and there are no api_keys",
+            "indexes.a.versions lets requests with a write key switch the index, and there are no write_keys",
         ),
         (
-            "indexes: {a: {path: x, versions: ../x*}}\napi_keys: [long-enough]",
+            "indexes: {a: {path: x, versions: ../x*}}\nwrite_keys: [long-enough]",
             "indexes.a.versions is a pattern of names beside its folder, not of paths, got '../x*'",
         ),
         ("indexes: {a: x}\nlimits: {atoms: 0}", "limits.atoms: expected a number from 1, got 0"),
         ("indexes: {a: x}\nkeys: []", "unknown key 'keys'; did you mean api_keys?"),
+        ("indexes: {a: x}\nwrite_keys: [short]", "write_keys[0]: an API key has 8 or more printable ASCII characters"),
+        *(
+            (
+                f"indexes: {{a: x}}\nallowed_origins: ['{origin}']",
+                "allowed_origins[0]: an origin is http:// or https://",
+            )
+            for origin in ("*", "app.example.org", "https://a.org/", "https://A.org", "https://a.org:443", "null")
+        ),
+        (f"indexes: {{a: x, b: {'x' * 300}}}", "indexes.b.path cannot be read: file name too long"),
         ("indexes: {a: x}\napi_keys: [short]", "api_keys[0]: an API key has 8 or more printable ASCII characters"),
     ],
 )

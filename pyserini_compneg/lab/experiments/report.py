@@ -101,7 +101,7 @@ def _page(results: Results, plots: Mapping[str, bytes]) -> Iterator[str]:
     if not results.is_papers and results.papers_dataset:
         name, other = _dataset_name(results), results.papers_dataset
         yield f"> **{escape(f'{name} is not {other}, which the paper used.')}** Compare the order of figures alone.\n"
-    yield _pairs(results.dataset)
+    yield _pairs({name: value for name, value in results.dataset.items() if name != "kind" or _is_original(results)})
     if results.statistics:
         lines = [[escape(name), *map(_number, values)] for name, values in results.statistics.items()]
         yield _table([["statistic", "here", "paper"], ["---", "---:", "---:"], *lines])
@@ -138,11 +138,18 @@ def _page(results: Results, plots: Mapping[str, bytes]) -> Iterator[str]:
 
 
 def _dataset_name(results: Results) -> str:
-    """The name of a dataset's kind, or the folder's name: another collection may have the format of a kind."""
-    title = TITLES.get(str(results.dataset.get("kind")), "This dataset")
+    """The name of a dataset's kind, or the folder's name."""
+    return _kind_title(results) if _is_original(results) else str(results.dataset["name"])
+
+
+def _is_original(results: Results) -> bool:
+    """Whether the dataset is the one that its kind is named after: another collection may have the same format."""
     provenance = results.dataset.get("provenance")
-    is_original = provenance is None or title in str(provenance)
-    return title if is_original else str(results.dataset["name"])
+    return provenance is None or _kind_title(results) in str(provenance)
+
+
+def _kind_title(results: Results) -> str:
+    return TITLES.get(str(results.dataset.get("kind")), "This dataset")
 
 
 def _terms(section: Section, number: int, plots: Mapping[str, bytes]) -> Iterator[str]:

@@ -8,8 +8,15 @@ function route(method, path, about) {
     element("h2", {}, element("code", {}, `${method.toUpperCase()} ${path}`)),
     element("p", {}, `${about.summary}. ${about.description ?? ""}`),
     about.parameters ? table(about.parameters.map((one) => [one.name, one.in, kind(one.schema), one.description ?? one.schema.description ?? ""])) : "",
-    about.requestBody ? table(Object.entries(about.requestBody.content["application/json"].schema.properties).map(([name, schema]) => [name, "body", kind(schema), schema.description ?? ""])) : "",
+    about.requestBody ? table(bodyOf(about.requestBody.content)) : "",
     element("p", { class: "quiet" }, `Answers: ${Object.keys(about.responses).join(", ")}`));
+}
+
+/** The fields of a body in JSON; any other body is one row with its media type. */
+function bodyOf(content) {
+  const fields = content["application/json"]?.schema.properties;
+  if (!fields) return Object.entries(content).map(([type, { schema }]) => [type, "body", kind(schema), schema.description ?? ""]);
+  return Object.entries(fields).map(([name, schema]) => [name, "body", kind(schema), schema.description ?? ""]);
 }
 
 function kind(schema) {

@@ -39,7 +39,7 @@ export function showFacets(section, fields, facets, conditions, toggle) {
     return telling.length && element("fieldset", {}, element("legend", {}, element("bdi", {}, plain(field))),
       ...telling.map(({ value, count }) => {
         const condition = `${field}=${value}`;
-        const name = [element("bdi", {}, plain(value)), element("small", {}, ` ${count.toLocaleString("en")}`)];
+        const name = [element("bdi", {}, plain(String(value))), element("small", {}, ` ${count.toLocaleString("en")}`)];
         if (!isExact(condition)) return element("span", {}, ...name);
         const pressed = String(conditions.includes(condition));
         return element("button", { type: "button", "data-condition": condition, "aria-pressed": pressed, onclick: () => toggle(condition) }, ...name);

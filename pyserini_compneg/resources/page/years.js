@@ -69,8 +69,11 @@ export function datesFirst(fields) {
   return [...fields.filter((field) => NAME.test(field)), ...fields.filter((field) => !NAME.test(field))];
 }
 
+/** The year of a date, or of a number that is one. */
+const yearOf = (value) => String(value).slice(0, 4);
+
 /** The first field of which nearly all counted values are years or dates, or null. */
 export function dateField(facets) {
-  const isDate = ({ value }) => /^\d{4}(-\d\d.*)?$/.test(value) && value.slice(0, 4) >= 1500 && value.slice(0, 4) <= 2100;
+  const isDate = ({ value }) => /^\d{4}(-\d\d.*)?$/.test(value) && yearOf(value) >= 1500 && yearOf(value) <= 2100;
   return datesFirst(Object.keys(facets)).find((field) => facets[field].length && facets[field].filter(isDate).length >= MOST * facets[field].length) ?? null;
 }

@@ -132,6 +132,17 @@ def test_the_page(page_of):
     assert "which the paper used" not in page_of(replace(RESULTS, is_papers=True))
 
 
+def test_data_in_the_format_of_a_kind_is_not_called_by_its_name(page_of):
+    """As QUEST's queries on evidence passages, which have the format of FilmSets."""
+    provenance = "queries with ids in QUEST's fields, on documents of their own; not the benchmark QUEST"
+    other = {"name": "quest-evidence", "kind": "filmsets", "provenance": provenance, "documents": 7}
+    page = page_of(replace(RESULTS, dataset=other))
+    assert "> **quest-evidence is not QUEST, which the paper used.**" in page
+    assert "| name | quest-evidence |\n| provenance | queries with ids in QUEST's fields" in page
+    assert "filmsets" not in page.lower()
+    assert "| kind | filmsets |\n" in page_of(RESULTS)
+
+
 def test_examples_have_terms_and_documents(page_of):
     assert (
         "<details>\n<summary>NRF</summary>\n\n"

@@ -146,6 +146,20 @@ public final class DocumentFilter {
     }
   }
 
+  /** The name of the points of a field's numbers. */
+  public static String points(String field) {
+    return field + POINTS;
+  }
+
+  /** Whether a value of a field is written as a number, and a document has this number. */
+  public static boolean isNumber(IndexReader reader, String field, String text) throws IOException {
+    if (!ONE_NUMBER.matcher(text).matches()) return false;
+    if (!new BigDecimal(text).stripTrailingZeros().toPlainString().equals(text)) return false;
+    IndexSearcher searcher = new IndexSearcher(reader);
+    searcher.setQueryCache(null);
+    return searcher.search(DoublePoint.newExactQuery(points(field), number(text)), 1).scoreDocs.length > 0;
+  }
+
   private static Set<String> texts(String field, JsonNode value) {
     Set<String> texts = new TreeSet<>();
     for (JsonNode each : value.isArray() ? value : List.of(value)) {

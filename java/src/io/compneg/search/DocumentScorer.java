@@ -15,6 +15,7 @@ final class DocumentScorer {
   private final IndexReader reader;
   private final String field;
   private final QueryPlan plan;
+  private final boolean all;
   private final Accumulators accumulators;
   private final int[] documents; // numbers within the segment, ascending
   private final int[] positions; // 0, 1, 2, …: their places in the accumulators
@@ -23,6 +24,7 @@ final class DocumentScorer {
     this.reader = reader;
     this.field = field;
     this.plan = new QueryPlan(tree);
+    this.all = tree instanceof ScoringTree.All;
     this.accumulators = plan.room(plan.window);
     this.documents = new int[plan.window];
     this.positions = new int[plan.window];
@@ -46,7 +48,7 @@ final class DocumentScorer {
       int end = next;
       int nextBase = leaf.docBase + leaf.reader().maxDoc();
       while (end < order.length && order[end] >> 32 < nextBase) end++;
-      if (end > next) scoreSegment(leaf, order, next, end, scores);
+      if (end > next && !all) scoreSegment(leaf, order, next, end, scores);
       next = end;
     }
     return scores;

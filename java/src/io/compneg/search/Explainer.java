@@ -58,7 +58,7 @@ final class Explainer {
     }
     plan.root.score(accumulators.sums, accumulators.nothing, new int[1], 1);
     explanation.put("score", (double) NodeScorer.finite(plan.root.reportedScore(0)));
-    explanation.put("matched", plan.root.matches(0));
+    explanation.put("matched", tree instanceof ScoringTree.All || plan.root.matches(0));
     explanation.put("allowed", filter == null || filter.in(leaf).get(doc));
     return explanation;
   }

@@ -2,6 +2,7 @@ package io.compneg.search;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.compneg.index.DocumentFilter;
 import io.compneg.index.Json;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -61,7 +62,9 @@ final class MatchCounter implements Mergeable<MatchCounter, ObjectNode> {
     if (matches != null) matches.or(other.matches);
   }
 
-  /** As JSON: {@code {"count": 2, "facets": {field: [[value, count], …]}}}, equal counts by ascending value. */
+  /**
+   * As JSON: {@code {"count": 2, "facets": {field: [[value, count, isNumber], …]}}}, equal counts by ascending value.
+   */
   @Override
   public ObjectNode result() throws IOException {
     if (passages != null) count = matches.cardinality();
@@ -72,7 +75,8 @@ final class MatchCounter implements Mergeable<MatchCounter, ObjectNode> {
       values.sort(MOST_FIRST);
       ArrayNode listed = counted.putArray(facet.field);
       for (var value : values.subList(0, Math.min(facet.most, values.size()))) {
-        listed.addArray().add(value.getKey().utf8ToString()).add(value.getValue());
+        String text = value.getKey().utf8ToString();
+        listed.addArray().add(text).add(value.getValue()).add(DocumentFilter.isNumber(reader, facet.field, text));
       }
     }
     return result;

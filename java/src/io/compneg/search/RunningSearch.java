@@ -9,8 +9,8 @@ import java.util.function.Consumer;
 import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.LeafReaderContext;
 
-/** The search of one query among some documents. It can be left between two windows, and taken up again. */
-final class RunningSearch<C extends HitCollector> {
+/** The search of one query by its terms. It can be left between two windows. */
+final class RunningSearch<C extends HitCollector> implements Running<C> {
   private final String field;
   private final BlockMaxima maxima; // null for none
   private final int fromDoc;
@@ -47,13 +47,8 @@ final class RunningSearch<C extends HitCollector> {
     this.segments = reader.leaves().stream().filter(this::overlaps).iterator();
   }
 
-  /**
-   * Goes on searching.
-   *
-   * @param deadline a value of {@link System#nanoTime}; no window but the first begins after it
-   * @return the hits; null when it has to be taken up again
-   */
-  C proceed(long deadline) throws IOException {
+  @Override
+  public C proceed(long deadline) throws IOException {
     while (windows != null || segments.hasNext()) {
       if (windows == null) windows = enter(segments.next());
       if (windows != null && !windows.scoreNext()) windows = null;

@@ -111,6 +111,14 @@ public sealed interface ScoringTree {
     }
   }
 
+  /** The score 0 for every document; only a whole query. */
+  record All() implements ScoringTree {
+    @Override
+    public NodeScorer scorer(QueryPlan plan, boolean raises) {
+      return plan.linear(Map.of(), raises); // no term finds a document: AllDocuments does
+    }
+  }
+
   /** The nodes below; none below a leaf. */
   default List<ScoringTree> children() {
     return List.of();
@@ -162,7 +170,9 @@ public sealed interface ScoringTree {
     if (query.has("score") && query.has("vector")) {
       throw new IllegalArgumentException("vector and score are two composed queries; leave out one");
     }
-    if (query.has("score")) return tree(query.get("score"));
+    JsonNode score = query.has("score") ? query.get("score") : query;
+    if (score.size() == 1 && score.path("all").asBoolean()) return new All();
+    if (query.has("score")) return tree(score);
     return query.has("vector") ? new Linear(vector(query.get("vector"), false)) : tree(query);
   }
 

@@ -26,7 +26,7 @@ public final class SearchBatch<C extends Mergeable<C, R>, R> {
   /** Begins the search of a query in a part of the documents. */
   @FunctionalInterface
   interface Starter<C extends HitCollector> {
-    RunningSearch<C> start(int fromDoc, int toDoc);
+    Running<C> start(int fromDoc, int toDoc);
   }
 
   private final IndexReader reader;
@@ -87,7 +87,7 @@ public final class SearchBatch<C extends Mergeable<C, R>, R> {
     }
 
     /** Begins the search of a part; null when the query is not prepared yet. */
-    RunningSearch<C> start(int part, long deadline) throws IOException {
+    Running<C> start(int part, long deadline) throws IOException {
       Starter<C> prepared = starter(deadline);
       return prepared == null ? null : prepared.start(bound(part), bound(part + 1));
     }
@@ -115,7 +115,7 @@ public final class SearchBatch<C extends Mergeable<C, R>, R> {
   private final class Worker {
     private Search search; // null between two parts
     private int part;
-    private RunningSearch<C> running; // null until the search has begun
+    private Running<C> running; // null until the search has begun
 
     /** Goes on until there is no more to do, or the deadline. */
     Void proceed(long deadline) {

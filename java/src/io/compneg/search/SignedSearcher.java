@@ -13,7 +13,9 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.apache.lucene.index.DirectoryReader;
@@ -58,6 +60,7 @@ public final class SignedSearcher implements Closeable {
   private final LiveCounts counts;
   private final BlockMaxima maxima; // of one segment; null for none
   private Passages passages; // null until they are counted
+  private final Map<Map.Entry<String, Boolean>, FieldOrder> orders = new HashMap<>();
   private final WindowScorer.Statistics statistics = new WindowScorer.Statistics();
 
   /**
@@ -188,16 +191,63 @@ public final class SignedSearcher implements Closeable {
   public SearchBatch<TopHitsCollector, TopHitsCollector.Ranking> search(byte[] queries, DocumentFilter[] filters,
       int[] filterOf, float[] thresholds, float[] afterScores, byte[] afterIds, int k, int threads, int smallestPart) {
     String[] lines = lines(queries);
-    BytesRef[] ids = WireFormat.ids(afterIds, 1).get(0);
+    TopHitsCollector.Mark[] marks = marks(afterScores, afterIds);
     SearchBatch.Preparation<TopHitsCollector> preparation = (query, shared, deadline) -> {
-      TopHitsCollector.Mark after = Float.isNaN(afterScores[query])
-          ? TopHitsCollector.Mark.NONE
-          : new TopHitsCollector.Mark(afterScores[query], ids[query]);
       shared.raise(thresholds[query]);
       DocumentFilter filter = filterOf[query] < 0 ? null : filters[filterOf[query]];
-      return starter(lines[query], filter, () -> new TopHitsCollector(k, externalIds, after, shared));
+      return starter(lines[query], filter, () -> new TopHitsCollector(k, externalIds, marks[query], shared));
     };
     return new SearchBatch<>(reader, lines.length, preparation, WireFormat::rankings, threads, smallestPart);
+  }
+
+  /**
+   * Prepares a search as {@link #search} does, whose hits are ordered by a field; see {@link SortedHits}.
+   *
+   * @param field a filter field
+   * @param places see {@link SortedHits}
+   */
+  public SearchBatch<SortedHits, TopHitsCollector.Ranking> sorted(byte[] queries, DocumentFilter[] filters,
+      int[] filterOf, String field, boolean descending, int[] places, int count, float[] afterScores, byte[] afterIds,
+      int k, int threads, int smallestPart) throws IOException {
+    String[] lines = lines(queries);
+    TopHitsCollector.Mark[] marks = marks(afterScores, afterIds);
+    FieldOrder order = order(field, descending);
+    int all = places == null ? order.size() : count;
+    if (all >= SortedHits.MOST_PLACES) {
+      throw new IllegalArgumentException("the field '" + field + "' has " + all + " values, too many to sort by");
+    }
+    SearchBatch.Preparation<SortedHits> preparation = (query, shared, deadline) -> {
+      DocumentFilter filter = filterOf[query] < 0 ? null : filters[filterOf[query]];
+      return starter(lines[query], filter, () -> {
+        TopHitsCollector hits = new TopHitsCollector(k, externalIds, marks[query], shared);
+        return new SortedHits(hits, order, descending, places, all);
+      });
+    };
+    return new SearchBatch<>(reader, lines.length, preparation, WireFormat::rankings, threads, smallestPart);
+  }
+
+  private static TopHitsCollector.Mark[] marks(float[] scores, byte[] packed) {
+    BytesRef[] ids = WireFormat.ids(packed, 1).get(0);
+    TopHitsCollector.Mark[] marks = new TopHitsCollector.Mark[scores.length];
+    for (int i = 0; i < marks.length; i++) {
+      marks[i] = Float.isNaN(scores[i]) ? TopHitsCollector.Mark.NONE : new TopHitsCollector.Mark(scores[i], ids[i]);
+    }
+    return marks;
+  }
+
+  /** The values by which documents are sorted, ascending, as a list in JSON. */
+  public byte[] sortValues(String field, boolean descending) throws IOException {
+    return order(field, descending).values().getBytes(StandardCharsets.UTF_8);
+  }
+
+  private FieldOrder order(String field, boolean descending) throws IOException {
+    DocumentFilter.checkFields(reader, List.of(field));
+    synchronized (orders) {
+      var asked = Map.entry(field, descending);
+      FieldOrder known = orders.get(asked);
+      if (known == null) orders.put(asked, known = new FieldOrder(reader, field, descending));
+      return known;
+    }
   }
 
   /**
@@ -232,6 +282,9 @@ public final class SignedSearcher implements Closeable {
   private <C extends HitCollector> SearchBatch.Starter<C> starter(
       String query, DocumentFilter filter, Supplier<C> collectors) {
     ScoringTree tree = ScoringTree.parse(query);
+    if (tree instanceof ScoringTree.All) {
+      return (from, to) -> new AllDocuments<>(reader, from, to, filter, collectors.get());
+    }
     return (from, to)
                -> new RunningSearch<>(reader, from, to, field, maxima, tree, filter, collectors.get(), this::addWork);
   }
