@@ -41,7 +41,6 @@ class ParsedQuery:
 
     Raises:
         ArgumentError: There is neither an expression nor a composed query, or there are both.
-        QueryError: ``*`` is a part of a larger expression.
     """
 
     expression: Expression | None = None
@@ -54,15 +53,9 @@ class ParsedQuery:
         if not of_kind or (self.expression is None) == (self.composed is None):
             values = ", ".join(shown(value) for value, _ in kinds)
             raise ArgumentError(f"a ParsedQuery has either an expression or a composed query, got {values}")
-        if self.expression is None or self.reading is not None:
-            return
-        if isinstance(self.expression, Atom):
-            if self.expression.text in (_ALL, f"({_ALL})"):
-                object.__setattr__(self, "expression", None)
-                object.__setattr__(self, "composed", All())
-        elif _ALL in atoms(self.expression):
-            what = f"{_ALL} means all documents as a whole query, and is no part of {shown(self.text)}"
-            raise QueryError(what, remedy="write the expression without it, or use a filter")
+        if self.expression in (Atom(_ALL), Atom(f"({_ALL})")) and self.reading is None:
+            object.__setattr__(self, "expression", None)
+            object.__setattr__(self, "composed", All())
 
     @property
     def text(self) -> str:
@@ -259,6 +252,10 @@ def scoring_trees(
             what = f"an expression may have {MOST_ATOMS:,} atoms, this one has {count:,}"
             raise QueryError(what, remedy="split it into several queries")
         check_exclusions(expression)
+    for query, expression in zip(queries, expressions, strict=True):
+        if query.reading is None and _ALL in atoms(expression):
+            what = f"{_ALL} means all documents as a whole query, and is no part of {shown(query.text)}"
+            raise QueryError(what, remedy="write the expression without it, or use a filter")
     rewritten = [verbalised(expression, operators) for expression in expressions]
     texts = [text for expression in rewritten for text in atoms(expression)]
     vectors = atom_vectors(list(dict.fromkeys(texts)), encoder)

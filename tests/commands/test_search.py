@@ -118,11 +118,13 @@ def test_an_unwritable_output_is_known_before_the_search(search, topics, tmp_pat
 
 
 def test_a_query_that_cannot_be_searched_is_named_or_skipped(run, search, tmp_path):
-    """Two of the topics have an atom without a vector, and one is no scoring tree."""
+    """Two of the topics have an atom without a vector, one is no scoring tree, and one has * as a part."""
     known = ({"text": text, "vector": {"spy": 1}, "encoder": "bm25"} for text in ("spy", "agent"))
     expressions = {"a": "spy", "b": "spy NOT zebra", "c": "agent", "d": "western"}
     lines = [{"id": qid, "expression": text} for qid, text in expressions.items()]
-    topics = write_jsonl(tmp_path / "topics.jsonl", *lines, {"id": "e", "vector": {"spy": "2"}})
+    topics = write_jsonl(
+        tmp_path / "topics.jsonl", *lines, {"id": "e", "vector": {"spy": "2"}}, {"id": "f", "expression": "spy OR *"}
+    )
     atoms = write_jsonl(tmp_path / "atoms.jsonl", *known)
     given = ["--topics", topics, "--encoder", atoms]
     said = f"error: {topics}:2: query b: {atoms} has no vector for 'zebra'; encode it and add a line\n"
@@ -133,7 +135,9 @@ def test_a_query_that_cannot_be_searched_is_named_or_skipped(run, search, tmp_pa
         f"query b: {atoms} has no vector for 'zebra'; encode it and add a line; left out",
         f"query d: {atoms} has no vector for 'western'; encode it and add a line; left out",
         "query e: $.vector: the weight of 'spy' must be a finite number, got '2'; left out",
-        "3 of 5 queries are left out",
+        "query f: * means all documents as a whole query, and is no part of 'spy OR *'; write the expression without "
+        "it, or use a filter; left out",
+        "4 of 6 queries are left out",
     ]
     composed = run("compose --on-error skip", *given)
     assert [json.loads(line)["id"] for line in composed.lines] == ["a", "c"]
