@@ -252,6 +252,27 @@ def test_postings_of_blocks_have_any_impact(tmp_path, hits):
     assert found[0] == found[1]
 
 
+def test_the_terms_of_the_file(tmp_path):
+    """Those of half bytes that one in 8 documents has, and others with a posting for each block, one in 32."""
+    count = 1_600
+    terms = {  # how many documents have a term, and its largest impact
+        "every": (count, 1),
+        "half": (count // 8, 15),
+        "rarer_half": (count // 8 - 1, 15),
+        "whole": (count // 32, 16),
+        "rarer_whole": (count // 32 - 1, 16),
+    }
+    documents = {
+        f"d{number}": {term: most for term, (own, most) in terms.items() if number < own} for number in range(count)
+    }
+    with ImpactWriter(tmp_path) as writer:
+        add_documents(writer, documents)
+        writer.optimize(reorder=True)
+        writer.commit()
+    assert parts((tmp_path / FILE).read_bytes())[0] == ["every", "half", "whole"]
+    assert verify_index(tmp_path) == count
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_any_impacts_are_as_without_the_file(tmp_path, seed):
     """Terms of any share of the documents and any impacts, most of them small; some blocks are full."""

@@ -151,6 +151,23 @@ def test_layers_for_tokens_are_one_linear_layer(trunk, tmp_path):
     assert torch.allclose(encoder(drawn.texts), expected, atol=1e-3)
 
 
+@pytest.mark.parametrize(("latents", "active", "together"), [(48, 6, 8), (48, 4, 6), (5, 4, 5)])
+def test_latents_are_learned_with_more_of_them_lit_than_in_texts(
+    trunk, texts, tmp_path, monkeypatch, latents, active, together
+):
+    """With four thirds as many, or with all."""
+    learn, found = autoencoder.Autoencoder.learn, set()
+
+    def noted(module, *arguments, **options):
+        found.add(module.active)
+        learn(module, *arguments, **options)
+
+    monkeypatch.setattr(autoencoder.Autoencoder, "learn", noted)
+    train_latent(str(trunk), [texts], tmp_path / "made", LatentSettings(latents=latents, active=active, steps=2))
+    assert found == {together}
+    assert read_latent_head(tmp_path / "made").active == active
+
+
 @pytest.mark.parametrize("place", ["vectors", "steps"])
 def test_a_killed_training_continues_with_the_same_bits(trunk, texts, tmp_path, monkeypatch, place):
     monkeypatch.setattr(token_vectors, "_TOGETHER", 8)
