@@ -8,8 +8,9 @@ import os
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
 from pyserini_compneg.documents.formats import SUFFIXES
+from pyserini_compneg.lab.latent_settings import LatentSettings
 from pyserini_compneg.support.errors import InputError
-from pyserini_compneg.support.options import COUNT
+from pyserini_compneg.support.options import add_flags, given_options
 from pyserini_compneg.support.terminal import printable
 
 _EPILOG = """\
@@ -24,16 +25,15 @@ examples:
   compneg train latent --base sentence-transformers/all-MiniLM-L6-v2 --texts documents.jsonl.gz --output models/latent
 """
 _LATENT = "latent"
-_OF_LATENT = {name: name for name in ("latents", "active", "tokens", "fields")} | {"collection_format": "format"}
-"""The settings of a latent model, and their flags."""
 
 
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if args.config == _LATENT:
         _run_latent(args, parser)
         return
-    if given := [flag for name, flag in (_OF_LATENT | {"texts": "texts"}).items() if getattr(args, name) is not None]:
-        parser.error(f"--{given[0]} is for a latent model: compneg train latent")
+    if given := [*(["texts"] if args.texts else []), *given_options(LatentSettings, args)]:
+        flag = given[0].removeprefix("collection_")
+        parser.error(f"--{flag} is for a latent model: compneg train latent")
     from pyserini_compneg.lab.training import train
     from pyserini_compneg.lab.training.config import located, read_config, recipe_text
 
@@ -55,10 +55,9 @@ def _run_latent(args: argparse.Namespace, parser: argparse.ArgumentParser) -> No
     for name in ("base", "texts"):
         if not getattr(args, name):
             parser.error(f"latent needs --{name}")
-    from pyserini_compneg.lab.training import LatentSettings, train_latent
+    from pyserini_compneg.lab.training import train_latent
 
-    options = {name: value for name in _OF_LATENT if (value := getattr(args, name)) is not None}
-    settings = LatentSettings(**options, existing=flags.chosen_existing(args))
+    settings = LatentSettings(**given_options(LatentSettings, args), existing=flags.chosen_existing(args))
     for name, value in train_latent(args.base, args.texts, args.output, settings).items():
         print(f"{name}\t{value}")
 
@@ -82,10 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     group: flags.Flags = parser.add_argument_group("options of latent")
     text = "file or folder of texts, as index takes them; repeat it for more"
     group.add_argument("--texts", metavar="PATH", action="append", help=text)
-    group.add_argument("--latents", type=COUNT, metavar="N", help="number of latents (default 8192)")
-    group.add_argument("--active", type=COUNT, metavar="N", help="how many latents a token lights at most (default 6)")
-    text = "the most tokens to learn from (default 2000000); of more texts, some are drawn at random"
-    group.add_argument("--tokens", type=COUNT, metavar="N", help=text)
+    add_flags(group, LatentSettings, ("latents", "active", "tokens"))
     text = "fields that make up the text (default contents, or title and text)"
     group.add_argument("--fields", nargs="+", metavar="NAME", help=text)
     text = f"the format of the texts: {', '.join(SUFFIXES)} (default: detected from their names and first bytes)"

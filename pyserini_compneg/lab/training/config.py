@@ -7,8 +7,7 @@ with their values, and their common settings, in which ``$name`` stands for a va
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -17,13 +16,9 @@ from typing import Annotated, Literal, TypeAlias, TypeVar
 from pydantic import Field, field_validator, model_validator
 
 from pyserini_compneg.baselines import Similarity
-from pyserini_compneg.documents import Format
-from pyserini_compneg.encode.models import MOST_LATENTS, Head
-from pyserini_compneg.support.arguments import checked_list, whole_number
-from pyserini_compneg.support.errors import ArgumentError, InputError
-from pyserini_compneg.support.options import COUNT, Number, check_options, option
+from pyserini_compneg.encode.models import Head
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.settings_files import Settings, parse_settings, settings_text
-from pyserini_compneg.support.staging import Existing, ExistingWork, existing_option
 
 LOG_FILE = "training_log.json"
 """The file with the settings, the results and, for an encoder, the log of a training, in the model's folder."""
@@ -41,7 +36,6 @@ _TextLength = Annotated[int, Field(ge=3)]  # the model adds two tokens to a text
 _Rate = Annotated[float, Field(ge=0)]
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Seed = Annotated[int, Field(ge=0, lt=2**32)]  # transformers seeds numpy's generator, which takes 32 bits
-_SEED = Number("a whole number from 0 to 4294967295", whole_number, lambda value: 0 <= value < 2**32)
 
 
 class ModelConfig(Settings):
@@ -185,44 +179,6 @@ class ReaderTrainConfig(Settings):
 
     reader: ReaderSection
     about: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class LatentSettings(ExistingWork):
-    """The settings of the training of a latent model.
-
-    Attributes:
-        latents: The number of latents. Those that no token of the texts lights in the end are left out.
-        active: The number of latents that a token lights at most.
-        tokens: The most tokens to learn from. If the texts have more, some texts are drawn at random.
-        steps: The number of steps; None for a number that fits the tokens.
-        seed: The seed of all random numbers.
-        existing: How to treat the folder of a former model, and an unfinished training, as in ``train``.
-        fields: The fields that make up a text; None for ``contents``, or ``title`` and ``text``.
-        collection_format: ``jsonl``, ``json``, ``csv``, ``tsv`` or ``parquet``; None to detect the format from the
-            names and first bytes of the files.
-
-    Raises:
-        ArgumentError: A number is out of its range, or ``fields`` is a single text instead of a list.
-    """
-
-    latents: int = option(8192, "number of latents (default 8192)", COUNT)
-    active: int = option(6, "how many latents a token lights at most (default 6)", COUNT)
-    tokens: int = option(2_000_000, "the most tokens to learn from (default 2000000)", COUNT)
-    steps: int | None = option(None, "number of steps", COUNT)
-    seed: int = option(0, "seed of all random numbers", _SEED)
-    existing: Existing = existing_option()
-    fields: Sequence[str] | None = None
-    collection_format: Format | None = None
-
-    def __post_init__(self) -> None:
-        check_options(self)
-        if self.latents > MOST_LATENTS:
-            raise ArgumentError(f"latents must be at most {MOST_LATENTS:,}, got {self.latents}")
-        if self.active > self.latents:
-            raise ArgumentError(f"active must be at most the number of latents, {self.latents}, got {self.active}")
-        if self.fields is not None:
-            object.__setattr__(self, "fields", checked_list("fields", self.fields))
 
 
 AnyConfig: TypeAlias = TrainConfig | ReaderTrainConfig

@@ -26,8 +26,8 @@ from pyserini_compneg.encode.models import (
     TokenNetwork,
     quiet_transformers,
 )
+from pyserini_compneg.lab.latent_settings import LatentSettings
 from pyserini_compneg.lab.training.autoencoder import BATCH, Autoencoder, drawn_vectors, fit
-from pyserini_compneg.lab.training.config import LatentSettings
 from pyserini_compneg.lab.training.latent_names import describe
 from pyserini_compneg.lab.training.token_vectors import (
     Drawn,

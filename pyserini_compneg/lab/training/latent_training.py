@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyserini_compneg.documents import collection_files, fingerprint, say_formats
 from pyserini_compneg.encode.models import LATENT_FILE, LAYERS_OF_TOKENS, model_folder, token_network
-from pyserini_compneg.lab.training.config import LatentSettings
+from pyserini_compneg.lab.latent_settings import LatentSettings
 from pyserini_compneg.lab.training.training import check_output, check_packages, run_training
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.staging import keep_inputs
