@@ -101,11 +101,11 @@ public final class BlockMaxima {
       int[] widths = new int[kept.size()];
       for (int row = 0; row < widths.length; row++) {
         if (Thread.interrupted()) throw new InterruptedException();
-        TermMaxima maxima = read(terms, kept.get(row), blocks);
+        TermMaxima maxima = TermMaxima.read(postings(terms, kept.get(row), PostingsEnum.FREQS), blocks);
         widths[row] = BlockPostings.width(maxima);
         boolean halves = widths[row] == BlockPostings.HALF;
         out.writeByte(halves ? HALVES : (byte) maxima.shift());
-        if (halves) addSizes(maxima.maxima, sizes(terms, kept.get(row), blocks, widths[row]));
+        if (halves) BlockPostings.addSizes(maxima.maxima, sizes(terms, kept.get(row), blocks, widths[row]));
         out.writeBytes(maxima.maxima, blocks);
       }
       writePostings(terms, kept, blocks, widths, out);
@@ -162,8 +162,7 @@ public final class BlockMaxima {
       if (Thread.interrupted()) throw new InterruptedException();
       starts[row] = out.getFilePointer();
       if (widths[row] == 0) continue;
-      seek(terms, kept.get(row));
-      BlockPostings.write(terms.postings(null, PostingsEnum.FREQS), blocks, widths[row], out);
+      BlockPostings.write(postings(terms, kept.get(row), PostingsEnum.FREQS), blocks, widths[row], out);
       if (widths[row] != BlockPostings.HALF) out.writeBytes(sizes(terms, kept.get(row), blocks, widths[row]), blocks);
     }
     starts[widths.length] = out.getFilePointer();
@@ -199,32 +198,13 @@ public final class BlockMaxima {
     return kept;
   }
 
-  private static TermMaxima read(TermsEnum terms, BytesRef term, int blocks) throws IOException {
-    seek(terms, term);
-    return TermMaxima.read(terms.postings(null, PostingsEnum.FREQS), blocks);
-  }
-
   private static byte[] sizes(TermsEnum terms, BytesRef term, int blocks, int width) throws IOException {
-    seek(terms, term);
-    return BlockPostings.sizes(terms.postings(null, PostingsEnum.NONE), blocks, width);
+    return BlockPostings.sizes(postings(terms, term, PostingsEnum.NONE), blocks, width);
   }
 
-  private static void addSizes(byte[] maxima, byte[] sizes) {
-    for (int block = 0; block < sizes.length; block++) maxima[block] |= (byte) (sizes[block] << BlockPostings.HALF);
-  }
-
-  /** Takes the sizes out of maxima of {@link #HALVES}. */
-  private static byte[] takeSizes(byte[] maxima) {
-    byte[] sizes = new byte[maxima.length];
-    for (int block = 0; block < sizes.length; block++) {
-      sizes[block] = (byte) (maxima[block] >> BlockPostings.HALF & 0xF);
-      maxima[block] &= 0xF;
-    }
-    return sizes;
-  }
-
-  private static void seek(TermsEnum terms, BytesRef term) throws IOException {
+  private static PostingsEnum postings(TermsEnum terms, BytesRef term, int flags) throws IOException {
     if (!terms.seekExact(term)) throw new IOException("there is no term '" + term.utf8ToString() + "'");
+    return terms.postings(null, flags);
   }
 
   private static byte[] id(LeafReader segment) {
@@ -350,7 +330,7 @@ public final class BlockMaxima {
       return new TermMaxima(maxima, shift, offsets, BlockPostings.wholeWidth(shift));
     }
     boolean halves = shift == HALVES;
-    byte[] sizes = halves ? takeSizes(maxima) : readBehind(row, blocks);
+    byte[] sizes = halves ? BlockPostings.takeSizes(maxima) : readBehind(row, blocks);
     byte[] offsets = BlockPostings.offsets(maxima, sizes);
     long bytes = BlockPostings.length(offsets, blocks) + (halves ? 0 : blocks);
     if (bytes != postings[row + 1] - postings[row]) {
@@ -406,7 +386,7 @@ public final class BlockMaxima {
     if (!kept.equals(List.copyOf(rows.keySet()))) throw new IOException(FILE + " has other terms");
     BlockMaxima own = forThread();
     for (BytesRef term : rows.keySet()) {
-      TermMaxima right = read(each, term, blocks);
+      TermMaxima right = TermMaxima.read(postings(each, term, PostingsEnum.FREQS), blocks);
       TermMaxima written = own.of(rows.get(term));
       BlockPostings postings = own.blockPostings(term, written);
       if (right.shift() == written.shift() && Arrays.equals(right.maxima, written.maxima)

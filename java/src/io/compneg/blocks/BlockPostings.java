@@ -86,6 +86,21 @@ final class BlockPostings extends TermPostings {
     return counts;
   }
 
+  /** Puts the sizes of blocks of impacts of half a byte into the upper halves of their maxima. */
+  static void addSizes(byte[] maxima, byte[] sizes) {
+    for (int block = 0; block < sizes.length; block++) maxima[block] |= (byte) (sizes[block] << HALF);
+  }
+
+  /** Takes the sizes out of such maxima again. */
+  static byte[] takeSizes(byte[] maxima) {
+    byte[] sizes = new byte[maxima.length];
+    for (int block = 0; block < sizes.length; block++) {
+      sizes[block] = (byte) (maxima[block] >> HALF & LARGEST_HALF);
+      maxima[block] &= LARGEST_HALF;
+    }
+    return sizes;
+  }
+
   /** The offsets of blocks that have these maxima and sizes. */
   static byte[] offsets(byte[] maxima, byte[] sizes) {
     byte[] offsets = new byte[offsetBytes(sizes.length)];

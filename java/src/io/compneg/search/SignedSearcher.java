@@ -194,8 +194,8 @@ public final class SignedSearcher implements Closeable {
     TopHitsCollector.Mark[] marks = marks(afterScores, afterIds);
     SearchBatch.Preparation<TopHitsCollector> preparation = (query, shared, deadline) -> {
       shared.raise(thresholds[query]);
-      DocumentFilter filter = filterOf[query] < 0 ? null : filters[filterOf[query]];
-      return starter(lines[query], filter, () -> new TopHitsCollector(k, externalIds, marks[query], shared));
+      return starter(
+          lines[query], filters, filterOf[query], () -> new TopHitsCollector(k, externalIds, marks[query], shared));
     };
     return new SearchBatch<>(reader, lines.length, preparation, WireFormat::rankings, threads, smallestPart);
   }
@@ -217,8 +217,7 @@ public final class SignedSearcher implements Closeable {
       throw new IllegalArgumentException("the field '" + field + "' has " + all + " values, too many to sort by");
     }
     SearchBatch.Preparation<SortedHits> preparation = (query, shared, deadline) -> {
-      DocumentFilter filter = filterOf[query] < 0 ? null : filters[filterOf[query]];
-      return starter(lines[query], filter, () -> {
+      return starter(lines[query], filters, filterOf[query], () -> {
         TopHitsCollector hits = new TopHitsCollector(k, externalIds, marks[query], shared);
         return new SortedHits(hits, order, descending, places, all);
       });
@@ -268,8 +267,7 @@ public final class SignedSearcher implements Closeable {
     Passages shared = passagesOf == null ? null : passages(passagesOf);
     SearchBatch.Preparation<MatchCounter> preparation = (query, bound, deadline) -> {
       if (shared != null && !shared.isRead(deadline)) return null;
-      DocumentFilter filter = filterOf[query] < 0 ? null : filters[filterOf[query]];
-      return starter(lines[query], filter, () -> new MatchCounter(reader, counted, shared));
+      return starter(lines[query], filters, filterOf[query], () -> new MatchCounter(reader, counted, shared));
     };
     return new SearchBatch<>(reader, lines.length, preparation, WireFormat::matches, threads, smallestPart);
   }
@@ -280,7 +278,8 @@ public final class SignedSearcher implements Closeable {
   }
 
   private <C extends HitCollector> SearchBatch.Starter<C> starter(
-      String query, DocumentFilter filter, Supplier<C> collectors) {
+      String query, DocumentFilter[] filters, int filterOf, Supplier<C> collectors) {
+    DocumentFilter filter = filterOf < 0 ? null : filters[filterOf];
     ScoringTree tree = ScoringTree.parse(query);
     if (tree instanceof ScoringTree.All) {
       return (from, to) -> new AllDocuments<>(reader, from, to, filter, collectors.get());
@@ -379,8 +378,7 @@ public final class SignedSearcher implements Closeable {
   /** The terms and impacts of a document, as JSON; null when there is no such document. */
   public byte[] vector(byte[] externalId) throws IOException {
     int doc = find(externalId);
-    if (doc < 0) return null;
-    return DocumentVector.of(reader, field, doc).toString().getBytes(StandardCharsets.UTF_8);
+    return doc < 0 ? null : DocumentVector.of(reader, field, doc).toString().getBytes(StandardCharsets.UTF_8);
   }
 
   private int find(byte[] externalId) throws IOException {
