@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from pyserini_compneg.encode import BM25, split_name
-from pyserini_compneg.lucene import IndexSettings, Manifest, Reader
+from pyserini_compneg.lucene import ImpactWriter, IndexSettings, Manifest, Reader
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError
 from pyserini_compneg.support.json_objects import stored_object
 from pyserini_compneg.support.vectors import is_number
@@ -46,6 +46,16 @@ def _check(adopt: Manifest) -> None:
     if fields and scale != 1:
         what = "stored sources have impacts, which the impact scale would multiply again"
         raise ArgumentError(what, where="filter_fields", remedy="leave out --impact-scale, or --filter-fields")
+
+
+def check_adopted(writer: ImpactWriter, place: str) -> None:
+    """Refuses an index that has other fields, or other documents, than an index of this package."""
+    said = writer.unfit()
+    if said is None and (twice := writer.duplicate_ids(1)):
+        said = f"has several documents with the id {twice[0]!r}"
+    if said is not None:
+        remedy = "build an index of its documents with index"
+        raise IndexFormatError(f"{said}, so it cannot be adopted", where=place, remedy=remedy)
 
 
 def stored_lines(docid: str, raw: str | None, place: str) -> tuple[bytes, bytes]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from pyserini_compneg.index.adoption import known_manifest, stored_lines
+from pyserini_compneg.index.adoption import check_adopted, known_manifest, stored_lines
 from pyserini_compneg.index.index_folder import BLOCK_MAXIMA
 from pyserini_compneg.index.indexer import (
     NOT_REORDERED,
@@ -143,7 +143,7 @@ class ImpactUpdater(VectorLines):
                 settings = self._checked(reader)
             self._open(settings, stack)
             if self._adopts:
-                self._check_adopted()
+                check_adopted(self._shards[0].writer, self._place)
             self._stack = stack.pop_all()
         return self
 
@@ -168,16 +168,6 @@ class ImpactUpdater(VectorLines):
         made = {name: getattr(self.manifest, name) for name in RECORDED}
         sharded = (self.folder / SHARDS_NAME).is_file()
         return IndexSettings(store_raw=raw, store_docvectors=vectors, shard=sharded, **made)
-
-    def _check_adopted(self) -> None:
-        """Refuses an index that has other fields, or other documents, than an index of this package."""
-        (shard,) = self._shards
-        said = shard.writer.unfit()
-        if said is None and (twice := shard.writer.duplicate_ids(1)):
-            said = f"has several documents with the id {twice[0]!r}"
-        if said is not None:
-            remedy = "build an index of its documents with index"
-            raise IndexFormatError(f"{said}, so it cannot be adopted", where=self._place, remedy=remedy)
 
     def _open(self, settings: IndexSettings, stack: ExitStack) -> None:
         entries: list[ShardEntry | None] = [*read_shards(self.folder)] if settings.shard else [None]

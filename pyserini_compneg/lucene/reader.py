@@ -7,11 +7,13 @@ import json
 import logging
 import math
 import os
+from abc import abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.expression import Filter
@@ -35,10 +37,11 @@ from pyserini_compneg.lucene.rankings import (
 )
 from pyserini_compneg.lucene.requests import (
     EMPTY,
+    Commit,
     ComposedSearch,
     Filtered,
-    FolderReader,
     Opened,
+    Reader,
     WorkDone,
     checked_nodes,
 )
@@ -68,12 +71,62 @@ _OF_TEXTS = (
 )
 
 
+Index = TypeVar("Index", bound=Opened)
+
+
 class QueryFailure(IndexFormatError):
     """A query that an index cannot answer; ``position`` is the query's position in the list of queries, from 0."""
 
     def __init__(self, what: str, *, position: int = 0, **fields: Any) -> None:
         super().__init__(what, **fields)
         self.position = position
+
+
+class FolderReader(Reader, Generic[Index]):
+    """A reader that opens the index in its folder itself. ``files`` are those whose change makes it another index."""
+
+    def __init__(self, folder: Path, files: str) -> None:
+        super().__init__(folder)
+        self._files = files
+        self._index: Index
+
+    @property
+    def _opened(self) -> Index:
+        return self._index
+
+    @abstractmethod
+    def _open(self) -> Index:
+        """Opens the index that is now in the folder."""
+
+    def _open_first(self) -> None:
+        """Opens the index, again if another one takes its place meanwhile."""
+        before = self._commit()
+        try:
+            self._index = self._open()
+        except IndexFormatError:
+            if self._commit() == before:
+                raise
+            self._index = self._open()
+
+    def _commit(self) -> Commit:
+        """The commit that is now in the folder."""
+        found = []
+        for path in sorted(self.folder.glob(self._files)):
+            with suppress(FileNotFoundError):  # an update deletes the former commit
+                status = path.stat()
+                found.append((path.name, status.st_ino, status.st_mtime_ns))
+        return found
+
+    def is_replaced(self) -> bool:
+        return self._commit() != self._index.commit
+
+    def reopen(self) -> bool:
+        if not self.is_replaced():
+            return False
+        before, self._index = self._index, self._open()
+        self._kept_filters.cache_clear()  # so that nothing of the former index stays in memory
+        before.close()
+        return True
 
 
 @dataclass(kw_only=True, eq=False)

@@ -6,13 +6,12 @@ import math
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from pyserini_compneg.compose import ScoringNode, query_line
 from pyserini_compneg.expression import Filter
@@ -20,7 +19,7 @@ from pyserini_compneg.expression.filters import Sort
 from pyserini_compneg.lucene.manifest import Manifest, concept_names
 from pyserini_compneg.lucene.rankings import MatchCount, Ranking, Scores
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, InputError
+from pyserini_compneg.support.errors import ArgumentError, InputError
 from pyserini_compneg.support.terminal import shown
 
 EMPTY: Mapping[str, int] = MappingProxyType({})
@@ -131,9 +130,6 @@ class Opened(ABC):
     @abstractmethod
     def close(self) -> None:
         """Closes the index; may be called twice."""
-
-
-Index = TypeVar("Index", bound=Opened)
 
 
 class Reader(ABC):
@@ -371,50 +367,3 @@ class Reader(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class FolderReader(Reader, Generic[Index]):
-    """A reader that opens the index in its folder itself. ``files`` are those whose change makes it another index."""
-
-    def __init__(self, folder: Path, files: str) -> None:
-        super().__init__(folder)
-        self._files = files
-        self._index: Index
-
-    @property
-    def _opened(self) -> Index:
-        return self._index
-
-    @abstractmethod
-    def _open(self) -> Index:
-        """Opens the index that is now in the folder."""
-
-    def _open_first(self) -> None:
-        """Opens the index, again if another one takes its place meanwhile."""
-        before = self._commit()
-        try:
-            self._index = self._open()
-        except IndexFormatError:
-            if self._commit() == before:
-                raise
-            self._index = self._open()
-
-    def _commit(self) -> Commit:
-        """The commit that is now in the folder."""
-        found = []
-        for path in sorted(self.folder.glob(self._files)):
-            with suppress(FileNotFoundError):  # an update deletes the former commit
-                status = path.stat()
-                found.append((path.name, status.st_ino, status.st_mtime_ns))
-        return found
-
-    def is_replaced(self) -> bool:
-        return self._commit() != self._index.commit
-
-    def reopen(self) -> bool:
-        if not self.is_replaced():
-            return False
-        before, self._index = self._index, self._open()
-        self._kept_filters.cache_clear()  # so that nothing of the former index stays in memory
-        before.close()
-        return True

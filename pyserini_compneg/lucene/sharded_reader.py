@@ -25,8 +25,8 @@ from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest, concept_names, resolve_index
 from pyserini_compneg.lucene.passage_reader import by_document
 from pyserini_compneg.lucene.rankings import MOST_VALUES, MatchCount, Ranking, Scores
-from pyserini_compneg.lucene.reader import ImpactReader
-from pyserini_compneg.lucene.requests import Commit, ComposedSearch, Filtered, FolderReader, Opened, Reader
+from pyserini_compneg.lucene.reader import FolderReader, ImpactReader
+from pyserini_compneg.lucene.requests import Commit, ComposedSearch, Filtered, Opened, Reader
 from pyserini_compneg.lucene.shards import (
     Answer,
     Asked,

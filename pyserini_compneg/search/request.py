@@ -141,6 +141,18 @@ def _filters(given: FilterLike | Sequence[FilterLike], count: int) -> list[Filte
     return filters
 
 
+def check_method(method: object, request: SearchRequest) -> None:
+    """Refuses what is no method, and what a method cannot have beside it."""
+    if not callable(getattr(method, "answer", None)):
+        raise ArgumentError(f"method must be an object such as ScoreFusion(), got {shown(method)}")
+    if request.operators is not None:
+        raise ArgumentError("a method brings its own operators; leave out operators, or method")
+    if any(request.after):
+        raise ArgumentError("a method has no pages; leave out after, or method")
+    if request.sort is not None:
+        raise ArgumentError("a method brings its own order; leave out sort, or method")
+
+
 def query_name(query: Query) -> str:
     """The name of a query in messages: at most 60 characters of its text. A composed query is not written out.
 

@@ -23,7 +23,7 @@ from pyserini_compneg.search.explanation import Explanation, explained
 from pyserini_compneg.search.lacking import lacking_operands
 from pyserini_compneg.search.matches import Counting, Matches, count_matches
 from pyserini_compneg.search.ranked_hits import check_pairs, checked_docids, scored, warn_of_lacking_pairs
-from pyserini_compneg.search.request import FilterLike, SearchRequest, query_name
+from pyserini_compneg.search.request import FilterLike, SearchRequest, check_method, query_name
 from pyserini_compneg.search.run_writer import Hit, PassageHit
 from pyserini_compneg.search.settings import SearchSettings
 from pyserini_compneg.support.arguments import checked_count, checked_list
@@ -250,7 +250,7 @@ class SignedImpactSearcher:
         queries = request.parsed(self.language)
         request = replace(request, queries=queries)
         if method is not None:
-            _check_method(method, request)
+            check_method(method, request)
             return found_answers(request, method.answer(self, replace(request, k=request.depth, offset=0)))
         operators = chosen_operators(request.operators, self.operators)
         encoder = self._encoder_of(queries)
@@ -410,15 +410,3 @@ class SignedImpactSearcher:
         """The ``title`` of a document's stored source, if there is one."""
         title = (self.doc(docid) or {}).get("title")
         return title if isinstance(title, str) and title else None
-
-
-def _check_method(method: object, request: SearchRequest) -> None:
-    """Refuses what is no method, and what a method cannot have beside it."""
-    if not callable(getattr(method, "answer", None)):
-        raise ArgumentError(f"method must be an object such as ScoreFusion(), got {shown(method)}")
-    if request.operators is not None:
-        raise ArgumentError("a method brings its own operators; leave out operators, or method")
-    if any(request.after):
-        raise ArgumentError("a method has no pages; leave out after, or method")
-    if request.sort is not None:
-        raise ArgumentError("a method brings its own order; leave out sort, or method")
