@@ -18,21 +18,17 @@ from typing import Any, BinaryIO
 
 from pyserini_compneg.lucene import Manifest
 from pyserini_compneg.support.errors import ArgumentError, InputError, OutputError
-from pyserini_compneg.support.json_objects import parse_json_object
-from pyserini_compneg.support.schema import misfit
-from pyserini_compneg.support.staging import (
+from pyserini_compneg.support.existing_work import (
     ExistingWork,
-    atomic_writer,
     continues,
     exists_already,
-    locked,
-    output_errors,
-    parent_folders,
     read_record,
-    remove_left,
     say_kept,
     unfinished_work,
 )
+from pyserini_compneg.support.json_objects import parse_json_object
+from pyserini_compneg.support.schema import misfit
+from pyserini_compneg.support.staging import atomic_writer, locked, output_errors, parent_folders, remove_left
 from pyserini_compneg.support.surrogates import utf8
 
 VECTORS_FILE = "vectors.about"

@@ -52,9 +52,10 @@ from pyserini_compneg.lucene import ENGLISH, LANGUAGES
 from pyserini_compneg.lucene.index_settings import check_passages
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError, OutputError
+from pyserini_compneg.support.existing_work import Existing, ExistingWork, existing_option
 from pyserini_compneg.support.options import COUNT, WHOLE, check_options, option
 from pyserini_compneg.support.progress import DOCUMENTS, progress, token_rate
-from pyserini_compneg.support.staging import Existing, ExistingWork, atomic_writer, existing_option, keep_inputs
+from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
 SHARDS_STAY = "shards of vectors cannot be updated, because a new line moves later lines to other shards"
 INSTEAD = "give the changed documents to update, which encodes them for the index, or encode all again with --overwrite"

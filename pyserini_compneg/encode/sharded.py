@@ -32,8 +32,9 @@ from pyserini_compneg.encode.document_encoders import model_settings
 from pyserini_compneg.encode.hybrid import places, split_name
 from pyserini_compneg.lucene import analysis_settings
 from pyserini_compneg.support.errors import ArgumentError, InputError, OutputError
+from pyserini_compneg.support.existing_work import continues, read_record
 from pyserini_compneg.support.progress import Runner, in_turn
-from pyserini_compneg.support.staging import atomic_writer, continues, keep_inputs, read_record
+from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
 PLAN_FILE = ".vectors.plan"
 """The file beside the shards that records their origin. It stays after the run, so another run can check it."""

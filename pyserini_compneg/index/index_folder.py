@@ -27,20 +27,16 @@ from pyserini_compneg.lucene import (
     is_index,
 )
 from pyserini_compneg.support.errors import IndexReadError, OutputError
+from pyserini_compneg.support.existing_work import START_ANEW, continues, exists_already, read_record, say_kept
 from pyserini_compneg.support.staging import (
-    START_ANEW,
     atomic_writer,
-    continues,
     end_or_undo_exchange,
-    exists_already,
     index_disk_errors,
     lock_file,
     locked,
     output_errors,
     parent_folders,
-    read_record,
     replace_folder,
-    say_kept,
 )
 
 SKIPPED_LOG = "skipped-documents.txt"

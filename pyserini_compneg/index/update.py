@@ -31,9 +31,9 @@ from pyserini_compneg.index.updater import NOWHERE, ImpactUpdater, UpdateCounts
 from pyserini_compneg.lucene import ENGLISH, IndexSettings, Manifest
 from pyserini_compneg.lucene.manifest import BM25_SETTINGS
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
+from pyserini_compneg.support.existing_work import changed_settings
 from pyserini_compneg.support.files import iter_lines
 from pyserini_compneg.support.progress import progress, token_rate
-from pyserini_compneg.support.staging import changed_settings
 from pyserini_compneg.support.terminal import shown
 
 REBUILD_FROM = 0.1

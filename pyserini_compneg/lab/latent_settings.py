@@ -9,8 +9,8 @@ from pyserini_compneg.documents import Format
 from pyserini_compneg.encode.models import MOST_LATENTS
 from pyserini_compneg.support.arguments import checked_list, whole_number
 from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.existing_work import Existing, ExistingWork, existing_option
 from pyserini_compneg.support.options import COUNT, Number, check_options, option
-from pyserini_compneg.support.staging import Existing, ExistingWork, existing_option
 
 _SEED = Number("a whole number from 0 to 4294967295", whole_number, lambda value: 0 <= value < 2**32)
 

@@ -10,8 +10,8 @@ from pyserini_compneg.expression.filters import checked_fields
 from pyserini_compneg.lucene.manifest import LARGEST_IMPACT, Manifest, fit_passages
 from pyserini_compneg.support.arguments import finite_number, whole_number
 from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.existing_work import Existing, ExistingWork, existing_option
 from pyserini_compneg.support.options import COUNT, Number, check_options, option
-from pyserini_compneg.support.staging import Existing, ExistingWork, existing_option
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import PAIR_SIGN, is_complement, is_pair, pair_term
 

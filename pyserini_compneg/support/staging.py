@@ -1,15 +1,13 @@
 """Writes files and folders atomically: a kill, a full disk or a second writer never leaves a broken result.
 
 A result is written under a hidden name beside its final place, and renamed when it is complete. An existing result
-stays until then. During long work, a lock beside the result keeps other processes away. Work that can be continued
-leaves a record of what it makes, and from which inputs: :func:`continues` compares it with the requested work.
+stays until then. During long work, a lock beside the result keeps other processes away.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
-import json
 import logging
 import os
 import re
@@ -17,12 +15,11 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import field
 from pathlib import Path
-from typing import Any, Literal, TextIO, cast, get_args
+from typing import TextIO, cast
 
 from pyserini_compneg.support.errors import ArgumentError, BusyError, CompNegError, OutputError
 from pyserini_compneg.support.files import reason_of
@@ -40,36 +37,9 @@ lock_seconds: ContextVar[float] = ContextVar("lock_seconds", default=0.0)
 """How long a process waits for another writer of the same result. On a cluster, the other writer may be the first
 process of the same part, which was considered lost and is about to end."""
 
-Existing = Literal["refuse", "resume", "overwrite", "resume or overwrite"]
-"""How existing results and unfinished work are treated."""
-
-START_ANEW = "start anew with --overwrite (existing='overwrite') and without --resume"
-_RESUME, _OVERWRITE = "--resume (existing='resume')", "--overwrite (existing='overwrite')"
-
 _REMEDY = "choose another place with --output"
 _TEMPORARY = re.compile(r"[0-9a-f]{8}\.tmp")
 _logger = logging.getLogger(__name__)
-
-
-def existing_option(*further: str) -> Any:
-    """Makes the field of :class:`ExistingWork`. ``further`` are more ways to replace a result and resume work."""
-    return field(default="refuse", metadata={"choices": (*get_args(Existing), *further)})
-
-
-class ExistingWork:
-    """Settings with a field ``existing``."""
-
-    __slots__ = ()
-    existing: str
-
-    @property
-    def may_overwrite(self) -> bool:
-        """Whether an existing result may be replaced, and unfinished work discarded."""
-        return self.existing not in ("refuse", "resume")
-
-    @property
-    def may_resume(self) -> bool:
-        return self.existing not in ("refuse", "overwrite")
 
 
 @contextmanager
@@ -354,68 +324,3 @@ def _exchange(a: Path, b: Path) -> bool:
     renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
     return renameat2 is not None and renameat2(here, os.fsencode(a), here, os.fsencode(b), exchange) == 0
-
-
-def read_record(file: Path) -> dict[str, Any] | None:
-    """The JSON object that unfinished work has left in a file. It is empty if it is damaged; None without a file."""
-    try:
-        record = json.loads(file.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return record if isinstance(record, dict) else {}
-
-
-def continues(
-    target: Path,
-    before: Mapping[str, Any] | None,
-    now: Mapping[str, Any],
-    existing: str,
-    *,
-    restarts: bool = False,
-    same: Collection[str] = (),
-    complete: bool = False,
-) -> bool:
-    """Whether unfinished work on a result is continued; if not, it may be discarded.
-
-    ``before`` is the plan of this work: what is made, and from which inputs; None if there is no such work, empty if
-    nothing says what it is: such work is refused, unless it may be discarded. ``now`` is the plan of the requested
-    work. If other settings than those in ``same`` differ, the work is refused, or with ``restarts`` discarded.
-    ``complete`` says, for the message, that the work has been finished.
-    """
-    if before is None or existing == "overwrite":
-        return False
-    if existing == "refuse":
-        raise unfinished_work(target)
-    if not before and existing != "resume":
-        return False
-    names = changed_settings(before, json.loads(json.dumps(now)))
-    changed = ", ".join(name for name in names if name not in same)
-    if not before or (changed and not restarts):
-        why = f"{changed} changed since" if before else "its record is missing or damaged"
-        said = f"exists already, and {why}" if complete else f"the unfinished work cannot be continued, because {why}"
-        raise OutputError(said, where=target, remedy=START_ANEW)
-    if changed:
-        _logger.warning("%s: %s changed since the work was begun, so it starts anew", target, changed)
-    return not changed
-
-
-def say_kept(target: Path) -> None:
-    """Warns that work has ended before its result was complete, and can be continued."""
-    _logger.warning("%s: the unfinished work is kept; add %s to continue it", target, _RESUME)
-
-
-def exists_already(target: Path) -> OutputError:
-    remedy = f"give {_OVERWRITE} to replace it, or another place"
-    return OutputError("exists already", where=target, remedy=remedy)
-
-
-def unfinished_work(target: Path) -> OutputError:
-    remedy = f"give {_RESUME} to continue it, or {_OVERWRITE} to discard it"
-    return OutputError("there is unfinished work", where=target, remedy=remedy)
-
-
-def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """The names of the settings that differ between unfinished work and the requested work."""
-    return [name for name in {**now, **before} if before.get(name) != now.get(name)]

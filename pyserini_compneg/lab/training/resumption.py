@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from pyserini_compneg.support.errors import InputError, OutputError, in_one_line
-from pyserini_compneg.support.staging import START_ANEW
+from pyserini_compneg.support.existing_work import START_ANEW
 
 
 def restore(checkpoint: Path, states: Mapping[str, Any]) -> dict[str, Any]:

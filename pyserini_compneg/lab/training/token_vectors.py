@@ -25,8 +25,9 @@ from pyserini_compneg.encode.networks import load_trunk
 from pyserini_compneg.lab.training.autoencoder import Vectors
 from pyserini_compneg.lucene import analyze
 from pyserini_compneg.support.errors import EncodingError, in_one_line
+from pyserini_compneg.support.existing_work import read_record
 from pyserini_compneg.support.progress import SECONDS, progress
-from pyserini_compneg.support.staging import atomic_writer, read_record
+from pyserini_compneg.support.staging import atomic_writer
 
 LONGEST = 128
 """The most tokens of a text that are read, with the tokens that the tokenizer adds."""

@@ -17,8 +17,8 @@ from transformers import TrainerCallback, TrainerState
 from pyserini_compneg.lab.training.batches import CONTRASTIVE_PAIRS, ContrastivePairSampler
 from pyserini_compneg.lab.training.encoder_module import EncoderModule
 from pyserini_compneg.support.errors import InputError, OutputError
+from pyserini_compneg.support.existing_work import START_ANEW
 from pyserini_compneg.support.progress import progress
-from pyserini_compneg.support.staging import START_ANEW
 
 _logger = logging.getLogger(__name__)
 _NOT_LOGGED = ("runtime", "samples_per_second", "steps_per_second", "epoch")

@@ -20,18 +20,20 @@ from pyserini_compneg.lab.training.examples import read_examples
 from pyserini_compneg.lab.training.judged_requests import read_judged, refuse_common
 from pyserini_compneg.lab.training.tagged_requests import read_requests
 from pyserini_compneg.support.errors import CompNegError, InputError, OutputError, install_hint
-from pyserini_compneg.support.files import content_digest
-from pyserini_compneg.support.options import check_options
-from pyserini_compneg.support.staging import (
+from pyserini_compneg.support.existing_work import (
     Existing,
     ExistingWork,
     continues,
     existing_option,
     exists_already,
+    read_record,
+)
+from pyserini_compneg.support.files import content_digest
+from pyserini_compneg.support.options import check_options
+from pyserini_compneg.support.staging import (
     locked,
     output_errors,
     parent_folders,
-    read_record,
     remove_left,
     replace_folder,
     staged_folder,
