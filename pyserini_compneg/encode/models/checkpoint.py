@@ -8,18 +8,19 @@ fourth is a latent model of this package, see :mod:`~pyserini_compneg.encode.mod
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pyserini_compneg.encode.models.configuration import (
     MODULES_FILE,
-    ROUTER_FILES,
+    damaged,
     is_native,
     missing_file,
+    module_routes,
     most_terms,
+    named_part,
     optional_json,
     part_folder,
     prompt_of,
@@ -205,7 +206,7 @@ def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = N
         if not link.is_file() and not file.is_file():
             said = "no model: neither config.json nor modules.json is here"
             raise missing_file(link if link.is_symlink() else file, said)
-        with _damaged(file):
+        with damaged(file):
             if is_latent(folder):
                 document, query = _latent(folder, head)
             elif link.is_file():
@@ -219,28 +220,6 @@ def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = N
             replace(side, head=head) if isinstance(side, NeuralSide) else side for side in (document, query)
         )
     return Checkpoint(name, document, query)
-
-
-@contextmanager
-def _damaged(file: Path) -> Iterator[None]:
-    """Turns the errors that values of wrong types raise into one line that names the file."""
-    try:
-        yield
-    except EncodingError:
-        raise
-    except (TypeError, AttributeError, ValueError, KeyError, OverflowError) as cause:
-        said = f"no {cause}" if isinstance(cause, KeyError) else cause
-        raise EncodingError(f"{file.name} is damaged: {said}", remedy="copy or download it again") from None
-
-
-@contextmanager
-def _part(folder: Path, whole: Path) -> Iterator[None]:
-    """Names the folder of a module in errors, if it is not the folder of the whole model."""
-    try:
-        yield
-    except EncodingError as error:
-        part = folder.relative_to(whole.resolve()).as_posix()
-        raise (error if part == "." else error.at(part)) from None
 
 
 def _transformers(folder: Path) -> tuple[Side, Side]:
@@ -276,45 +255,12 @@ def _latent(folder: Path, head: Head | None) -> tuple[Side, Side]:
 
 
 def _sentence_transformers(folder: Path) -> tuple[Side, Side]:
-    with _damaged(folder / MODULES_FILE):
-        modules = required_json(folder / MODULES_FILE, list)
-        chain = [(str(module["type"]).rsplit(".", 1)[-1], str(module["path"])) for module in modules]
-    routes = _routes(folder, chain)
     made = {
         side: _side([(kind, part_folder(folder, path)) for kind, path in parts], folder, side)
-        for side, parts in routes.items()
+        for side, parts in module_routes(folder).items()
     }
     terms = most_terms(folder)
     return replace(made["document"], top_terms=terms), replace(made["query"], top_terms=terms)
-
-
-def _routes(folder: Path, chain: Sequence[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
-    """The modules for documents and for queries, by kind and path."""
-    routes: dict[str, list[tuple[str, str]]] = {"document": [], "query": []}
-    for kind, path in chain:
-        if kind not in ("Router", "Asym"):
-            for modules in routes.values():
-                modules.append((kind, path))
-            continue
-        router = part_folder(folder, path)
-        file = next((router / file for file in ROUTER_FILES if (router / file).is_file()), router / ROUTER_FILES[0])
-        with _part(router, folder), _damaged(file):
-            config = required_json(file, dict)
-            for side, modules in routes.items():
-                for part in config["structure"][_route(config, side)]:
-                    modules.append((str(config["types"][part]).rsplit(".", 1)[-1], f"{path}/{part}" if path else part))
-    return routes
-
-
-def _route(config: Mapping[str, Any], side: str) -> str:
-    """The name of the route that a router chooses for the texts of a side."""
-    mappings = (config.get("parameters") or {}).get("route_mappings") or {}
-    keys = ((side, "text"), (side, None), (None, "text"), (None, None))
-    named = (mappings.get(str(key)) for key in keys)  # the file has tuples as text: "('query', 'text')"
-    for route in (*named, side, "text"):
-        if route is not None and route in config["structure"]:
-            return str(route)
-    raise EncodingError(f"its router has no route {side!r}, only {', '.join(config['structure'])}")
 
 
 def _side(modules: Sequence[tuple[str, Path]], whole: Path, side: str) -> Side:
@@ -323,14 +269,14 @@ def _side(modules: Sequence[tuple[str, Path]], whole: Path, side: str) -> Side:
     kinds = [kind for kind, _ in modules]
     folders = [folder for _, folder in modules]
     if kinds == ["SparseStaticEmbedding"]:
-        with _part(folders[0], whole):
+        with named_part(folders[0], whole):
             return _static(folders[0], prompt)
     if kinds[:2] not in (["Transformer", "SpladePooling"], ["MLMTransformer", "SpladePooling"]) or len(kinds) > 3:
         raise EncodingError(
             f"a model of {', '.join(kinds) or 'no modules'} does not give weights of terms; expected a masked language "
             "model and SpladePooling"
         )
-    with _part(folders[1], whole):
+    with named_part(folders[1], whole):
         head, own_logits = _pooling(folders[1])
     own_terms = None
     if len(kinds) == 3:
@@ -339,9 +285,9 @@ def _side(modules: Sequence[tuple[str, Path]], whole: Path, side: str) -> Side:
             raise EncodingError(what, remedy="delete the module from modules.json of a copy")
         if kinds[2] != "SparseStaticEmbedding":
             raise EncodingError(f"a model with {kinds[2]} after SpladePooling does not give weights of terms")
-        with _part(folders[2], whole):
+        with named_part(folders[2], whole):
             own_terms = _static(folders[2], "")
-    with _part(folders[0], whole):
+    with named_part(folders[0], whole):
         return _neural(folders[0], side, head, prompt, own_terms, own_logits)
 
 

@@ -1,4 +1,4 @@
-"""The JSON files of checkpoints: prompts, lengths of texts, and settings that would run foreign code."""
+"""The JSON files of checkpoints: modules, prompts, lengths of texts, and settings that would run foreign code."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -201,6 +202,38 @@ def _number(file: Path, key: str) -> float | None:
     return value
 
 
+def module_routes(folder: Path) -> dict[str, list[tuple[str, str]]]:
+    """The modules of sentence-transformers for documents and for queries, by kind and path."""
+    with damaged(folder / MODULES_FILE):
+        found = required_json(folder / MODULES_FILE, list)
+        chain = [(str(module["type"]).rsplit(".", 1)[-1], str(module["path"])) for module in found]
+    routes: dict[str, list[tuple[str, str]]] = {"document": [], "query": []}
+    for kind, path in chain:
+        if kind not in ("Router", "Asym"):
+            for modules in routes.values():
+                modules.append((kind, path))
+            continue
+        router = part_folder(folder, path)
+        file = next((router / file for file in ROUTER_FILES if (router / file).is_file()), router / ROUTER_FILES[0])
+        with named_part(router, folder), damaged(file):
+            config = required_json(file, dict)
+            for side, modules in routes.items():
+                for part in config["structure"][_route(config, side)]:
+                    modules.append((str(config["types"][part]).rsplit(".", 1)[-1], f"{path}/{part}" if path else part))
+    return routes
+
+
+def _route(config: Mapping[str, Any], side: str) -> str:
+    """The name of the route that a router chooses for the texts of a side."""
+    mappings = (config.get("parameters") or {}).get("route_mappings") or {}
+    keys = ((side, "text"), (side, None), (None, "text"), (None, None))
+    named = (mappings.get(str(key)) for key in keys)  # the file has tuples as text: "('query', 'text')"
+    for route in (*named, side, "text"):
+        if route is not None and route in config["structure"]:
+            return str(route)
+    raise EncodingError(f"its router has no route {side!r}, only {', '.join(config['structure'])}")
+
+
 def part_folder(folder: Path, path: str) -> Path:
     part = (folder / path).resolve()
     if not part.is_relative_to(folder.resolve()):
@@ -306,6 +339,28 @@ def _without_nan(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if any(isinstance(one, float) and isnan(one) for one in (value if isinstance(value, list) else [value])):
             raise ValueError(f"`{key}` is NaN, which is not a number")
     return dict(pairs)
+
+
+@contextmanager
+def damaged(file: Path) -> Iterator[None]:
+    """Turns the errors that values of wrong types raise into one line that names the file."""
+    try:
+        yield
+    except EncodingError:
+        raise
+    except (TypeError, AttributeError, ValueError, KeyError, OverflowError) as cause:
+        said = f"no {cause}" if isinstance(cause, KeyError) else cause
+        raise EncodingError(f"{file.name} is damaged: {said}", remedy="copy or download it again") from None
+
+
+@contextmanager
+def named_part(folder: Path, whole: Path) -> Iterator[None]:
+    """Names the folder of a module in errors, if it is not the folder of the whole model."""
+    try:
+        yield
+    except EncodingError as error:
+        part = folder.relative_to(whole.resolve()).as_posix()
+        raise (error if part == "." else error.at(part)) from None
 
 
 def install_or_export(extra: str = "torch") -> str:
