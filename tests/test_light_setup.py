@@ -26,7 +26,7 @@ MINI = ROOT / "pyserini_compneg" / "resources" / "mini"
 OF_EXTRAS = (
     *("encode.networks", "integrations.", "lab.experiments.datasets.irds", "serve."),
     *(f"lab.training.{name}" for name in ("bases", "batches", "dev", "encoder_module", "fine_tuning")),
-    *(f"lab.training.{name}" for name in ("reader_rounding", "reader_training", "resumption")),
+    *(f"lab.training.{name}" for name in ("four_bits", "reader_training", "resumption")),
     *(f"lab.training.{name}" for name in ("autoencoder", "latent_model", "latent_names", "tagger_module")),
     *(f"lab.training.{name}" for name in ("token_vectors", "trainers")),
 )

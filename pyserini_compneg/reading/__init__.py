@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from pyserini_compneg.reading.assembly import tagged_reading
+from pyserini_compneg.reading.confidence import SIGNS
 from pyserini_compneg.reading.decomposition import READINGS, Decomposition, Span, undivided
 from pyserini_compneg.reading.llm import LlmReader, ReadTexts, read_texts, reader, warn_of_doubts
 from pyserini_compneg.reading.model_reader import ModelReader, decompose
@@ -27,6 +28,7 @@ __all__ = [
     "READINGS",
     "SETTINGS_FILE",
     "SHARED",
+    "SIGNS",
     "TAGS",
     "TOKENIZER_FILE",
     "WANTED",

@@ -173,25 +173,45 @@ def _joined(kind: type[Union | Intersection], operands: tuple[Expression, ...]) 
     return kind(operands) if len(operands) > 1 else operands[0]
 
 
-def doubts(
+def lost_words(
     text: str, words: Sequence[Span], tags: Sequence[int], parts: Sequence[Part], unasked: Collection[str]
-) -> tuple[str, ...]:
-    """The reasons why a reading may be wrong.
+) -> list[int]:
+    """The places of content words that are in no part. ``unasked`` are words that mostly are in none.
 
-    >>> text = "deploy without Docker in October"
     >>> words = [(0, 6), (7, 14), (15, 21), (22, 24), (25, 32)]
-    >>> doubts(text, words, [1, 1, 1, 0, 0], [Part.of(text, [(0, 21)], excluded=False)], {"in"})
-    ("'without' is searched as a word", "'October' is in no part")
+    >>> part = Part.of("deploy without Docker in October", [(0, 21)], excluded=False)
+    >>> lost_words("deploy without Docker in October", words, [1, 1, 1, 0, 0], [part], {"in"})
+    [4]
     """
-    cues = [match[0] for part in parts if not part.excluded and (match := _CUE.search(part.text))]
     used = {place for part in parts for span in part.spans for place in range(*span)}
     names = {match.start() for match in _NAME.finditer(text)}
     lost = []
-    for (start, end), tag in zip(words, tags, strict=True):
+    for place, ((start, end), tag) in enumerate(zip(words, tags, strict=True)):
         word = text[start:end]
         is_asked = start in names or word.lower().replace("’", "'") not in unasked
         if tag == NONE and is_asked and word[0].isalnum() and start not in used:
-            lost.append(word)
+            lost.append(place)
+    return lost
+
+
+def doubts(text: str, parts: Sequence[Part], lost: Sequence[str]) -> tuple[str, ...]:
+    """What may be wrong in a reading with little confidence, whose parts lack the ``lost`` words.
+
+    >>> part = Part.of("deploy without Docker in October", [(0, 21)], excluded=False)
+    >>> doubts(part.text, [part], ["October"])
+    ("'without' is searched as a word", "'October' is in no part")
+    """
+    cues = [match[0] for part in parts if not part.excluded and (match := _CUE.search(part.text))]
     said = [f"{shown(cue)} is searched as a word" for cue in dict.fromkeys(cues)]
-    said += [f"{sign}! is read as {sign}; read=expression keeps it" for sign in _STRICT.findall(text)]
-    return (*dict.fromkeys(said), *(f"{shown(word)} is in no part" for word in dict.fromkeys(lost)))
+    return (*said, *(f"{shown(word)} is in no part" for word in dict.fromkeys(lost)))
+
+
+def strict_signs(text: str) -> tuple[str, ...]:
+    """What is said of each AND! and NOT! in a text, which a reader reads as AND and NOT.
+
+    >>> strict_signs("tea NOT! milk")
+    ('NOT! is read as NOT; read=expression keeps it',)
+    """
+    return tuple(
+        dict.fromkeys(f"{sign}! is read as {sign}; read=expression keeps it" for sign in _STRICT.findall(text))
+    )

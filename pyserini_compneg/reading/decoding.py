@@ -35,12 +35,15 @@ class Chain:
     transitions: NDArray[np.float64]
     """The score from each tag (row) to each tag (column)."""
 
+    bias: NDArray[np.float64]
+    """What is added to the score of each tag when the best sequence is looked for, and not in probabilities."""
+
     @classmethod
-    def of(cls, transitions: ArrayLike) -> Chain:
+    def of(cls, transitions: ArrayLike, bias: ArrayLike) -> Chain:
         """The chain with these scores, except forbidden transitions."""
         allowed = np.array(transitions, dtype=np.float64).reshape(len(TAGS), len(TAGS))
         allowed[[OR, AND], [AND, OR]] = FORBIDDEN
-        return cls(allowed)
+        return cls(allowed, np.array(bias, dtype=np.float64))
 
     def best_path(self, emissions: NDArray[np.float64], tied: Sequence[bool]) -> tuple[list[int], bool]:
         """The best sequence that contains a wanted word (Viterbi).
@@ -50,6 +53,7 @@ class Chain:
         only excludes.
         """
         count = len(TAGS)
+        emissions = emissions + self.bias
         # A state is a tag, and whether a word is wanted so far: in the first `count` states, none is.
         wanted = np.arange(2 * count) % count == WANTED
         later = np.arange(2 * count) >= count
@@ -71,14 +75,15 @@ class Chain:
             path.append(state)
         return [state % count for state in reversed(path)], wants
 
-    def least_sure(self, emissions: NDArray[np.float64], tags: Sequence[int]) -> float:
-        """The probability of the least certain tag of a sequence.
+    def chances(self, emissions: NDArray[np.float64], tags: Sequence[int]) -> list[float]:
+        """The probability of each tag of a sequence.
 
         Wanted and shared words count as one tag, because the difference between them changes little.
         """
         marginals = self.marginals(emissions)
         marginals[:, [WANTED, SHARED]] = marginals[:, [WANTED, SHARED]].sum(1, keepdims=True)
-        return float(marginals[np.arange(len(tags)), tags].min())
+        found: list[float] = marginals[np.arange(len(tags)), tags].tolist()
+        return found
 
     def marginals(self, emissions: NDArray[np.float64]) -> NDArray[np.float64]:
         """The probability of each tag (column) for each word (row), over all sequences (forward-backward)."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from pyserini_compneg.reading.assembly import assembled, doubts
+from pyserini_compneg.reading.assembly import assembled, doubts, lost_words, strict_signs
+from pyserini_compneg.reading.confidence import probability, signs_of
 from pyserini_compneg.reading.decomposition import Decomposition, Span, shown_confidence, undivided
 from pyserini_compneg.reading.words import EXCLUDED, TAGS, closed, is_tied, words_of
 from pyserini_compneg.support.errors import ArgumentError, QueryError
@@ -87,25 +87,46 @@ class ModelReader:
     def _closed(self, text: str, words: Sequence[Span], tags: Sequence[int]) -> list[int]:
         return closed(tags, [text[start:end].lower() for start, end in words], self._tagger.separators)
 
+    def signs(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
+        """The signs from which the confidence in texts' readings is computed; for training."""
+        words = [words_of(text) for text in texts]
+        read = zip(texts, words, self._tagger.emissions(texts, words), strict=True)
+        return [self._signed(text, spans, scores).signs for text, spans, scores in read if scores is not None]
+
+    def _signed(self, text: str, words: Sequence[Span], scores: NDArray[np.float64]) -> _Signed:
+        tags, wants = self._tagger.chain.best_path(scores, is_tied(text, words))
+        chances = self._tagger.chain.chances(scores, tags)
+        tags = self._closed(text, words, tags)
+        reading = assembled(text, words, tags, 1.0)
+        lost = lost_words(text, words, tags, reading.parts, self._tagger.unasked)
+        why = () if wants else ("it only excludes" if EXCLUDED in tags else "it asks for nothing",)
+        return _Signed(reading, why, [text[slice(*words[place])] for place in lost], signs_of(tags, chances, lost))
+
     def _assembled(self, text: str, words: Sequence[Span], scores: NDArray[np.float64] | None) -> Decomposition:
         if scores is None:
             return _too_long(text)
-        tags, wants = self._tagger.chain.best_path(scores, is_tied(text, words))
-        confidence = self._calibrated(self._tagger.chain.least_sure(scores, tags))
-        tags = self._closed(text, words, tags)
-        reading = assembled(text, words, tags, confidence)
-        if not wants:
-            return undivided(text, confidence, "it only excludes" if EXCLUDED in tags else "it asks for nothing")
-        said = [*reading.doubts, *doubts(text, words, tags, reading.parts, self._tagger.unasked)]
+        reading, why, lost, signs = self._signed(text, words, scores)
+        confidence = probability(signs, self._tagger.confidence)
+        if why:
+            return undivided(text, confidence, *why)
+        said = (*reading.doubts, *strict_signs(text))
         if confidence < self.threshold:
-            said.append(f"the reading is unsure ({shown_confidence(confidence)})")
-        return replace(reading, understood=not said, doubts=tuple(dict.fromkeys(said)))
+            unsure = f"the reading is unsure ({shown_confidence(confidence)})"
+            said = (*said, *doubts(text, reading.parts, lost), unsure)
+        return replace(reading, confidence=confidence, understood=not said, doubts=tuple(dict.fromkeys(said)))
 
-    def _calibrated(self, chance: float) -> float:
-        """The probability that a decomposition is right, from the probability of its least certain tag."""
-        chance = min(max(chance, 1e-6), 1 - 1e-6)
-        logit = math.log(chance / (1 - chance))
-        return 0.5 + 0.5 * math.tanh((self._tagger.slope * logit + self._tagger.offset) / 2)
+
+class _Signed(NamedTuple):
+    """A reading without its confidence."""
+
+    reading: Decomposition
+    why: tuple[str, ...]
+    """Why it is not used, if it is not."""
+
+    lost: list[str]
+    """The content words that are in no part."""
+
+    signs: tuple[float, ...]
 
 
 def _too_long(text: str) -> Decomposition:

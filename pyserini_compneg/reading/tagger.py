@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_compneg.reading.confidence import SIGNS
 from pyserini_compneg.reading.decoding import Chain
 from pyserini_compneg.reading.decomposition import Span
 from pyserini_compneg.reading.words import TAGS
@@ -26,7 +27,7 @@ from pyserini_compneg.support.schema import entry, read_schema
 from pyserini_compneg.support.surrogates import without_halves
 
 SETTINGS_FILE, MODEL_FILE, TOKENIZER_FILE = "reader.json", "model.onnx", "tokenizer.json"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _LARGEST = 1e6
 _MOST_TOKENS = 512
@@ -36,16 +37,15 @@ _INPUTS = ("input_ids", "token_type_ids", "attention_mask")
 class Tagger:
     """Scores tags with the network in a folder. Several threads may use it.
 
-    The probability that a decomposition is right is 1 / (1 + exp(-slope · logit - offset)), where logit belongs to the
-    probability of its least certain tag. Below ``threshold``, the decomposition is not relied on. ``separators`` are
-    words that separate two exclusions. ``unasked`` are words, in lower case, that may be in no part. The network reads
-    ``max_tokens``, including the two that begin and end a text.
+    ``confidence`` has the weights of :func:`~pyserini_compneg.reading.confidence.probability`. Below ``threshold``, a
+    decomposition is not relied on. ``separators`` are words that separate two exclusions. ``unasked`` are words, in
+    lower case, that may be in no part. The network reads ``max_tokens``, including the two that begin and end a text.
     """
 
     def __init__(self, folder: Path) -> None:
         settings = _read_settings(folder)
-        self.chain = Chain.of(settings.transitions)
-        self.slope, self.offset = settings.calibration
+        self.chain = Chain.of(settings.transitions, settings.bias)
+        self.confidence = settings.confidence
         self.threshold = settings.threshold
         self.separators = frozenset(settings.separators)
         self.unasked = frozenset(settings.unasked)
@@ -117,7 +117,8 @@ class _Settings:
     transitions: tuple[tuple[float, ...], ...] = entry(
         lambda rows: len(rows) == len(TAGS) and all(_are_numbers(row, len(TAGS)) for row in rows)
     )
-    calibration: tuple[float, ...] = entry(lambda values: _are_numbers(values, 2))
+    bias: tuple[float, ...] = entry(lambda values: _are_numbers(values, len(TAGS)))
+    confidence: tuple[float, ...] = entry(lambda weights: _are_numbers(weights, len(SIGNS) + 1))
     threshold: float = entry(lambda value: 0 <= value <= 1)
     max_tokens: int = entry(lambda count: 3 <= count <= _MOST_TOKENS)
 
@@ -144,7 +145,8 @@ def write_settings(folder: Path, entries: Mapping[str, Any]) -> None:
 
     Args:
         folder: The folder with the network and the tokenizer.
-        entries: ``transitions``, ``calibration``, ``threshold``, ``separators``, ``unasked`` and ``max_tokens``.
+        entries: ``transitions``, ``bias``, ``confidence``, ``threshold``, ``separators``, ``unasked`` and
+            ``max_tokens``.
     """
     checksums = {name: content_digest(folder / name) for name in (MODEL_FILE, TOKENIZER_FILE)}
     settings = {"format_version": FORMAT_VERSION, "tags": TAGS, **entries, "sha256": checksums}

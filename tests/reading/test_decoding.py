@@ -19,7 +19,7 @@ SEQUENCES = [
 
 def chain(seed):
     draw = np.random.default_rng(seed)
-    return Chain.of(draw.normal(size=(COUNT, COUNT)))
+    return Chain.of(draw.normal(size=(COUNT, COUNT)), draw.normal(size=COUNT))
 
 
 def emissions(seed):
@@ -36,13 +36,14 @@ def score(scores, given, tags):
 @pytest.mark.parametrize("tied", [[False] * WORDS, [False, False, True, True]])
 def test_the_best_path_is_the_best_of_all_that_are_allowed(seed, tied):
     scores, given = emissions(seed), chain(seed + 100)
+    biased = scores + given.bias
     best = max(
         (
             tags
             for tags in SEQUENCES
             if WANTED in tags and all(tags[place] == tags[place - 1] for place in range(WORDS) if tied[place])
         ),
-        key=lambda tags: score(scores, given, tags),
+        key=lambda tags: score(biased, given, tags),
     )
     assert tuple(given.best_path(scores, tied)[0]) == best
 

@@ -16,11 +16,12 @@ import torch
 
 from pyserini_compneg.encode.models.loading import quiet_transformers
 from pyserini_compneg.encode.models.onnx_model import INPUTS, OUTPUTS
+from pyserini_compneg.encode.networks.int4 import int4_model
 from pyserini_compneg.encode.networks.int8 import int8_model
 from pyserini_compneg.support.errors import EncodingError, in_one_line, install_hint
 
 _DENSE = "pooled"
-_OPSET = 20
+_OPSET, _OPSET_OF_INT4 = 20, 21
 _EXPORTING = Lock()
 
 
@@ -53,7 +54,8 @@ def dense_graph(module: torch.nn.Module, precision: str, folder: Path, output: s
 
     Args:
         module: A network with the three inputs of a BERT.
-        precision: See :func:`write_graph`.
+        precision: See :func:`write_graph`; or ``int4``, see
+            :func:`~pyserini_compneg.encode.networks.int4.int4_model`.
         folder: A folder for temporary files.
         output: The name of the output.
 
@@ -65,8 +67,10 @@ def dense_graph(module: torch.nn.Module, precision: str, folder: Path, output: s
 
     with _quietly(), tempfile.TemporaryDirectory(dir=folder) as temporary:
         dense, int8 = Path(temporary, "dense.onnx"), Path(temporary, "int8.onnx")
-        _export(module, dense, output)
+        _export(module, dense, output, _OPSET_OF_INT4 if precision == "int4" else _OPSET)
         model = int8_model(dense, int8, INPUTS[0]) if precision == "int8" else onnx.load(dense)
+        if precision == "int4":
+            model = int4_model(model)
         if precision == "fp16":
             from onnxruntime.transformers.float16 import convert_float_to_float16
 
@@ -95,7 +99,7 @@ def _onnx() -> Any:
     return onnx
 
 
-def _export(module: torch.nn.Module, path: Path, output: str) -> None:
+def _export(module: torch.nn.Module, path: Path, output: str, opset: int) -> None:
     ids = torch.ones(2, 5, dtype=torch.int64)
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
     axes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("tokens")}
@@ -107,7 +111,7 @@ def _export(module: torch.nn.Module, path: Path, output: str) -> None:
             input_names=list(INPUTS),
             output_names=[output],
             dynamic_shapes=dict.fromkeys(INPUTS, axes),
-            opset_version=_OPSET,
+            opset_version=opset,
             external_data=False,
             dynamo=True,
             verbose=False,

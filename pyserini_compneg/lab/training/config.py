@@ -166,11 +166,12 @@ class ReaderSection(Settings):
     base: str
     requests: Annotated[tuple[str, ...], Field(min_length=1)]
     judged: Annotated[tuple[str, ...], Field(min_length=1)]
+    names: tuple[str, ...] = ()
     epochs: Annotated[int, Field(ge=1, le=1000)] = 4
     batch_size: Annotated[int, Field(ge=1, le=4096)] = 32
     learning_rate: Annotated[float, Field(ge=0, le=1)] = 8e-5
     max_tokens: Annotated[int, Field(ge=3, le=512)] = 384
-    threshold: _Share = 0.86
+    threshold: _Share = 0.9
     seed: _Seed = 0
 
 
@@ -228,7 +229,9 @@ def located(
         chosen = _updated(config.teacher, model=teacher) if teacher and config.teacher else config.teacher
         return _updated(moved, data=sources, teacher=chosen)
     reader = config.reader
-    files = {name: tuple(str(root / path) for path in getattr(reader, name)) for name in ("requests", "judged")}
+    files = {
+        name: tuple(str(root / path) for path in getattr(reader, name)) for name in ("requests", "judged", "names")
+    }
     return _updated(config, reader=_updated(reader, base=base or reader.base, **files))
 
 

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from pyserini_compneg.expression import Difference, Expression, Intersection, Union
 from pyserini_compneg.lab.training.tagged_requests import FUNCTION_WORDS, TaggedRequest
-from pyserini_compneg.reading import Decomposition
+from pyserini_compneg.reading import TAGS, Decomposition, tagged_reading, words_of
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_jsonl
 from pyserini_compneg.support.settings_files import Settings, first_fault
@@ -39,6 +39,29 @@ class JudgedRequest(Settings, extra="ignore"):
         if lost := [words for words in (*self.wanted, *self.excluded) if words not in self.query]:
             raise ValueError(f"{shown(lost[0])} is not in the query")
         return self
+
+
+def judged_by_tags(request: TaggedRequest) -> JudgedRequest:
+    """What a tagged request asks for.
+
+    >>> from pyserini_compneg.lab.training.tagged_requests import parse_request
+    >>> judged_by_tags(parse_request("[W spy] [OR or] [W war] [S films], no [X comedies]", "line 1"))
+    JudgedRequest(kind='combined', query='spy or war films, no comedies', wanted=['spy films', 'war films'], \
+excluded=['comedies'], wanted_op='or')
+    """
+    reading = tagged_reading(request.text, [TAGS[tag] for tag in request.tags(words_of(request.text))])
+    parts = {side: [part.text for part in reading.parts if part.excluded == side] for side in (False, True)}
+    joins = [name for name, kind in (("or", Union), ("and", Intersection)) if _has(reading.expression, kind)]
+    kind = "combined" if joins else "exclusion"
+    if not parts[True]:
+        kind = {"or": "union", "and": "intersection"}[joins[0]] if joins else "whole"
+    return JudgedRequest.model_construct(  # without its checks, as parts may be in pieces
+        kind=kind,
+        query=request.text,
+        wanted=parts[False],
+        excluded=parts[True],
+        wanted_op=(*joins, "single")[0],
+    )
 
 
 def read_judged(path: str | Path) -> list[JudgedRequest]:

@@ -4,38 +4,47 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from pyserini_compneg.encode.networks import dense_graph
 from pyserini_compneg.lab.training.config import ReaderTrainConfig
-from pyserini_compneg.lab.training.judged_requests import JudgedRequest, read_judged, request_score
+from pyserini_compneg.lab.training.four_bits import round_weights, rounded
+from pyserini_compneg.lab.training.judged_requests import JudgedRequest, judged_by_tags, read_judged, request_score
 from pyserini_compneg.lab.training.resumption import check_finite, keep, restore
 from pyserini_compneg.lab.training.tagged_requests import TaggedRequest, augmented, exclusions, separators, unasked
-from pyserini_compneg.lab.training.tagger_module import NO_TAG, TaggerModule, batch_of, load_base
+from pyserini_compneg.lab.training.tagger_module import NO_TAG, TaggerModule, batch_of, load_base, sequence_loss
 from pyserini_compneg.lab.training.trained_folder import write_card, write_log
-from pyserini_compneg.reading import MODEL_FILE, TAGS, TOKENIZER_FILE, ModelReader, words_of, write_settings
+from pyserini_compneg.reading import MODEL_FILE, SIGNS, TAGS, TOKENIZER_FILE, ModelReader, words_of, write_settings
 from pyserini_compneg.support.errors import OutputError, in_one_line
+from pyserini_compneg.support.files import iter_lines
 from pyserini_compneg.support.progress import progress
 
 _HEAD_RATE = 1e-3
 """The learning rate of the last layer, which is new."""
 
+_CHAIN_RATE = 5e-3
+"""The learning rate of the transitions between tags."""
+
+_CHAIN_WEIGHT = 0.4
+"""The weight of the log probabilities of transitions at the start, relative to 1 for the scores of tags for words."""
+
 _SMOOTHING = 0.03
 """The share of each target that is divided among all tags (label smoothing)."""
 
-_CHAIN_WEIGHT = 0.4
-"""The weight of the log probabilities of transitions, relative to 1 for the scores of tags for words; chosen on dev."""
+_HELD_OUT = 25
+"""One request in this many is not learnt from: on them and on the judged requests the confidence is calibrated."""
 
-_BIAS = {"O": -0.9, "X": -0.9}
-"""Values added to the scores of tags, chosen on dev. Losing a word or excluding it wrongly are the worst errors."""
+_BIAS = {"O": -1.3, "W": 0.0, "S": 0.0, "X": -1.3, "OR": -0.7, "AND": -0.7}
+"""Values added to the scores of tags when the best sequence is looked for, chosen on dev and on texts that exclude and
+join nothing. The worst errors are to lose a word, to exclude it wrongly, and to tear a fact apart."""
 
-_PENALTY = 1e-3
+_PENALTY = 1.0
 _WARMUP = 0.1
 _LONGEST_IN_TRAINING = 256
 _CHECKPOINT = "checkpoints/last/epoch.pt"
@@ -53,21 +62,26 @@ def fit_reader(config: ReaderTrainConfig, requests: Sequence[TaggedRequest], unf
     module, tokenizer = load_base(settings.base)
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    _fit(module, tokenizer, requests, config, unfinished / _CHECKPOINT)
+    names = [line for path in settings.names for _, line in iter_lines(path)]
+    held_out = requests[_HELD_OUT - 1 :: _HELD_OUT]
+    learnt = [request for number, request in enumerate(requests, start=1) if number % _HELD_OUT]
+    _fit(module, tokenizer, learnt, names, config, unfinished / _CHECKPOINT)
+    round_weights(module)
     folder = unfinished / "model"
     folder.mkdir(exist_ok=True)
     (folder / TOKENIZER_FILE).write_text(tokenizer.to_str(), encoding="utf-8")
     _save_graph(module, folder)
     entries = {
-        "transitions": _chain(requests),
-        "separators": separators(requests),
-        "unasked": unasked(requests),
+        "transitions": module.transitions.detach().double().numpy().round(6).tolist(),
+        "bias": [_BIAS[tag] for tag in TAGS],
+        "separators": separators(learnt),
+        "unasked": unasked(learnt),
         "max_tokens": _most_tokens(module, config),
     }
-    write_settings(folder, entries | {"calibration": (1.0, 0.0), "threshold": 0.0})
+    write_settings(folder, entries | {"confidence": [0.0] * (len(SIGNS) + 1), "threshold": 0.0})
     judged = [request for path in settings.judged for request in read_judged(path)]
-    calibration = calibrated(ModelReader(folder), judged)
-    write_settings(folder, entries | {"calibration": calibration, "threshold": settings.threshold})
+    weights = calibrated(ModelReader(folder), judged, list(map(judged_by_tags, held_out)))
+    write_settings(folder, entries | {"confidence": weights, "threshold": settings.threshold})
     results = shares(ModelReader(folder), judged)
     write_log(folder, config=config.model_dump(mode="json"), results=results)
     _write_card(folder, config, len(requests), results)
@@ -86,14 +100,22 @@ def shares(reader: ModelReader, judged: Sequence[JudgedRequest]) -> dict[str, fl
 
 
 def _fit(
-    module: TaggerModule, tokenizer: Any, requests: Sequence[TaggedRequest], config: ReaderTrainConfig, checkpoint: Path
+    module: TaggerModule,
+    tokenizer: Any,
+    requests: Sequence[TaggedRequest],
+    names: Sequence[str],
+    config: ReaderTrainConfig,
+    checkpoint: Path,
 ) -> None:
     settings = config.reader
+    with torch.no_grad():
+        module.transitions.copy_(_log_frequencies(requests))
     steps = -(-len(requests) // settings.batch_size)
     total = steps * settings.epochs
     groups = [
         {"params": list(module.trunk.parameters()), "lr": settings.learning_rate},
         {"params": list(module.head.parameters()), "lr": _HEAD_RATE},
+        {"params": [module.transitions], "lr": _CHAIN_RATE, "weight_decay": 0.0},
     ]
     optimizer = torch.optim.AdamW(groups, weight_decay=0.01, fused=True)
     schedule = torch.optim.lr_scheduler.LambdaLR(
@@ -108,14 +130,15 @@ def _fit(
         for epoch in range(done, settings.epochs):
             draw = random.Random(f"{settings.seed} {epoch}")
             for batch in _batches(requests, settings.batch_size, draw):
-                texts = [augmented(request, excluded, draw) for request in batch]
+                texts = [augmented(request, excluded, names, draw) for request in batch]
                 inputs, tags = batch_of(tokenizer, texts, longest)
                 if bool((tags == NO_TAG).all()):
                     continue  # the tokenizer knows no word of it
-                scores = module(*inputs).transpose(1, 2)
-                loss = nn.functional.cross_entropy(scores, tags, ignore_index=NO_TAG, label_smoothing=_SMOOTHING)
                 optimizer.zero_grad()
-                loss.backward()
+                with rounded(module) if epoch + 1 == settings.epochs else nullcontext():
+                    scores = module(*inputs)
+                    loss = _loss(scores, tags, module.transitions)
+                    loss.backward()
                 norm = nn.utils.clip_grad_norm_(module.parameters(), 1.0)
                 check_finite(loss, norm, f"epoch {epoch + 1}")
                 optimizer.step()
@@ -143,43 +166,46 @@ def _save_graph(module: TaggerModule, folder: Path) -> None:
         OutputError, "the reader cannot be exported", where=folder, remedy="free some space, and use --resume"
     )
     with failed:
-        onnx.save(dense_graph(module, "int8", folder, "scores"), folder / MODEL_FILE)
+        onnx.save(dense_graph(module, "int4", folder, "scores"), folder / MODEL_FILE)
 
 
-def _chain(requests: Sequence[TaggedRequest]) -> list[list[float]]:
-    """The score of each tag (column) after each tag (row), from its frequency in the requests."""
+def _log_frequencies(requests: Sequence[TaggedRequest]) -> Tensor:
+    """The log probability of each tag (column) after each tag (row), weighted for the start of the training."""
     counts = np.full((len(TAGS), len(TAGS)), 0.1)
     for request in requests:
         tags = request.tags(words_of(request.text))
         np.add.at(counts, (tags[:-1], tags[1:]), 1)
-    scores = _CHAIN_WEIGHT * np.log(counts / counts.sum(1, keepdims=True)) + [_BIAS.get(tag, 0.0) for tag in TAGS]
-    rows: list[list[float]] = scores.round(6).tolist()
+    return torch.tensor(_CHAIN_WEIGHT * np.log(counts / counts.sum(1, keepdims=True)))
+
+
+def _loss(scores: Tensor, tags: Tensor, transitions: Tensor) -> Tensor:
+    """The loss of the tag of each word alone, and of the tags as a sequence."""
+    alone = nn.functional.cross_entropy(scores.transpose(1, 2), tags, ignore_index=NO_TAG, label_smoothing=_SMOOTHING)
+    return alone + sequence_loss(scores, tags, transitions)
+
+
+def calibrated(reader: ModelReader, judged: Sequence[JudgedRequest], held_out: Sequence[JudgedRequest]) -> list[float]:
+    """The weights of the signs of a reading in its confidence, and the offset (logistic regression).
+
+    With the same signs, readings of ``judged`` and ``held_out`` requests may be right unequally often. The offset is
+    that of ``judged``.
+    """
+    requests = [*judged, *held_out]
+    texts = [request.query for request in requests]
+    right = np.array([request_score(*pair).whole for pair in zip(requests, reader.read(texts), strict=True)])
+    is_held_out = np.arange(len(requests)) >= len(judged)
+    signs = np.column_stack([reader.signs(texts), is_held_out])
+    means, scales = signs.mean(0), np.maximum(signs.std(0), 1e-6)
+    features = np.column_stack([(signs - means) / scales, np.ones(len(signs))])
+    fitted = np.zeros(features.shape[1])
+    for _ in range(50):  # Newton's method; the penalty keeps the weights finite where all readings are right
+        chances = 1 / (1 + np.exp(-np.clip(features @ fitted, -30, 30)))
+        gradient = features.T @ (chances - right) + _PENALTY * fitted
+        curvature = (features.T * (chances * (1 - chances))) @ features + _PENALTY * np.eye(len(fitted))
+        fitted -= np.linalg.solve(curvature, gradient)
+    weights = fitted[:-1] / scales
+    rows: list[float] = np.append(weights[:-1], fitted[-1] - weights @ means).round(6).tolist()
     return rows
-
-
-def calibrated(reader: ModelReader, judged: Sequence[JudgedRequest]) -> tuple[float, float]:
-    """The slope and the offset of the confidence (Platt's scaling), fitted to uncalibrated readings."""
-    readings = reader.read([request.query for request in judged])
-    confidences = np.clip([reading.confidence for reading in readings], 1e-6, 1 - 1e-6)
-    logits = np.log(confidences / (1 - confidences))
-    right = np.array([request_score(*pair).whole for pair in zip(judged, readings, strict=True)])
-    features = np.stack([logits, np.ones_like(logits)])
-    fitted = np.array([1.0, 0.0])
-    for _ in range(100):  # Newton's method with halved steps, and a small penalty, so that it ends where all are right
-        chances = 1 / (1 + np.exp(-np.clip(fitted @ features, -30, 30)))
-        gradient = features @ (chances - right) + _PENALTY * fitted
-        curvature = (features * chances * (1 - chances)) @ features.T + _PENALTY * np.eye(2)
-        step = np.linalg.solve(curvature, gradient)
-        before = _calibration_loss(fitted, features, right)
-        while _calibration_loss(fitted - step, features, right) > before and np.abs(step).max() > 1e-9:
-            step = step / 2
-        fitted = fitted - step
-    return round(float(fitted[0]), 6), round(float(fitted[1]), 6)
-
-
-def _calibration_loss(fitted: NDArray[np.float64], features: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
-    signs = np.where(right, -1.0, 1.0)
-    return float(np.logaddexp(0, signs * (fitted @ features)).sum() + _PENALTY / 2 * fitted @ fitted)
 
 
 def _write_card(folder: Path, config: ReaderTrainConfig, count: int, results: dict[str, float]) -> None:

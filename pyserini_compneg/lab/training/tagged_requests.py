@@ -31,6 +31,11 @@ _WORDS = """
 """
 FUNCTION_WORDS = frozenset(_WORDS.split())
 
+_SMALL = r"(?:of|the|to|an?|and|or|not?|but|without|for|in|on|with|from|at|by|is|are|&|vs|as) "
+_CAPITAL = r"\b[A-Z][\w'’.]*"
+_NAME = re.compile(rf"{_CAPITAL}(?: (?:{_SMALL})*{_CAPITAL})+")
+"""A name of several words, such as "Live and Let Die"."""
+
 
 @dataclass(frozen=True)
 class TaggedRequest:
@@ -90,14 +95,16 @@ def read_requests(path: str | Path) -> list[TaggedRequest]:
 
 
 def augmented(
-    request: TaggedRequest, excluded: Sequence[str], draw: random.Random
+    request: TaggedRequest, excluded: Sequence[str], names: Sequence[str], draw: random.Random
 ) -> tuple[str, list[Span], list[int]]:
     """A variant of a request, as another person might have typed it: its text, its words, and their tags.
 
-    Some exclusions are exchanged for exclusions of other requests, so that the words around them are learnt rather than
-    their subjects. Some alternatives repeat their shared words. Some texts are in lower or upper case, have a typing
-    error, or lack the last sign.
+    Some names of several words are exchanged for ``names``, and some exclusions for exclusions of other requests, so
+    that the words around them are learnt rather than their subjects. Some alternatives repeat their shared words. Some
+    texts are in lower or upper case, have a typing error, or lack the last sign.
     """
+    if names and draw.random() < 0.15:
+        request = _renamed(request, names, draw)
     if draw.random() < 0.2:
         request = _exchanged(request, excluded, draw)
     if draw.random() < 0.3:
@@ -160,14 +167,27 @@ def _exchanged(request: TaggedRequest, excluded: Sequence[str], draw: random.Ran
     if not places:
         return request
     place = draw.choice(places)
-    (start, end), tag = request.segments[place]
+    span, _ = request.segments[place]
     other = draw.choice(excluded)
-    if request.text[start:end].islower():
-        other = other.lower()
-    longer = len(other) - (end - start)
-    moved = [((first + longer, last + longer), one) for (first, last), one in request.segments[place + 1 :]]
-    segments = (*request.segments[:place], ((start, start + len(other)), tag), *moved)
-    return TaggedRequest(request.text[:start] + other + request.text[end:], segments)
+    return _replaced(request, span, other.lower() if request.text[slice(*span)].islower() else other)
+
+
+def _renamed(request: TaggedRequest, names: Sequence[str], draw: random.Random) -> TaggedRequest:
+    """The request with another name in the place of one that is in a part and does not begin the text."""
+    parts = [span for span, tag in request.segments if tag in (WANTED, SHARED, EXCLUDED)]
+    found = [match.span() for start, end in parts for match in _NAME.finditer(request.text, max(start, 1), end)]
+    return _replaced(request, draw.choice(found), draw.choice(names)) if found else request
+
+
+def _replaced(request: TaggedRequest, place: Span, words: str) -> TaggedRequest:
+    """The request with other words in a place that is inside a segment."""
+    start, end = place
+    longer = len(words) - (end - start)
+    segments = tuple(
+        ((first + longer * (first >= end), last + longer * (last >= end)), tag)
+        for (first, last), tag in request.segments
+    )
+    return TaggedRequest(request.text[:start] + words + request.text[end:], segments)
 
 
 def distributed(request: TaggedRequest) -> TaggedRequest:

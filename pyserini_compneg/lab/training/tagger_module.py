@@ -22,6 +22,7 @@ class TaggerModule(nn.Module):  # type: ignore[misc]  # torch has no types
     """Scores the tags of words with a BERT.
 
     The second input, ``token_type_ids``, marks capitals. Both of its embeddings start as the first embedding.
+    ``transitions`` has the score of each tag (column) after each tag (row).
     """
 
     def __init__(self, trunk: Any) -> None:
@@ -31,6 +32,7 @@ class TaggerModule(nn.Module):  # type: ignore[misc]  # torch has no types
         with torch.no_grad():
             types[1] = types[0]
         self.head = nn.Linear(trunk.config.hidden_size, len(TAGS))
+        self.transitions = nn.Parameter(torch.zeros(len(TAGS), len(TAGS)))
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor) -> Tensor:
         states = self.trunk(input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids).last_hidden_state
@@ -74,3 +76,22 @@ def batch_of(
             if 0 < place < size:
                 tags[row, place] = tag
     return inputs, tags
+
+
+def sequence_loss(scores: Tensor, tags: Tensor, transitions: Tensor) -> Tensor:
+    """The negative log probability of the tags as sequences, divided by the number of words.
+
+    This is the loss of a linear-chain conditional random field (Lafferty, McCallum, Pereira 2001). ``scores`` are
+    (texts, tokens, tags). Tokens whose label is ``NO_TAG`` are left out, so that the words of a text are neighbours.
+    """
+    kept = tags != NO_TAG
+    order = (~kept).int().argsort(dim=1, stable=True)[:, : int(kept.sum(1).max())]
+    tags, kept = tags.gather(1, order).clamp(min=0), kept.gather(1, order)
+    scores = scores.gather(1, order[..., None].expand(-1, -1, scores.shape[2]))
+    right = (scores.gather(2, tags[..., None])[..., 0] * kept).sum(1)
+    right = right + (transitions[tags[:, :-1], tags[:, 1:]] * kept[:, 1:]).sum(1)
+    total = scores[:, 0]
+    for place in range(1, scores.shape[1]):
+        longer = torch.logsumexp(total[:, :, None] + transitions, 1) + scores[:, place]
+        total = torch.where(kept[:, place, None], longer, total)
+    return (torch.logsumexp(total, 1) - right).sum() / kept.sum()

@@ -1,8 +1,7 @@
+import itertools
 import json
 import random
-import zlib
 
-import numpy as np
 import pytest
 from json_lines import write_jsonl
 from refusals import refusal
@@ -11,7 +10,7 @@ from tiny_training import train_error
 from pyserini_compneg.expression import format_expression
 from pyserini_compneg.lab.training import train
 from pyserini_compneg.lab.training.config import ReaderSection, ReaderTrainConfig
-from pyserini_compneg.lab.training.judged_requests import JudgedRequest, read_judged, request_score
+from pyserini_compneg.lab.training.judged_requests import JudgedRequest, request_score
 from pyserini_compneg.lab.training.tagged_requests import augmented, distributed, parse_request, separators
 from pyserini_compneg.reading import ModelReader, undivided
 from pyserini_compneg.reading.words import SHARED
@@ -19,7 +18,8 @@ from pyserini_compneg.support.errors import InputError
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
 
-from pyserini_compneg.lab.training.reader_rounding import compensated, round_reader  # noqa: E402  # needs torch
+from pyserini_compneg.lab.training.four_bits import in_blocks, rounded  # noqa: E402  # needs torch
+from pyserini_compneg.lab.training.tagger_module import NO_TAG, sequence_loss  # noqa: E402  # needs torch
 
 THINGS = ("films", "songs", "games", "books", "plays")
 OTHERS = ("war", "love", "crime", "music", "family", "the city")
@@ -74,18 +74,46 @@ def test_alternatives_repeat_what_they_share(line, again):
     kinds = [tag for _, tag in request.segments if tag != SHARED]
     assert [tag for _, tag in made.segments] == kinds
     repeated = next(words for words in again if words not in request.text)
-    draws = [augmented(request, ["x"], random.Random(number))[0].casefold() for number in range(60)]
+    draws = [augmented(request, ["x"], [], random.Random(number))[0].casefold() for number in range(60)]
     assert 5 < sum(repeated in text for text in draws) < 40
 
 
-def test_weights_that_are_rounded_later_make_up_for_earlier_ones():
-    draw = np.random.default_rng(0)
-    inputs = draw.normal(size=(200, 8)) @ draw.normal(size=(8, 16))
-    weights = draw.normal(size=(16, 5)).astype(np.float32)
-    steps = np.full(5, 0.5, np.float32)
-    codes = compensated(weights, steps, inputs.T @ inputs)
-    errors = [np.square(inputs @ (made * steps - weights)).sum() for made in (codes, np.rint(weights / steps))]
-    assert errors[0] < 0.5 * errors[1]
+def test_names_are_exchanged_inside_parts():
+    request = parse_request("[W who wrote Live and Let Die], not [X The Man Who Fell to Earth]", "")
+    made = {augmented(request, ["x"], ["Ready or Not"], random.Random(number))[0].casefold() for number in range(99)}
+    assert any("who wrote ready or not, not the man who fell" in text for text in made)
+    assert any("live and let die, not ready or not" in text for text in made)
+    other = parse_request("[W Marks and Spencer] in [W Leeds]", "")  # a first word has a capital in any case
+    assert not any("ready" in augmented(other, ["x"], ["Ready or Not"], random.Random(n))[0] for n in range(99))
+
+
+def test_the_loss_of_a_sequence_is_its_negative_log_probability():
+    draw = torch.Generator().manual_seed(0)
+    scores, transitions = torch.randn(2, 4, 6, generator=draw), torch.randn(6, 6, generator=draw)
+    tags = torch.tensor([[NO_TAG, 3, NO_TAG, 1], [0, 1, 5, 2]])
+    words = [[(1, 3), (3, 1)], [(0, 0), (1, 1), (2, 5), (3, 2)]]
+
+    def total(text, path):
+        steps = sum(transitions[one, other] for one, other in itertools.pairwise(path))
+        return steps + sum(scores[text, place, tag] for (place, _), tag in zip(words[text], path, strict=True))
+
+    expected = 0
+    for text, right in enumerate(words):
+        every = torch.stack([total(text, path) for path in itertools.product(range(6), repeat=len(right))])
+        expected += torch.logsumexp(every, 0) - total(text, [tag for _, tag in right])
+    assert sequence_loss(scores, tags, transitions).item() == pytest.approx(expected.item() / 6, rel=1e-5)
+
+
+def test_weights_are_exact_again_after_a_step_with_rounded_ones():
+    layer = torch.nn.Linear(128, 3)
+    before = layer.weight.detach().clone()
+    with rounded(layer):
+        assert not layer.weight.equal(before)
+        assert [len(block.unique()) <= 16 for block in layer.weight.detach().reshape(-1, 64)] == [True] * 6
+        layer(torch.ones(1, 128)).sum().backward()
+    assert layer.weight.equal(before)
+    assert layer.weight.grad.equal(torch.ones(3, 128))
+    assert in_blocks(in_blocks(before)).allclose(in_blocks(before), atol=1e-6)
 
 
 def test_words_between_exclusions():
@@ -127,18 +155,12 @@ def config(base, folder, lines=LINES, **settings):
 def test_a_reader_is_trained_and_reads(tmp_path, trunk):
     results = train(config(trunk, tmp_path, epochs=12, learning_rate=3e-3, threshold=0.1), tmp_path / "reader")
     assert results == {"all": 1.0, "exclusion": 1.0, "whole": 1.0}
-    requests = [parse_request(line, "").text for line in LINES]
-    judged = read_judged(tmp_path / "judged.jsonl")
-    round_reader(tmp_path / "reader", str(trunk), requests, requests[::9], judged, tmp_path / "rounded")
     texts = ["games of love but not war", "plays about crime that are not new", "books or songs in London"]
-    for name in ("reader", "rounded"):
-        assert [format_expression(reading.expression) for reading in ModelReader(tmp_path / name).read(texts)] == [
-            "games of love NOT war",
-            "plays about crime that are not new",
-            "books in London OR songs in London",
-        ]
-    sizes = [len(zlib.compress((tmp_path / name / "model.onnx").read_bytes())) for name in ("reader", "rounded")]
-    assert sizes[1] < 0.8 * sizes[0]
+    assert [format_expression(reading.expression) for reading in ModelReader(tmp_path / "reader").read(texts)] == [
+        "games of love NOT war",
+        "plays about crime that are not new",
+        "books in London OR songs in London",
+    ]
     assert {path.name for path in (tmp_path / "reader").iterdir()} == {
         *("README.md", "model.onnx", "reader.json", "tokenizer.json", "training_log.json")
     }
