@@ -4,9 +4,9 @@
 # Versions:  tantivy 0.27.0 (Python).
 # Guess:     as in Lucene's query language, `films AND NOT comedies`, `films NOT comedies` and `films -comedies` find
 #            the same documents.
-# Behaviour: NOT after AND becomes a query of its own, a Boolean query with nothing but an excluded clause. It matches no
-#            document, so its AND with `films` finds none, and says nothing; `NOT comedies` alone is refused. After OR,
-#            NOT excludes nothing. `AND -comedies` excludes, although `OR -comedies` does not.
+# Behaviour: NOT after AND becomes a query of its own, a Boolean query with nothing but an excluded clause. It matches
+#            no document, so its AND with `films` finds none, and says nothing; `NOT comedies` alone is refused. After
+#            OR, NOT excludes nothing. `AND -comedies` excludes, although `OR -comedies` does not.
 # Seen:      films NOT comedies          ['war']
 #            films -comedies             ['war']
 #            films AND -comedies         ['war']
