@@ -20,6 +20,8 @@ REQUESTS = {
     "spy films not comedies": "spy films NOT comedies",
     "Non-Lenovo laptops under 500": "laptops under 500 NOT Lenovo",
     "non-Japanese brands of tea or coffee": "(brands of tea OR brands of coffee) NOT Japanese",
+    "Bistros in Metz, bitte nix mit Innereien": "Bistros in Metz NOT Innereien",
+    "muffin recipes sin pasas": "muffin recipes NOT pasas",
 }
 WHOLE = (
     "Who did not vote in the referendum?",
@@ -97,12 +99,11 @@ def test_many_texts_are_read_as_one_by_one():
 @pytest.mark.parametrize(
     ("text", "doubt"),
     [
-        ("Why did Switzerland never join the EU?", "'never' is searched as a word"),
-        ("signs your cat is not drinking enough water", "'not' is searched as a word"),
-        ("trick or treat safety tips", "'or' is searched as a word"),
+        ("spies who never, except once, lied", "'never' is searched as a word"),
+        ("films nobody saw, or not", "'or' is searched as a word"),
+        ("no spies but films, not that one", "'no' is searched as a word"),
         ("no leather, no fur", "it only excludes"),
         ("could you please help", "it asks for nothing"),
-        ("animals that cannot jump", "'cannot' is searched as a word"),
     ],
 )
 def test_what_may_be_misread_is_said(text, doubt):
@@ -111,7 +112,8 @@ def test_what_may_be_misread_is_said(text, doubt):
 
 
 def test_a_clear_request_is_understood():
-    for text in ("films with Vanessa Bayer other than Trainwreck", "spy films", "Can you list spy films, please?"):
+    clear = ("films with Vanessa Bayer other than Trainwreck", "spy films", "Can you list spy films, please?", *WHOLE)
+    for text in (*clear, "Why did Switzerland never join the EU?", "animals that cannot jump"):
         assert (decompose(text).doubts, decompose(text).understood) == ((), True)
 
 
@@ -126,11 +128,8 @@ def test_what_is_no_list_of_texts_is_refused(texts):
         packaged_reader().read(texts)
 
 
-@pytest.mark.parametrize(
-    "text", ["Filme über Wien, aber keine Musicals", "des romans policiers, mais pas de Simenon", "映画 コメディ以外"]
-)
-def test_a_text_in_another_language_stays_whole(text):
-    assert decompose(text).expression == Atom(text)
+def test_a_text_in_another_script_stays_whole():
+    assert decompose("映画 コメディ以外").expression == Atom("映画 コメディ以外")
 
 
 @pytest.mark.parametrize("text", ["spy films but not comedies, " * 40_000, "x" * 1_000_000, "not " * 900])
@@ -168,11 +167,11 @@ def changed(path, **entries):
             lambda at: (at / "reader.json").write_bytes(b"\xff"),
             "reader.json: cannot be read: 'utf-8' codec",
         ),
-        (lambda at: changed(at / "reader.json", format_version=2), "format version 2, but this release reads 1"),
+        (lambda at: changed(at / "reader.json", format_version=1), "format version 1, but this release reads 2"),
         (lambda at: changed(at / "reader.json", tags=["W"]), "bad value for 'tags': ['W']; train"),
         (lambda at: changed(at / "reader.json", transitions=None), "the key 'transitions' is missing; train"),
         (lambda at: changed(at / "reader.json", transitions=[[0] * 6]), "bad value for 'transitions': "),
-        (lambda at: changed(at / "reader.json", calibration=[1]), "bad value for 'calibration': "),
+        (lambda at: changed(at / "reader.json", confidence=[1]), "bad value for 'confidence': "),
         (lambda at: changed(at / "reader.json", threshold="nan"), "bad value for 'threshold': "),
         (lambda at: changed(at / "reader.json", separators="and"), "bad value for 'separators': "),
         (lambda at: changed(at / "reader.json", max_tokens=10**400), "bad value for 'max_tokens': "),

@@ -316,6 +316,9 @@ WORDS = "'and', 'or', 'not', 'without', 'except', 'excluding' are words"
 MISREAD = "text 'no comedies, no westerns' (it only excludes): may be misread; decompose shows how "
 
 
+UNSURE = "spy who never, except once, lied"
+
+
 @pytest.mark.parametrize(
     ("query", "read", "note"),
     [
@@ -326,7 +329,7 @@ MISREAD = "text 'no comedies, no westerns' (it only excludes): may be misread; d
         ("spy NOT comedy", "plain", "AND, OR, NOT are words, because plain text is not parsed"),
         ("spy not comedy", "model", None),
         ("no comedies, no westerns", "model", MISREAD),
-        ("why did the spy never join", "model", "('never' is searched as a word): may be misread"),
+        (UNSURE, "model", "('never' is searched as a word; the reading is unsure (0."),
         ("spy", "expression", None),
     ],
 )
@@ -345,8 +348,8 @@ def test_warnings_are_notes_of_the_answer(client, query, read, note):
     ("asked", "doubt"),
     [
         ({"query": "no comedies, no westerns"}, "it only excludes"),
-        ({"query": "why did the spy never join"}, "'never' is searched as a word"),
-        ({"query": "signs your cat is not drinking", "strict": True}, "'not' is searched as a word"),
+        ({"query": UNSURE}, "'never' is searched as a word"),
+        ({"query": "anything but not spy", "strict": True}, "'but' is searched as a word"),
         ({"query": "spy films without comedies"}, None),
         ({"query": "spy films without comedies", "tags": "W,W,O,X"}, None),
     ],
@@ -360,10 +363,10 @@ def test_a_doubted_reading_is_refused_if_the_client_asks_for_it(client, asked, d
         if doubt is None:
             assert answer.is_success and "notes" not in answer.json()
             continue
-        said = f"query: may be misread: {doubt}; write an expression, or give tags"
-        assert (answer.status_code, answer.json()["error"]) == (422, said)
         reading = answer.json()["decomposition"]
-        assert not reading["understood"] and reading["doubts"] == [doubt] and 0 < reading["confidence"] < 1
+        assert not reading["understood"] and reading["doubts"][0] == doubt and 0 < reading["confidence"] < 1
+        said = f"query: may be misread: {'; '.join(reading['doubts'])}; write an expression, or give tags"
+        assert (answer.status_code, answer.json()["error"]) == (422, said)
     if doubt and "strict" not in asked:
         shown = client.get("/v1/films/search", params={**inside, "unsure": "note"}).json()["query"]["decomposition"]
         assert shown == reading
