@@ -91,7 +91,7 @@ def requests(reader: ModelReader, folder: Path, wrong: bool) -> dict[str, Judgem
         groups += [[s.whole for s, one in zip(scores, judged, strict=True) if one.kind == kind] for kind in KINDS]
         groups += [[score.excluded for score in scores], [score.joined for score in scores]]
         understood = [(reading.understood, score.whole) for reading, score in zip(readings, scores, strict=True)]
-        groups += [[one == (True, False) for one in understood], [not sure for sure, is_right in understood if is_right]]
+        groups += [[one == (True, False) for one in understood], [not sure for sure, right in understood if right]]
         print(f"| {path.stem} | {' | '.join(f'{100 * statistics.mean(group):.1f}' for group in groups)} |")
         found[path.stem] = [(r.confidence, score.whole) for r, score in zip(readings, scores, strict=True)]
         for request, reading, score in zip(judged, readings, scores, strict=True):
