@@ -5,7 +5,7 @@ A sequence y of tags has the score
     s(y) = Σᵢ emission(i, yᵢ) + Σᵢ transition(yᵢ₋₁, yᵢ)
 
 and the probability exp s(y) / Σ exp s(y'), summed over all allowed sequences. This is a linear-chain conditional random
-field (Lafferty, McCallum, Pereira 2001), with transitions that are counted instead of trained.
+field (Lafferty, McCallum, Pereira 2001), whose scores were trained together.
 """
 
 from __future__ import annotations

@@ -87,11 +87,13 @@ class ModelReader:
     def _closed(self, text: str, words: Sequence[Span], tags: Sequence[int]) -> list[int]:
         return closed(tags, [text[start:end].lower() for start, end in words], self._tagger.separators)
 
-    def signs(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
-        """The signs from which the confidence in texts' readings is computed; for training."""
-        words = [words_of(text) for text in texts]
-        read = zip(texts, words, self._tagger.emissions(texts, words), strict=True)
-        return [self._signed(text, spans, scores).signs for text, spans, scores in read if scores is not None]
+    def signs(self, text: str) -> tuple[float, ...] | None:
+        """The signs from which the confidence in a reading is computed; None if the text is too long for the model."""
+        if len(text) > _MOST_CHARACTERS:
+            return None
+        words = words_of(text)
+        (scores,) = self._tagger.emissions([text], [words])
+        return None if scores is None else self._signed(text, words, scores).signs
 
     def _signed(self, text: str, words: Sequence[Span], scores: NDArray[np.float64]) -> _Signed:
         tags, wants = self._tagger.chain.best_path(scores, is_tied(text, words))

@@ -59,7 +59,8 @@ class Tagger:
 
     def _scores(self, text: str, words: Sequence[Span]) -> NDArray[np.float64] | None:
         """The scores of one text: in a batch, the rounding of each text would depend on the others."""
-        entry = self._tokenizer.encode(without_halves(text, "\N{REPLACEMENT CHARACTER}"))
+        with in_one_line(QueryError, "the reader's tokenizer failed", remedy="train the reader anew"):
+            entry = self._tokenizer.encode(without_halves(text, "\N{REPLACEMENT CHARACTER}"))
         if len(entry.ids) > self.max_tokens:
             return None
         inputs = (entry.ids, is_capital(text, words, entry.offsets), [1] * len(entry.ids))

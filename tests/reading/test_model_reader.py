@@ -22,6 +22,8 @@ REQUESTS = {
     "non-Japanese brands of tea or coffee": "(brands of tea OR brands of coffee) NOT Japanese",
     "Bistros in Metz, bitte nix mit Innereien": "Bistros in Metz NOT Innereien",
     "muffin recipes sin pasas": "muffin recipes NOT pasas",
+    "Filme über Wien, aber keine Musicals": "Filme über Wien NOT Musicals",
+    "des romans policiers, mais pas de Simenon": "des romans policiers NOT Simenon",
 }
 WHOLE = (
     "Who did not vote in the referendum?",

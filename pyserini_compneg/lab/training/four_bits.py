@@ -40,23 +40,23 @@ def round_weights(module: nn.Module) -> None:
 
 
 def in_blocks(weight: Tensor) -> Tensor:
-    """A rounded matrix. Its rows consist of blocks of ``BLOCK`` weights. 0 is one of the values of a block.
+    """A rounded matrix. Its rows consist of blocks of ``BLOCK`` weights; the last may be shorter. Each block has a 0.
 
     >>> in_blocks(torch.linspace(-1, 0.5, 64).reshape(1, 64)).unique()
     tensor([-1.0000, -0.9000, -0.8000, -0.7000, -0.6000, -0.5000, -0.4000, -0.3000,
             -0.2000, -0.1000,  0.0000,  0.1000,  0.2000,  0.3000,  0.4000,  0.5000])
     """
-    blocks = weight.reshape(len(weight), -1, BLOCK)
+    rows, width = weight.shape
+    blocks = nn.functional.pad(weight, (0, -width % BLOCK)).reshape(rows, -1, BLOCK)
     least, largest = blocks.amin(2, keepdim=True).clamp(max=0), blocks.amax(2, keepdim=True).clamp(min=0)
     step = ((largest - least) / _LEVELS).clamp(min=_LEAST_STEP)
     zero = (-least / step).round()
     codes = ((blocks / step).round() + zero).clamp(0, _LEVELS)
-    return ((codes - zero) * step).reshape(weight.shape)
+    return ((codes - zero) * step).reshape(rows, -1)[:, :width]
 
 
 def _tables(module: nn.Module) -> list[nn.Parameter]:
-    layers = [layer for layer in module.modules() if isinstance(layer, nn.Linear | nn.Embedding)]
-    return [layer.weight for layer in layers if layer.weight.shape[1] % BLOCK == 0]
+    return [layer.weight for layer in module.modules() if isinstance(layer, nn.Linear | nn.Embedding)]
 
 
 def _fill(weights: list[nn.Parameter], values: list[Tensor]) -> None:

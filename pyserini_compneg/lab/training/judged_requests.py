@@ -36,6 +36,8 @@ class JudgedRequest(Settings, extra="ignore"):
 
     @model_validator(mode="after")
     def _is_in_its_words(self) -> JudgedRequest:
+        if not self.query.strip():
+            raise ValueError("the query is blank")
         if lost := [words for words in (*self.wanted, *self.excluded) if words not in self.query]:
             raise ValueError(f"{shown(lost[0])} is not in the query")
         return self

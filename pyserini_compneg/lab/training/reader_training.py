@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -15,14 +16,13 @@ from torch import Tensor, nn
 from pyserini_compneg.encode.networks import dense_graph
 from pyserini_compneg.lab.training.config import ReaderTrainConfig
 from pyserini_compneg.lab.training.four_bits import round_weights, rounded
-from pyserini_compneg.lab.training.judged_requests import JudgedRequest, judged_by_tags, read_judged, request_score
+from pyserini_compneg.lab.training.judged_requests import JudgedRequest, judged_by_tags, request_score
 from pyserini_compneg.lab.training.resumption import check_finite, keep, restore
 from pyserini_compneg.lab.training.tagged_requests import TaggedRequest, augmented, exclusions, separators, unasked
 from pyserini_compneg.lab.training.tagger_module import NO_TAG, TaggerModule, batch_of, load_base, sequence_loss
 from pyserini_compneg.lab.training.trained_folder import write_card, write_log
 from pyserini_compneg.reading import MODEL_FILE, SIGNS, TAGS, TOKENIZER_FILE, ModelReader, words_of, write_settings
 from pyserini_compneg.support.errors import OutputError, in_one_line
-from pyserini_compneg.support.files import iter_lines
 from pyserini_compneg.support.progress import progress
 
 _HEAD_RATE = 1e-3
@@ -45,6 +45,8 @@ _BIAS = {"O": -1.3, "W": 0.0, "S": 0.0, "X": -1.3, "OR": -0.7, "AND": -0.7}
 join nothing. The worst errors are to lose a word, to exclude it wrongly, and to tear a fact apart."""
 
 _PENALTY = 1.0
+"""The weight of the squared weights of signs in the loss, so that few requests give small weights."""
+
 _WARMUP = 0.1
 _LONGEST_IN_TRAINING = 256
 _CHECKPOINT = "checkpoints/last/epoch.pt"
@@ -52,23 +54,30 @@ _CARD_TAGS = "onnxruntime", "token-classification", "pyserini_compneg"
 _USE = "search --index DIR --read THIS_FOLDER --query 'spy films but no comedies'"
 
 
-def fit_reader(config: ReaderTrainConfig, requests: Sequence[TaggedRequest], unfinished: Path) -> dict[str, float]:
+def fit_reader(
+    config: ReaderTrainConfig,
+    requests: Sequence[TaggedRequest],
+    judged: Sequence[JudgedRequest],
+    names: Sequence[str],
+    unfinished: Path,
+) -> dict[str, float]:
     """Trains a reader, writes it to the folder ``model`` of ``unfinished``, and returns its :func:`shares`.
 
-    After each epoch a checkpoint is written to ``unfinished``. A later call continues from it.
+    ``names`` take the place of others in some requests. After each epoch a checkpoint is written to ``unfinished``. A
+    later call continues from it.
     """
     settings = config.reader
     torch.manual_seed(settings.seed)
     module, tokenizer = load_base(settings.base)
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    names = [line for path in settings.names for _, line in iter_lines(path)]
     held_out = requests[_HELD_OUT - 1 :: _HELD_OUT]
     learnt = [request for number, request in enumerate(requests, start=1) if number % _HELD_OUT]
     _fit(module, tokenizer, learnt, names, config, unfinished / _CHECKPOINT)
     round_weights(module)
     folder = unfinished / "model"
-    folder.mkdir(exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)  # of an export that was killed
+    folder.mkdir()
     (folder / TOKENIZER_FILE).write_text(tokenizer.to_str(), encoding="utf-8")
     _save_graph(module, folder)
     entries = {
@@ -79,12 +88,11 @@ def fit_reader(config: ReaderTrainConfig, requests: Sequence[TaggedRequest], unf
         "max_tokens": _most_tokens(module, config),
     }
     write_settings(folder, entries | {"confidence": [0.0] * (len(SIGNS) + 1), "threshold": 0.0})
-    judged = [request for path in settings.judged for request in read_judged(path)]
     weights = calibrated(ModelReader(folder), judged, list(map(judged_by_tags, held_out)))
     write_settings(folder, entries | {"confidence": weights, "threshold": settings.threshold})
     results = shares(ModelReader(folder), judged)
     write_log(folder, config=config.model_dump(mode="json"), results=results)
-    _write_card(folder, config, len(requests), results)
+    _write_card(folder, config, len(learnt), results)
     return results
 
 
@@ -190,22 +198,25 @@ def calibrated(reader: ModelReader, judged: Sequence[JudgedRequest], held_out: S
     With the same signs, readings of ``judged`` and ``held_out`` requests may be right unequally often. The offset is
     that of ``judged``.
     """
-    requests = [*judged, *held_out]
-    texts = [request.query for request in requests]
-    right = np.array([request_score(*pair).whole for pair in zip(requests, reader.read(texts), strict=True)])
-    is_held_out = np.arange(len(requests)) >= len(judged)
-    signs = np.column_stack([reader.signs(texts), is_held_out])
-    means, scales = signs.mean(0), np.maximum(signs.std(0), 1e-6)
-    features = np.column_stack([(signs - means) / scales, np.ones(len(signs))])
+    known, right = list[tuple[float, ...]](), list[bool]()
+    for number, request in enumerate([*judged, *held_out]):
+        if (signs := reader.signs(request.query)) is not None:
+            known.append((*signs, float(number >= len(judged))))
+            right.append(request_score(request, reader(request.query)).whole)
+    if not known:  # all are too long
+        return [0.0] * (len(SIGNS) + 1)
+    rows = np.array(known)
+    means, scales = rows.mean(0), np.maximum(rows.std(0), 1e-6)
+    features = np.column_stack([(rows - means) / scales, np.ones(len(rows))])
     fitted = np.zeros(features.shape[1])
     for _ in range(50):  # Newton's method; the penalty keeps the weights finite where all readings are right
         chances = 1 / (1 + np.exp(-np.clip(features @ fitted, -30, 30)))
-        gradient = features.T @ (chances - right) + _PENALTY * fitted
+        gradient = features.T @ (chances - np.array(right)) + _PENALTY * fitted
         curvature = (features.T * (chances * (1 - chances))) @ features + _PENALTY * np.eye(len(fitted))
         fitted -= np.linalg.solve(curvature, gradient)
     weights = fitted[:-1] / scales
-    rows: list[float] = np.append(weights[:-1], fitted[-1] - weights @ means).round(6).tolist()
-    return rows
+    found: list[float] = np.append(weights[:-1], fitted[-1] - weights @ means).round(6).tolist()
+    return found
 
 
 def _write_card(folder: Path, config: ReaderTrainConfig, count: int, results: dict[str, float]) -> None:

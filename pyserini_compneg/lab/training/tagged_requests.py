@@ -32,7 +32,7 @@ _WORDS = """
 FUNCTION_WORDS = frozenset(_WORDS.split())
 
 _SMALL = r"(?:of|the|to|an?|and|or|not?|but|without|for|in|on|with|from|at|by|is|are|&|vs|as) "
-_CAPITAL = r"\b[A-Z][\w'’.]*"
+_CAPITAL = r"\b[A-Z][\w'’]*"
 _NAME = re.compile(rf"{_CAPITAL}(?: (?:{_SMALL})*{_CAPITAL})+")
 """A name of several words, such as "Live and Let Die"."""
 
@@ -92,6 +92,13 @@ def read_requests(path: str | Path) -> list[TaggedRequest]:
     if not requests:
         raise InputError("no request in it", where=path)
     return requests
+
+
+def read_names(path: str | Path) -> list[str]:
+    names = [content for _, content in iter_lines(path)]
+    if not names:
+        raise InputError("no name in it", where=path)
+    return names
 
 
 def augmented(
@@ -175,7 +182,8 @@ def _exchanged(request: TaggedRequest, excluded: Sequence[str], draw: random.Ran
 def _renamed(request: TaggedRequest, names: Sequence[str], draw: random.Random) -> TaggedRequest:
     """The request with another name in the place of one that is in a part and does not begin the text."""
     parts = [span for span, tag in request.segments if tag in (WANTED, SHARED, EXCLUDED)]
-    found = [match.span() for start, end in parts for match in _NAME.finditer(request.text, max(start, 1), end)]
+    found = [match.span() for start, end in parts for match in _NAME.finditer(request.text, start, end)]
+    found = [span for span in found if span[0] > 0]
     return _replaced(request, draw.choice(found), draw.choice(names)) if found else request
 
 

@@ -56,6 +56,11 @@ def load_base(base: str) -> tuple[TaggerModule, Any]:
         trunk = AutoModel.from_pretrained(
             folder, add_pooling_layer=False, local_files_only=True, trust_remote_code=False
         )
+    if not len(tokenizer.all_special_ids) < len(tokenizer) <= len(trunk.embeddings.word_embeddings.weight):
+        fault = f"its tokenizer has {len(tokenizer)} tokens, which do not fit its network"
+        raise InputError(fault, where=base, remedy="complete the files of the checkpoint")
+    with loading():
+        tokenizer.backend_tokenizer.encode("\N{SNOWMAN}")  # fails if there is no token for unknown words
     return TaggerModule(trunk), tokenizer.backend_tokenizer
 
 
@@ -94,4 +99,4 @@ def sequence_loss(scores: Tensor, tags: Tensor, transitions: Tensor) -> Tensor:
     for place in range(1, scores.shape[1]):
         longer = torch.logsumexp(total[:, :, None] + transitions, 1) + scores[:, place]
         total = torch.where(kept[:, place, None], longer, total)
-    return (torch.logsumexp(total, 1) - right).sum() / kept.sum()
+    return ((torch.logsumexp(total, 1) - right) * kept[:, 0]).sum() / kept.sum()

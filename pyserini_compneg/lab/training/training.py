@@ -18,7 +18,7 @@ from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.lab.training.config import LOG_FILE, AnyConfig, ReaderTrainConfig
 from pyserini_compneg.lab.training.examples import read_examples
 from pyserini_compneg.lab.training.judged_requests import read_judged, refuse_common
-from pyserini_compneg.lab.training.tagged_requests import read_requests
+from pyserini_compneg.lab.training.tagged_requests import read_names, read_requests
 from pyserini_compneg.support.errors import CompNegError, InputError, OutputError, install_hint
 from pyserini_compneg.support.existing_work import (
     Existing,
@@ -125,8 +125,9 @@ def _finish(fit: Callable[[Path], dict[str, float]], unfinished: Path, output: P
 def _examples(config: AnyConfig) -> Sequence[Any]:
     if isinstance(config, ReaderTrainConfig):
         requests = [request for path in config.reader.requests for request in read_requests(path)]
-        refuse_common(requests, [request for path in config.reader.judged for request in read_judged(path)])
-        return requests
+        judged = [request for path in config.reader.judged for request in read_judged(path)]
+        refuse_common(requests, judged)
+        return requests, judged, [name for path in config.reader.names for name in read_names(path)]
     return [read_examples(source, config.training.seed + number) for number, source in enumerate(config.data)]
 
 
@@ -134,7 +135,8 @@ def _fit(config: AnyConfig, examples: Sequence[Any], unfinished: Path) -> dict[s
     if isinstance(config, ReaderTrainConfig):
         from pyserini_compneg.lab.training.reader_training import fit_reader
 
-        return fit_reader(config, examples, unfinished)
+        requests, judged, names = examples
+        return fit_reader(config, requests, judged, names, unfinished)
     from pyserini_compneg.lab.training.fine_tuning import fine_tune
     from pyserini_compneg.lab.training.trained_folder import write_trained
 

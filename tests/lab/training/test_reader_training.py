@@ -12,13 +12,16 @@ from pyserini_compneg.lab.training import train
 from pyserini_compneg.lab.training.config import ReaderSection, ReaderTrainConfig
 from pyserini_compneg.lab.training.judged_requests import JudgedRequest, request_score
 from pyserini_compneg.lab.training.tagged_requests import augmented, distributed, parse_request, separators
-from pyserini_compneg.reading import ModelReader, undivided
+from pyserini_compneg.reading import SIGNS, TAGS, ModelReader, undivided
+from pyserini_compneg.reading.confidence import probability
 from pyserini_compneg.reading.words import SHARED
 from pyserini_compneg.support.errors import InputError
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
 
+from pyserini_compneg.lab.training import reader_training  # noqa: E402  # needs torch
 from pyserini_compneg.lab.training.four_bits import in_blocks, rounded  # noqa: E402  # needs torch
+from pyserini_compneg.lab.training.reader_training import calibrated  # noqa: E402  # needs torch
 from pyserini_compneg.lab.training.tagger_module import NO_TAG, sequence_loss  # noqa: E402  # needs torch
 
 THINGS = ("films", "songs", "games", "books", "plays")
@@ -83,14 +86,18 @@ def test_names_are_exchanged_inside_parts():
     made = {augmented(request, ["x"], ["Ready or Not"], random.Random(number))[0].casefold() for number in range(99)}
     assert any("who wrote ready or not, not the man who fell" in text for text in made)
     assert any("live and let die, not ready or not" in text for text in made)
-    other = parse_request("[W Marks and Spencer] in [W Leeds]", "")  # a first word has a capital in any case
-    assert not any("ready" in augmented(other, ["x"], ["Ready or Not"], random.Random(n))[0] for n in range(99))
+    for line in (
+        "[W Marks and Spencer] in [W Leeds]",
+        "[W Deal or No Deal board game]",
+    ):  # any first word has a capital
+        other = parse_request(line, "")
+        assert not any("ready" in augmented(other, ["x"], ["Ready or Not"], random.Random(n))[0] for n in range(99))
 
 
 def test_the_loss_of_a_sequence_is_its_negative_log_probability():
     draw = torch.Generator().manual_seed(0)
-    scores, transitions = torch.randn(2, 4, 6, generator=draw), torch.randn(6, 6, generator=draw)
-    tags = torch.tensor([[NO_TAG, 3, NO_TAG, 1], [0, 1, 5, 2]])
+    scores, transitions = torch.randn(3, 4, 6, generator=draw), torch.randn(6, 6, generator=draw)
+    tags = torch.tensor([[NO_TAG, 3, NO_TAG, 1], [0, 1, 5, 2], [NO_TAG] * 4])
     words = [[(1, 3), (3, 1)], [(0, 0), (1, 1), (2, 5), (3, 2)]]
 
     def total(text, path):
@@ -104,15 +111,40 @@ def test_the_loss_of_a_sequence_is_its_negative_log_probability():
     assert sequence_loss(scores, tags, transitions).item() == pytest.approx(expected.item() / 6, rel=1e-5)
 
 
+class Reader:
+    """Leaves every text whole. Its only sign is the number of words; texts of 99 words are too long."""
+
+    def signs(self, text):
+        words = len(text.split())
+        return (words, 0.0, 0.0, 0.0, 0.0) if words < 99 else None
+
+    def __call__(self, text):
+        return undivided(text)
+
+
+@pytest.mark.parametrize("held_out", [[], ["a b c d e"] * 9])
+def test_the_confidence_is_fitted_to_what_is_right_and_its_offset_to_judged_requests(held_out):
+    def judged(text, excluded):
+        kind = "exclusion" if excluded else "whole"
+        return JudgedRequest(kind=kind, query=text, wanted=["a"], excluded=excluded, wanted_op="single")
+
+    wrong = [judged(text, ["b"]) for text in ["a b c d e", "a b c d e f"] * 9 + ["a b " * 50]]
+    right = [judged(text, []) for text in ["a", "a b"] * 9]
+    weights = calibrated(Reader(), wrong + right, [judged(text, []) for text in held_out])
+    assert len(weights) == len(SIGNS) + 1
+    chances = [probability((words, 0.0, 0.0, 0.0, 0.0), weights) for words in (1, 2, 5, 6)]
+    assert chances == sorted(chances, reverse=True) and chances[1] > 0.8 and chances[2] < 0.4
+
+
 def test_weights_are_exact_again_after_a_step_with_rounded_ones():
-    layer = torch.nn.Linear(128, 3)
+    layer = torch.nn.Linear(100, 3)
     before = layer.weight.detach().clone()
     with rounded(layer):
         assert not layer.weight.equal(before)
-        assert [len(block.unique()) <= 16 for block in layer.weight.detach().reshape(-1, 64)] == [True] * 6
-        layer(torch.ones(1, 128)).sum().backward()
+        assert all(len(block.unique()) <= 16 for part in layer.weight.detach().split(64, 1) for block in part)
+        layer(torch.ones(1, 100)).sum().backward()
     assert layer.weight.equal(before)
-    assert layer.weight.grad.equal(torch.ones(3, 128))
+    assert layer.weight.grad.equal(torch.ones(3, 100))
     assert in_blocks(in_blocks(before)).allclose(in_blocks(before), atol=1e-6)
 
 
@@ -152,8 +184,28 @@ def config(base, folder, lines=LINES, **settings):
 
 
 @pytest.mark.slow
-def test_a_reader_is_trained_and_reads(tmp_path, trunk):
+def test_a_reader_is_trained_and_reads(tmp_path, trunk, monkeypatch):
+    learnt, steps, exported = set(), [], []
+
+    def watched(function, seen):
+        def call(first, *more):
+            seen(first)
+            return function(first, *more)
+
+        return call
+
+    for name, seen in (
+        ("augmented", lambda request: learnt.add(request.text)),
+        ("rounded", lambda module: steps.append(module)),
+        ("dense_graph", lambda module: exported.extend(weight.detach().clone() for weight in module.parameters())),
+    ):
+        monkeypatch.setattr(reader_training, name, watched(getattr(reader_training, name), seen))
     results = train(config(trunk, tmp_path, epochs=12, learning_rate=3e-3, threshold=0.1), tmp_path / "reader")
+    texts = [parse_request(line, "").text for line in LINES if line not in HELD_OUT]
+    assert learnt == set(texts) - set(texts[24::25])
+    assert len(steps) == -(-(len(texts) - len(texts) // 25) // 32)  # of the last epoch
+    matrices = [weight for weight in exported if weight.ndim == 2 and len(weight) != len(TAGS)]
+    assert len(matrices) > 9 and all(in_blocks(weight).allclose(weight, atol=1e-6) for weight in matrices)
     assert results == {"all": 1.0, "exclusion": 1.0, "whole": 1.0}
     texts = ["games of love but not war", "plays about crime that are not new", "books or songs in London"]
     assert [format_expression(reading.expression) for reading in ModelReader(tmp_path / "reader").read(texts)] == [
@@ -200,6 +252,7 @@ RIGHT = JUDGED[0] | {"wanted_op": "single"}
         ("[W a]\n", RIGHT | {"wanted_op": "OR"}, "judged.jsonl:1: wanted_op: expected 'single', 'or' or 'and', got "),
         ("[W a]\n", RIGHT | {"excluded": [3]}, "judged.jsonl:1: excluded[0]: expected a text, got 3"),
         ("[W a]\n", RIGHT | {"wanted": ["sea"]}, "judged.jsonl:1: 'sea' is not in the query"),
+        ("[W a]\n", RIGHT | {"query": "\x1f", "wanted": ["\x1f"], "excluded": []}, "the query is blank"),
         (
             "[W Films  of war] but not [X love]\n",
             RIGHT,
