@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from threading import Lock
 
 from pyserini_compneg.lucene import analyze
 from pyserini_compneg.support.arguments import checked_list
@@ -19,6 +20,9 @@ from pyserini_compneg.support.vectors import checked
 _TEXT_FIELDS = ("text", "contents", "query")
 _LOCK_SECONDS = 10.0
 _PARAMETERS = 500
+_IN_MEMORY = 256
+"""The vectors that a process keeps. Opening the file takes as long as a search of ten hits in a small index."""
+
 _LINE = '{"text": an atom, "vector": {term: weight}}'
 _logger = logging.getLogger(__name__)
 
@@ -84,17 +88,37 @@ class CachedQueryEncoder:
 
 
 class VectorCache:
-    """A cache of vectors by text, in a file that several processes may use at once.
+    """A cache of vectors by text, in a file that several processes may use at once, and the last ones in memory.
 
-    If the file cannot be read or written, one warning is logged, and all texts are encoded.
+    If the file cannot be read or written, one warning is logged, and texts are encoded that are not in memory. Several
+    threads may use it.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._usable = True
+        self._recent: dict[str, Mapping[str, float]] = {}
+        self._lock = Lock()
 
     def get(self, texts: Sequence[str]) -> dict[str, dict[str, float]]:
+        with self._lock:
+            recent = {text: dict(self._recent[text]) for text in texts if text in self._recent}
+        stored = self._stored([text for text in texts if text not in recent])
+        self._keep(stored)
+        return recent | stored
+
+    def _keep(self, vectors: Mapping[str, Mapping[str, float]]) -> None:
+        with self._lock:
+            for text, vector in vectors.items():
+                self._recent[text] = dict(vector)
+            if len(self._recent) > _IN_MEMORY:
+                for text in list(self._recent)[:-_IN_MEMORY]:
+                    del self._recent[text]
+
+    def _stored(self, texts: Sequence[str]) -> dict[str, dict[str, float]]:
         vectors: dict[str, dict[str, float]] = {}
+        if not texts:
+            return vectors
         try:
             if not self._usable or not self._path.exists() or not self._path.stat().st_size:
                 return {}  # the file is empty while another process creates it
@@ -110,6 +134,7 @@ class VectorCache:
         return vectors
 
     def put(self, vectors: Mapping[str, Mapping[str, float]]) -> None:
+        self._keep(vectors)
         if not self._usable or not vectors:
             return
         rows = [(text, json.dumps(vector, ensure_ascii=False)) for text, vector in vectors.items()]
