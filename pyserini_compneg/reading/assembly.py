@@ -210,8 +210,8 @@ def strict_signs(text: str) -> tuple[str, ...]:
     """What is said of each AND! and NOT! in a text, which a reader reads as AND and NOT.
 
     >>> strict_signs("tea NOT! milk")
-    ('NOT! is read as NOT; read=expression keeps it',)
+    ('NOT! is not strict here; read=expression keeps it',)
     """
     return tuple(
-        dict.fromkeys(f"{sign}! is read as {sign}; read=expression keeps it" for sign in _STRICT.findall(text))
+        dict.fromkeys(f"{sign}! is not strict here; read=expression keeps it" for sign in _STRICT.findall(text))
     )
