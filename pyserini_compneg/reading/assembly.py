@@ -194,11 +194,11 @@ def lost_words(
     return lost
 
 
-def doubts(text: str, parts: Sequence[Part], lost: Sequence[str]) -> tuple[str, ...]:
+def doubts(parts: Sequence[Part], lost: Sequence[str]) -> tuple[str, ...]:
     """What may be wrong in a reading with little confidence, whose parts lack the ``lost`` words.
 
     >>> part = Part.of("deploy without Docker in October", [(0, 21)], excluded=False)
-    >>> doubts(part.text, [part], ["October"])
+    >>> doubts([part], ["October"])
     ("'without' is searched as a word", "'October' is in no part")
     """
     cues = [match[0] for part in parts if not part.excluded and (match := _CUE.search(part.text))]
@@ -207,7 +207,7 @@ def doubts(text: str, parts: Sequence[Part], lost: Sequence[str]) -> tuple[str, 
 
 
 def strict_signs(text: str) -> tuple[str, ...]:
-    """What is said of each AND! and NOT! in a text, which a reader reads as AND and NOT.
+    """What is said of each AND! and NOT! in a text. No reading of a plain text is strict.
 
     >>> strict_signs("tea NOT! milk")
     ('NOT! is not strict here; read=expression keeps it',)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pyserini_compneg.reading.assembly import assembled, doubts, lost_words, strict_signs
 from pyserini_compneg.reading.confidence import probability, signs_of
@@ -61,6 +61,13 @@ class ModelReader:
             ArgumentError: Texts that are not a list of str.
             QueryError: A text is blank, or the network fails.
         """
+        return [reading for reading, _ in self.signed(texts)]
+
+    def signed(self, texts: Sequence[str]) -> list[tuple[Decomposition, tuple[float, ...] | None]]:
+        """What :meth:`read` returns, each with the signs of its confidence; None if the text is too long for the model.
+
+        A training fits the confidence to them.
+        """
         if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
             raise ArgumentError(f"read takes a list of str and decompose one str, got {type(texts).__name__}")
         for text in texts:
@@ -71,7 +78,7 @@ class ModelReader:
         read = iter(
             [self._assembled(*entry) for entry in zip(short, words, self._tagger.emissions(short, words), strict=True)]
         )
-        return [next(read) if len(text) <= _MOST_CHARACTERS else _too_long(text) for text in texts]
+        return [next(read) if len(text) <= _MOST_CHARACTERS else (_too_long(text), None) for text in texts]
 
     def tags(self, text: str) -> list[str] | None:
         """The tags of a text's words, from ``TAGS``; None if the text is too long for the model."""
@@ -87,48 +94,26 @@ class ModelReader:
     def _closed(self, text: str, words: Sequence[Span], tags: Sequence[int]) -> list[int]:
         return closed(tags, [text[start:end].lower() for start, end in words], self._tagger.separators)
 
-    def signs(self, text: str) -> tuple[float, ...] | None:
-        """The signs from which the confidence in a reading is computed; None if the text is too long for the model."""
-        if len(text) > _MOST_CHARACTERS:
-            return None
-        words = words_of(text)
-        (scores,) = self._tagger.emissions([text], [words])
-        return None if scores is None else self._signed(text, words, scores).signs
-
-    def _signed(self, text: str, words: Sequence[Span], scores: NDArray[np.float64]) -> _Signed:
+    def _assembled(
+        self, text: str, words: Sequence[Span], scores: NDArray[np.float64] | None
+    ) -> tuple[Decomposition, tuple[float, ...] | None]:
+        if scores is None:
+            return _too_long(text), None
         tags, wants = self._tagger.chain.best_path(scores, is_tied(text, words))
         chances = self._tagger.chain.chances(scores, tags)
         tags = self._closed(text, words, tags)
         reading = assembled(text, words, tags, 1.0)
         lost = lost_words(text, words, tags, reading.parts, self._tagger.unasked)
-        why = () if wants else ("it only excludes" if EXCLUDED in tags else "it asks for nothing",)
-        return _Signed(reading, why, [text[slice(*words[place])] for place in lost], signs_of(tags, chances, lost))
-
-    def _assembled(self, text: str, words: Sequence[Span], scores: NDArray[np.float64] | None) -> Decomposition:
-        if scores is None:
-            return _too_long(text)
-        reading, why, lost, signs = self._signed(text, words, scores)
+        signs = signs_of(tags, chances, lost)
         confidence = probability(signs, self._tagger.confidence)
-        if why:
-            return undivided(text, confidence, *why)
+        if not wants:
+            why = "it only excludes" if EXCLUDED in tags else "it asks for nothing"
+            return undivided(text, confidence, why), signs
         said = (*reading.doubts, *strict_signs(text))
         if confidence < self.threshold:
             unsure = f"the reading is unsure ({shown_confidence(confidence)})"
-            said = (*said, *doubts(text, reading.parts, lost), unsure)
-        return replace(reading, confidence=confidence, understood=not said, doubts=tuple(dict.fromkeys(said)))
-
-
-class _Signed(NamedTuple):
-    """A reading without its confidence."""
-
-    reading: Decomposition
-    why: tuple[str, ...]
-    """Why it is not used, if it is not."""
-
-    lost: list[str]
-    """The content words that are in no part."""
-
-    signs: tuple[float, ...]
+            said = (*said, *doubts(reading.parts, [text[slice(*words[place])] for place in lost]), unsure)
+        return replace(reading, confidence=confidence, understood=not said, doubts=tuple(dict.fromkeys(said))), signs
 
 
 def _too_long(text: str) -> Decomposition:

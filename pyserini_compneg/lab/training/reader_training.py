@@ -199,10 +199,12 @@ def calibrated(reader: ModelReader, judged: Sequence[JudgedRequest], held_out: S
     that of ``judged``.
     """
     known, right = list[tuple[float, ...]](), list[bool]()
-    for number, request in enumerate([*judged, *held_out]):
-        if (signs := reader.signs(request.query)) is not None:
+    requests = [*judged, *held_out]
+    readings = reader.signed([request.query for request in requests])
+    for number, (request, (reading, signs)) in enumerate(zip(requests, readings, strict=True)):
+        if signs is not None:
             known.append((*signs, float(number >= len(judged))))
-            right.append(request_score(request, reader(request.query)).whole)
+            right.append(request_score(request, reading).whole)
     if not known:  # all are too long
         return [0.0] * (len(SIGNS) + 1)
     rows = np.array(known)
