@@ -170,10 +170,7 @@ def _batches(requests: Sequence[TaggedRequest], size: int, draw: random.Random) 
 def _save_graph(module: TaggerModule, folder: Path) -> None:
     import onnx
 
-    failed = in_one_line(
-        OutputError, "the reader cannot be exported", where=folder, remedy="free some space, and use --resume"
-    )
-    with failed:
+    with in_one_line(OutputError, "the reader cannot be exported", where=folder, passing=(OSError,)):
         onnx.save(dense_graph(module, "int4", folder, "scores"), folder / MODEL_FILE)
 
 

@@ -14,6 +14,9 @@ from pyserini_compneg.reading import TAGS, Span, first_tokens, is_capital
 from pyserini_compneg.support.errors import InputError, in_one_line
 
 _DROPOUT = 0.1
+_FEWEST_TOKENS = 32
+"""A model that reads fewer would cut most requests."""
+
 NO_TAG = -100
 """The label of tokens that begin no word. Torch's losses ignore it."""
 
@@ -49,9 +52,16 @@ def load_base(base: str) -> tuple[TaggerModule, Any]:
     with loading():
         settings = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    if settings.model_type != "bert" or settings.type_vocab_size < 2 or not tokenizer.is_fast:
-        fault = f"a reader starts from a BERT with two types and a fast tokenizer, got {settings.model_type}"
-        raise InputError(fault, where=base)
+    if settings.model_type != "bert":
+        fault = f"is of the type {settings.model_type}, not bert"
+    elif settings.type_vocab_size < 2:
+        fault = f"has {settings.type_vocab_size} type of tokens, not two"
+    elif settings.max_position_embeddings < _FEWEST_TOKENS:
+        fault = f"reads {settings.max_position_embeddings} tokens, not {_FEWEST_TOKENS} or more"
+    else:
+        fault = "" if tokenizer.is_fast else "has a slow tokenizer"
+    if fault:
+        raise InputError(f"a reader cannot start from this model: it {fault}", where=base)
     with quiet_transformers(), loading():
         trunk = AutoModel.from_pretrained(
             folder, add_pooling_layer=False, local_files_only=True, trust_remote_code=False

@@ -87,7 +87,7 @@ def run_training(
     """Runs a training in the folder ``OUTPUT.training``, which ``fit`` gets. Its folder ``model`` becomes the output.
 
     An unfinished training is continued if its settings were the same. ``fit`` writes checkpoints as
-    ``checkpoints/KIND/FILE``; without one, a training that failed leaves nothing.
+    ``checkpoints/KIND/FILE``; without one, a training that failed or was interrupted leaves nothing.
     """
     unfinished = output.with_name(f"{output.name}.training")
     with ExitStack() as stack:
@@ -110,7 +110,7 @@ def _finish(fit: Callable[[Path], dict[str, float]], unfinished: Path, output: P
     with output_errors(output, "free some space, and continue with --resume", (OSError, SafetensorError)):
         try:
             results = fit(unfinished)
-        except CompNegError:
+        except (CompNegError, KeyboardInterrupt):
             if not any(unfinished.glob(_CHECKPOINTS)):  # there is no checkpoint to resume from
                 shutil.rmtree(unfinished)
             raise

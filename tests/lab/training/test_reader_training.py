@@ -1,6 +1,7 @@
 import itertools
 import json
 import random
+import shutil
 
 import pytest
 from json_lines import write_jsonl
@@ -287,3 +288,29 @@ def test_a_loss_that_is_not_finite_ends_it(tmp_path, trunk, monkeypatch):
         "the loss of epoch 1 is not a finite number; choose a smaller learning_rate, and start anew"
     )
     assert not list(tmp_path.glob("reader*"))
+
+
+def test_an_interrupt_before_the_first_checkpoint_leaves_nothing(tmp_path, trunk, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(torch.nn.functional, "cross_entropy", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train(config(trunk, tmp_path, epochs=1), tmp_path / "reader")
+    assert {path.name for path in tmp_path.iterdir()} - {".reader.training.lock"} == {"requests.txt", "judged.jsonl"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"model_type": "electra"}, "is of the type electra, not bert"),
+        ({"type_vocab_size": 1}, "has 1 type of tokens, not two"),
+        ({"max_position_embeddings": 4}, "reads 4 tokens, not 32 or more"),
+    ],
+)
+def test_other_models_are_refused(tmp_path, trunk, changed, said):
+    base = shutil.copytree(trunk, tmp_path / "base")
+    settings = json.loads((base / "config.json").read_text())
+    (base / "config.json").write_text(json.dumps(settings | changed))
+    message = train_error(config(base, tmp_path, epochs=1), tmp_path / "reader")
+    assert message == f"{base}: a reader cannot start from this model: it {said}"
