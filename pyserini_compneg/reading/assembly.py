@@ -85,7 +85,7 @@ def assembled(text: str, words: Sequence[Span], tags: Sequence[int], confidence:
         if atoms:
             conditions.append(_joined(Union, tuple(dict.fromkeys(atoms))))
     if not conditions:
-        return undivided(text, confidence)
+        return undivided(text, confidence, *(["it only excludes"] if request.excluded else []))
     expression = without(_joined(Intersection, tuple(dict.fromkeys(conditions))), request.excluded)
     if isinstance(expression, Atom):
         return undivided(text, confidence)
