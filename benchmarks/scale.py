@@ -10,7 +10,7 @@ conjunctions of 5 + 5 terms then run on two engines in turn:
 - ours; a latency includes writing and parsing the query as JSON, and the ids of all hits;
 - a full scan with scipy, exact, in memory, for sizes that need at most --memory-gb.
 
-Terms are independent of each other, which is the worst case; ``engines.py`` has documents that are like real ones.
+Terms are independent of each other, which is the worst case; ``peers.py`` has documents that are like real ones.
 
 Our search has to find what the full scan finds: for vectors the same documents and scores, for conjunctions the same
 scores up to rounding. Otherwise the script ends with an error.

@@ -104,3 +104,25 @@ def test_more_ties_than_are_kept(tmp_path, small_parts):
         for hits in (1, 20, 40, 1000, 9000, 30_000):
             for threads in (1, 5):
                 assert reader.search([Linear({"a": 1.0})], hits, threads)[0].docids == expected[:hits]
+
+
+@pytest.mark.parametrize("largest", [255, 256])
+def test_terms_of_most_documents(tmp_path, largest):
+    """Their impacts are kept one a document, if they fit in a byte; all others are found by their postings."""
+    draw = np.random.default_rng(largest)
+    documents = {
+        f"d{number:03d}": {
+            term: int(impact)
+            for term, impact, chance in zip("abc", draw.integers(1, largest + 1, 3), draw.random(3), strict=True)
+            if chance < share
+        }
+        | {"a": largest}
+        for number, share in enumerate(draw.random(900))
+    }
+    nodes = [
+        Linear({"a": 1.0, "b": 0.5, "c": 3.0}),
+        Linear({"b": 2.0, "c": -1.5}),
+        Product(({"a": 1.0, "b": 2.0}, {"c": 1.0})),
+        Product(({"b": 1.0}, {"c": 2.0}), 0.5),
+    ]
+    check(tmp_path, Collection([documents], ["d007"]), nodes)

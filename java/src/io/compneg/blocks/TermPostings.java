@@ -4,6 +4,9 @@ import java.io.IOException;
 
 /** The postings of a term in one segment, for windows that come in ascending order. */
 public abstract class TermPostings {
+  /** What looking a document up costs, where its posting has to be found. */
+  public static final double LOOK_UP_COST = 6;
+
   /** Whether the documents before this one are read. */
   public abstract boolean isPast(int doc);
 
@@ -19,6 +22,20 @@ public abstract class TermPostings {
    */
   public abstract int addOf(int[] places, int length, DocumentWindow window, Contribution[] contributions,
       Accumulators accumulators) throws IOException;
+
+  /**
+   * What reading costs for each document of a window, where reading a posting of {@link BlockPostings} costs 1.
+   *
+   * @param density the share of the documents that have the term
+   */
+  public double readingCost(double density) {
+    return density;
+  }
+
+  /** What looking a document up costs, in the same unit. */
+  public double lookUpCost() {
+    return LOOK_UP_COST;
+  }
 
   /** Goes back to before the first document. */
   public abstract void rewind() throws IOException;

@@ -2,6 +2,7 @@ package io.compneg.search;
 
 import io.compneg.blocks.Contribution;
 import io.compneg.blocks.DocumentWindow;
+import io.compneg.blocks.TermPostings;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -96,7 +97,7 @@ final class Partition {
    */
   private int affordableChoices(int documents) {
     double postings = 0;
-    for (Share share : shares) postings += share.cursor.density * documents;
+    for (Share share : shares) postings += share.cursor.readingCost * documents;
     double reading = postings + (double) plan.size * documents;
     double once = (double) plan.size * shares.length;
     return (int) Math.max(0, reading / once - 2); // the shares of the bound are one try, the last choice another
@@ -110,7 +111,7 @@ final class Partition {
    * @param choices the most operands to try
    */
   private int chooseEssential(int choices) {
-    for (Share share : shares) share.key = share.ofBound / share.cursor.density;
+    for (Share share : shares) share.key = share.ofBound / share.cursor.readingCost;
     Arrays.sort(shares, BY_KEY);
     double leastCost = Double.POSITIVE_INFINITY;
     int essentialOperand = -1;
@@ -149,7 +150,7 @@ final class Partition {
         share.essential = isCompetitive(nonEssentialBounds);
         if (share.essential) {
           addBound(nonEssentialBounds, cursor, -1);
-          cost += cursor.windowMaxImpact() == 0 ? 0 : cursor.density;
+          cost += cursor.windowMaxImpact() == 0 ? 0 : cursor.readingCost;
         }
       }
     }
@@ -165,7 +166,7 @@ final class Partition {
    * @param cost postings, per document, of the terms that are essential so far
    */
   private void promoteRare(double cost) {
-    double maxDensity = Math.min(RARE, cost * WindowScorer.LOOK_UP_COST);
+    double maxDensity = Math.min(RARE, cost * TermPostings.LOOK_UP_COST);
     for (Share share : shares) {
       TermCursor cursor = share.cursor;
       if (share.essential || cursor.windowMaxImpact() == 0 || cursor.density >= maxDensity) continue;

@@ -21,11 +21,12 @@ final class RecentTerms {
    * @param place where Lucene has the postings; null where all are here
    * @param docs the documents of the postings; null where these are not here
    * @param impacts in these documents
+   * @param dense the impact in each document of the segment; null where they are not here
    * @param maxima those of blocks of documents; null if no search needed them
    */
-  record Entry(int documents, TermState place, int[] docs, int[] impacts, TermMaxima maxima) {
+  record Entry(int documents, TermState place, int[] docs, int[] impacts, byte[] dense, TermMaxima maxima) {
     /** A term that the segment does not have. */
-    static final Entry NONE = new Entry(0, null, null, null, null);
+    static final Entry NONE = new Entry(0, null, null, null, null, null);
 
     /**
      * A term whose postings are read.
@@ -40,11 +41,12 @@ final class RecentTerms {
         docs[i] = postings.nextDoc();
         impacts[i] = postings.freq();
       }
-      return new Entry(count, null, docs, impacts, maxima);
+      return new Entry(count, null, docs, impacts, null, maxima);
     }
 
     private long bytes(Term term) {
       long own = docs == null ? 0 : 2L * Integer.BYTES * docs.length;
+      if (dense != null) own = dense.length;
       return ENTRY_BYTES + term.bytes().bytes.length + own + (maxima == null ? 0 : maxima.bytes());
     }
   }
@@ -54,7 +56,7 @@ final class RecentTerms {
   /** What an entry takes beside its postings, its maxima and its term, about. */
   private static final int ENTRY_BYTES = 320;
 
-  private static final long MOST_BYTES = Runtime.getRuntime().maxMemory() / 16;
+  static final long MOST_BYTES = Runtime.getRuntime().maxMemory() / 16;
 
   /** The one used longest ago first. */
   private static final Map<Key, Entry> KEPT = new LinkedHashMap<>(16, 0.75f, true);

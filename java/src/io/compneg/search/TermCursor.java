@@ -4,6 +4,7 @@ import io.compneg.blocks.Accumulators;
 import io.compneg.blocks.BlockMaxima;
 import io.compneg.blocks.Contribution;
 import io.compneg.blocks.DocumentWindow;
+import io.compneg.blocks.DensePostings;
 import io.compneg.blocks.ShortPostings;
 import io.compneg.blocks.TermMaxima;
 import io.compneg.blocks.TermPostings;
@@ -21,12 +22,23 @@ import org.apache.lucene.util.BytesRef;
 
 /** A term of the query in one segment: its postings, read forward only, and its maximum impact in each window. */
 final class TermCursor {
+  /** Of a term that a larger share of documents has, the impacts of all documents are kept. */
+  private static final double DENSE = 0.25;
+
+  /** So many terms of a segment fit in memory, or none is kept like this. */
+  private static final int LEAST_DENSE = 32;
+
   final Contribution[] contributions;
 
   final TermPostings postings;
 
   /** The share of the segment's documents that have the term. */
   final double density;
+
+  /** See {@link TermPostings}. */
+  final double readingCost;
+
+  final double lookUpCost;
 
   /** Whether it may raise a score. */
   final boolean positive;
@@ -43,6 +55,8 @@ final class TermCursor {
     positive = term.positive();
     this.postings = postings;
     density = (double) documents / segment.maxDoc();
+    readingCost = postings.readingCost(density);
+    lookUpCost = postings.lookUpCost();
     blockMaxima = positive ? maxima : null;
     this.maxImpacts = maxImpacts;
   }
@@ -95,7 +109,13 @@ final class TermCursor {
       TermMaxima own = maxima == null ? null : read.maxima();
       BlockMaxImpacts impacts = null;
       TermPostings postings;
-      if (own != null && own.hasPostings()) {
+      if (read.dense() != null) {
+        postings = new DensePostings(read.dense());
+        if (own == null && term.positive()) {
+          terms().seekExact(indexed.bytes(), read.place());
+          impacts = new BlockMaxImpacts(terms.impacts(PostingsEnum.FREQS));
+        }
+      } else if (own != null && own.hasPostings()) {
         postings = maxima.postings(indexed.bytes(), own);
       } else if (read.docs() != null) {
         postings = new ShortPostings(read.docs(), read.impacts());
@@ -116,10 +136,16 @@ final class TermCursor {
       int documents = terms.docFreq();
       TermMaxima own = withMaxima ? maxima.of(terms) : null;
       if (documents > ShortPostings.MOST || own != null && own.hasPostings()) {
-        return new RecentTerms.Entry(documents, terms.termState(), null, null, own);
+        byte[] dense = null;
+        if (isDense(documents)) dense = DensePostings.read(terms.postings(null, PostingsEnum.FREQS), segment.maxDoc());
+        return new RecentTerms.Entry(documents, terms.termState(), null, null, dense, own);
       }
       few = terms.postings(few, PostingsEnum.FREQS);
       return RecentTerms.Entry.of(few, documents, own);
+    }
+
+    private boolean isDense(int documents) {
+      return cache != null && documents > segment.maxDoc() * DENSE && segment.maxDoc() <= RecentTerms.MOST_BYTES / LEAST_DENSE;
     }
 
     private TermsEnum terms() throws IOException {

@@ -33,9 +33,6 @@ import org.apache.lucene.util.Bits;
  * Suel, Faster Top-k Document Retrieval Using Block-Max Indexes, SIGIR 2011.
  */
 final class WindowScorer {
-  /** Looking a document up costs about as much as reading this many postings. */
-  static final double LOOK_UP_COST = 6;
-
   /** How fast it is forgotten that dropping candidates did not pay. */
   private static final double FORGETTING = 0.5;
 
@@ -194,7 +191,7 @@ final class WindowScorer {
       TermCursor next = i + 1 < partition.size() ? partition.term(i + 1)
           : negatives.isEmpty()                  ? null
                                                  : negatives.get(0);
-      if (next != null) dropWhereItPays(next.density * window.size());
+      if (next != null) dropWhereItPays(next);
     }
   }
 
@@ -202,11 +199,11 @@ final class WindowScorer {
    * Drops candidates where that may let the next term be looked up, not read. How many stay is taken to be as last
    * time.
    *
-   * @param postings how many the next term has in the window
+   * @param next the next term
    */
-  private void dropWhereItPays(double postings) {
+  private void dropWhereItPays(TermCursor next) {
     int before = candidateCount;
-    if (before * keptShare * LOOK_UP_COST < postings) {
+    if (before * keptShare * next.lookUpCost < next.readingCost * window.size()) {
       dropNonCompetitive();
       keptShare = (double) candidateCount / before;
     } else {
@@ -217,7 +214,7 @@ final class WindowScorer {
   /** Adds a term for the candidates, by reading its postings or by looking the candidates up, whichever is cheaper. */
   private void addTerm(TermCursor cursor) throws IOException {
     if (cursor.postings.isPast(window.end())) return;
-    statistics.postingsRead += candidateCount * LOOK_UP_COST > cursor.density * window.size()
+    statistics.postingsRead += candidateCount * cursor.lookUpCost > cursor.readingCost * window.size()
         ? cursor.add(window, accumulators)
         : cursor.postings.addOf(candidates, candidateCount, window, cursor.contributions, accumulators);
   }
