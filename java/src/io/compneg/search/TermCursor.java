@@ -3,8 +3,8 @@ package io.compneg.search;
 import io.compneg.blocks.Accumulators;
 import io.compneg.blocks.BlockMaxima;
 import io.compneg.blocks.Contribution;
-import io.compneg.blocks.DocumentWindow;
 import io.compneg.blocks.DensePostings;
+import io.compneg.blocks.DocumentWindow;
 import io.compneg.blocks.ShortPostings;
 import io.compneg.blocks.TermMaxima;
 import io.compneg.blocks.TermPostings;
@@ -145,7 +145,8 @@ final class TermCursor {
     }
 
     private boolean isDense(int documents) {
-      return cache != null && documents > segment.maxDoc() * DENSE && segment.maxDoc() <= RecentTerms.MOST_BYTES / LEAST_DENSE;
+      return cache != null && documents > segment.maxDoc() * DENSE
+          && segment.maxDoc() <= RecentTerms.MOST_BYTES / LEAST_DENSE;
     }
 
     private TermsEnum terms() throws IOException {
