@@ -21,6 +21,8 @@ from pyserini_compneg.expression import MAX_DEPTH, Filter
 from pyserini_compneg.support.errors import ArgumentError, QueryError
 from pyserini_compneg.support.vectors import SparseVector
 
+_written = json.JSONEncoder(ensure_ascii=False).encode
+
 _DEFAULT_SETTINGS = {"power": None, "root": 1, "weight": 1}
 
 _COMBINATIONS = {kind.key: kind for kind in get_args(ScoringNode) if issubclass(kind, Combination)}
@@ -62,7 +64,7 @@ def query_line(node: ScoringNode) -> str:
     >>> query_line(Linear({"é": 2.0}))
     '{"vector": {"é": 2}}'
     """
-    return json.dumps(to_json(node), ensure_ascii=False)
+    return _written(to_json(node))
 
 
 def composed_line(qid: str, contents: str, node: ScoringNode, extra: Mapping[str, Any] | None = None) -> str:
@@ -131,11 +133,12 @@ def _tree(node: ScoringNode | Filter) -> dict[str, Any]:
 
 def _vector(weights: SparseVector) -> dict[str, Any]:
     """Writes whole numbers without a fraction, because stock Anserini takes only those."""
-    return {"vector": {term: _number(weight) for term, weight in weights.items()}}
+    return {"vector": dict(zip(weights, map(_number, weights.values()), strict=True))}
 
 
 def _number(number: float) -> float:
-    return int(number) if number == int(number) else number
+    whole = int(number)
+    return whole if number == whole else number
 
 
 def _read(value: object, path: str, level: int, place: tuple[str, tuple[str, ...]] = _SCORE) -> Any:

@@ -153,9 +153,12 @@ def java_errors(error: type[CompNegError], what: str, where: object = "") -> Ite
 
 def check_heap(size: int) -> None:
     """Checks that Java has room for this many bytes. Without room, pyjnius would end the process."""
-    heap = java_class("io.compneg.index.Heap")
-    with java_errors(JvmError, "Java's heap"):
-        heap.check(size)
+    _refuse_fork()
+    try:
+        _java_class("io.compneg.index.Heap").check(size)
+    except Exception:
+        with java_errors(JvmError, "Java's heap"):
+            raise
 
 
 def _refuse_full_heap(cause: Exception) -> None:

@@ -61,15 +61,16 @@ def found_answers(request: SearchRequest, found: Mapping[str, Sequence[Hit]]) ->
 def composed_answers(
     reader: Reader,
     request: SearchRequest,
+    queries: Sequence[ParsedQuery],
     nodes: Sequence[ScoringNode],
     encoder: QueryEncoder | None,
     operators: Operators,
 ) -> list[Answer]:
-    """The answers that composed queries find. ``nodes`` are the queries of the request, composed by the operators.
+    """The answers that composed queries find. ``nodes`` are the ``queries`` of the request, composed by the operators.
 
     The ``encoder`` gives the words of operands; composed queries, which have none, need no encoder.
     """
-    queries, qids, threads, filters = parsed_queries(request.queries), request.qids, request.threads, request.filters
+    qids, threads, filters = request.qids, request.threads, request.filters
     with stage("search"):
         with gathered_warnings():
             sort = as_sort(request.sort)
@@ -78,9 +79,9 @@ def composed_answers(
             warn_of_no_result(reader, qids, rankings, queries, nodes, filters)
         first = list(map(request.without_query, qids, rankings))
         kept = [hits[request.skipped :] for hits in first]
-        docids = [[hit.docid for hit in hits] for hits in kept]
         lacks: list[list[tuple[str, ...]]] = [[()] * len(hits) for hits in kept]
         if request.lacks and encoder is not None:
+            docids = [[hit.docid for hit in hits] for hits in kept]
             lacks = lacking_operands(reader, encoder, operators, queries, docids, threads)
     answers = list(map(Answer, qids, queries, kept, nodes, lacks))
     counting = request.counting

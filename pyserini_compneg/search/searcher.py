@@ -248,8 +248,8 @@ class SignedImpactSearcher:
         if not isinstance(request, SearchRequest):
             raise ArgumentError(f"answers takes a SearchRequest, got {shown(request)}")
         queries = request.parsed(self.language)
-        request = replace(request, queries=queries)
         if method is not None:
+            request = replace(request, queries=queries)
             check_method(method, request)
             return found_answers(request, method.answer(self, replace(request, k=request.depth, offset=0)))
         operators = chosen_operators(request.operators, self.operators)
@@ -258,7 +258,7 @@ class SignedImpactSearcher:
             encoder = EncodedOnce(encoder)
         with stage("compose"):
             nodes = self._composed(queries, operators, encoder)
-        return composed_answers(self.reader, request, nodes, encoder, operators)
+        return composed_answers(self.reader, request, queries, nodes, encoder, operators)
 
     def matches(
         self,

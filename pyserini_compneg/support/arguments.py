@@ -17,14 +17,14 @@ _FINITE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 def checked_count(name: str, value: int) -> int:
     """Checks that an argument is a whole number from 1. Returns it as an ``int``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, (int, Integral)) or value < 1:  # the test for int is fast
         raise ArgumentError(f"{name} must be a whole number from 1, got {shown(value)}")
     return int(value)
 
 
 def checked_list(name: str, values: object) -> list[Any]:
     """Checks that an argument is a list or another iterable, but not a single text. Returns a list."""
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+    if isinstance(values, (str, bytes)) or not isinstance(values, (list, Iterable)):  # the test for list is fast
         raise ArgumentError(f"{name} must be a list, got {shown(values)}")
     return list(values)
 

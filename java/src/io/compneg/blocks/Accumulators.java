@@ -1,6 +1,7 @@
 package io.compneg.blocks;
 
 import java.util.Arrays;
+import java.util.BitSet;
 
 /** The sums of some documents, which scoring adds up: one for each accumulator of a plan and place of a document. */
 public final class Accumulators {
@@ -21,12 +22,21 @@ public final class Accumulators {
   private final int[] added; // impacts, by contribution, until it has a table
   private int tabulated; // contributions
 
+  // By accumulator: the impacts of dense terms that are not added yet, and their factors.
+  private final byte[][][] waiting;
+  private final double[][] factors;
+  private final int[] waitingCounts;
+  private final BitSet waitingIn = new BitSet(); // accumulators
+
   public Accumulators(int accumulators, int contributions, int places) {
     sums = new double[accumulators][places];
     nothing = new double[accumulators];
     tables = new double[contributions][];
     added = new int[contributions];
     Arrays.fill(tables, NO_TABLE);
+    waiting = new byte[accumulators][DensePostings.TOGETHER][];
+    factors = new double[accumulators][DensePostings.TOGETHER];
+    waitingCounts = new int[accumulators];
   }
 
   /** Sets the sums of the first places to 0. */
@@ -39,6 +49,28 @@ public final class Accumulators {
     for (Contribution contribution : contributions) {
       sums[contribution.accumulator][place] += contribution.of(impact);
     }
+  }
+
+  /** Takes a dense term, whose impacts are added now or by {@link #addWaiting}. */
+  void add(byte[] impacts, Contribution contribution, DocumentWindow window) {
+    int accumulator = contribution.accumulator;
+    int place = waitingCounts[accumulator]++;
+    waiting[accumulator][place] = impacts;
+    factors[accumulator][place] = contribution.factor;
+    waitingIn.set(accumulator);
+    if (place + 1 == DensePostings.TOGETHER) addWaiting(accumulator, window);
+  }
+
+  /** Adds the dense terms that wait; before it, the sums of the window lack them. */
+  public void addWaiting(DocumentWindow window) {
+    for (int i = waitingIn.nextSetBit(0); i >= 0; i = waitingIn.nextSetBit(i)) addWaiting(i, window);
+  }
+
+  private void addWaiting(int accumulator, DocumentWindow window) {
+    int count = waitingCounts[accumulator];
+    DensePostings.addTogether(waiting[accumulator], factors[accumulator], count, window, sums[accumulator]);
+    waitingCounts[accumulator] = 0;
+    waitingIn.clear(accumulator);
   }
 
   /**

@@ -10,7 +10,10 @@ public abstract class TermPostings {
   /** Whether the documents before this one are read. */
   public abstract boolean isPast(int doc);
 
-  /** Reads the postings of a window and adds what they contribute to the sums of each document; returns how many. */
+  /**
+   * Reads the postings of a window and adds what they contribute to the sums of each document, some of it not before
+   * {@link Accumulators#addWaiting}; returns how many.
+   */
   public abstract int add(DocumentWindow window, Contribution[] contributions, Accumulators accumulators)
       throws IOException;
 

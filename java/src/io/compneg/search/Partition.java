@@ -16,6 +16,12 @@ final class Partition {
   /** A term that a smaller share of documents has is rare: reading it costs less than going over all of them once. */
   private static final double RARE = 1 / 16.0;
 
+  /** What it costs to bound a candidate once more, where reading a posting costs 1; see {@link TermPostings}. */
+  private static final double BOUNDING = 2;
+
+  /** So many windows are read whole before it is tried again to leave terms out. */
+  private static final int WHOLE_WINDOWS = 8;
+
   private static final Comparator<Share> BY_KEY = Comparator.comparingDouble(share -> share.key);
 
   /** For each accumulator: what terms that are not read yet can add at most. */
@@ -27,6 +33,7 @@ final class Partition {
   private NodeScorer root;
   private List<Integer> operands; // of its products
   private double nonCompetitive;
+  private int wholeWindows; // that are still to be read whole
 
   /** What a term has to do with the upper bound of the current window. */
   private static final class Share {
@@ -51,6 +58,7 @@ final class Partition {
     shares = new Share[terms.size()];
     for (int i = 0; i < shares.length; i++) shares[i] = new Share(terms.get(i));
     this.root = root;
+    wholeWindows = 0;
     operands = plan.operandAccumulators().stream().filter(operand -> from <= operand && operand < to).toList();
   }
 
@@ -60,9 +68,15 @@ final class Partition {
    *
    * @param sparse whether no term is to be essential
    * @param nonCompetitive the largest upper bound that is not competitive
+   * @param candidateShare the share of the documents that were candidates when terms were last left out
    * @return how many terms are essential; −1 when no document of the window is competitive
    */
-  int partition(DocumentWindow window, boolean sparse, double nonCompetitive) throws IOException {
+  int partition(DocumentWindow window, boolean sparse, double nonCompetitive, double candidateShare)
+      throws IOException {
+    if (wholeWindows > 0) {
+      wholeWindows--;
+      return shares.length;
+    }
     this.nonCompetitive = nonCompetitive;
     Arrays.fill(windowBounds, 0);
     for (Share share : shares) {
@@ -85,7 +99,24 @@ final class Partition {
       Arrays.sort(shares, BY_KEY);
       return 0;
     }
-    return chooseEssential(choices);
+    int essential = chooseEssential(choices);
+    if (essential == shares.length || isLookingUpCheaper(essential, candidateShare)) return essential;
+    Arrays.fill(nonEssentialBounds, 0);
+    wholeWindows = WHOLE_WINDOWS;
+    return shares.length;
+  }
+
+  /** Whether the non-essential terms are better looked up for the candidates, and these bounded, than read. */
+  private boolean isLookingUpCheaper(int essential, double candidateShare) {
+    double reading = 0;
+    double lookingUp = 0;
+    for (int i = essential; i < shares.length; i++) {
+      TermCursor cursor = shares[i].cursor;
+      if (cursor.windowMaxImpact() == 0) continue;
+      reading += cursor.readingCost;
+      lookingUp += Math.min(cursor.readingCost, candidateShare * cursor.lookUpCost) + candidateShare * BOUNDING;
+    }
+    return lookingUp < reading;
   }
 
   /**

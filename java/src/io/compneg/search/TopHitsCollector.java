@@ -27,7 +27,7 @@ final class TopHitsCollector implements Mergeable<TopHitsCollector, TopHitsColle
   private static final int MOST_TIES = 4096;
 
   /** Selecting takes time for every hit that is kept, so it waits until this share of them is new. */
-  private static final int NEW_SHARE = 16;
+  private static final int NEW_SHARE = 4;
 
   private final int k;
   private final ExternalIds externalIds;

@@ -46,6 +46,7 @@ final class WindowScorer {
   private final Partition partition;
   private final int[] candidates; // their places in the window
   private int candidateCount;
+  private double candidateShare; // of the documents of a window, when terms were left out last
   private double keptShare; // of the candidates, when some were dropped last
 
   private QuerySegment segment;
@@ -113,12 +114,13 @@ final class WindowScorer {
   /** Scores the documents of the window. */
   void score() throws IOException {
     if (segment.allowed != null && !window.hasAny(segment.allowed)) return;
-    int essential = partition.partition(window, segment.sparse, largestNonCompetitive());
+    int essential = partition.partition(window, segment.sparse, largestNonCompetitive(), candidateShare);
     if (essential < 0 || !accumulate(essential) && !segment.sparse) return;
     if (segment.sparse) {
       selectAllowed();
     } else {
       selectCandidates();
+      if (essential < partition.size()) candidateShare = (double) candidateCount / window.size();
     }
     complete(essential);
     for (int i = 0; i < negatives.size() && candidateCount > 0; i++) addTerm(negatives.get(i));
@@ -142,6 +144,7 @@ final class WindowScorer {
     }
     int postings = 0;
     for (int i = 0; i < essential; i++) postings += partition.term(i).add(window, accumulators);
+    accumulators.addWaiting(window);
     statistics.postingsRead += postings;
     return postings > 0;
   }
@@ -157,7 +160,7 @@ final class WindowScorer {
     int kept = 0;
     for (int i = 0; i < window.size(); i++) {
       candidates[kept] = i;
-      if (upperBounds[i] > nonCompetitive) kept++;
+      kept += larger(upperBounds[i], nonCompetitive);
     }
     candidateCount = kept;
     keep(segment.allowed);
@@ -217,6 +220,7 @@ final class WindowScorer {
     statistics.postingsRead += candidateCount * cursor.lookUpCost > cursor.readingCost * window.size()
         ? cursor.add(window, accumulators)
         : cursor.postings.addOf(candidates, candidateCount, window, cursor.contributions, accumulators);
+    accumulators.addWaiting(window);
   }
 
   private void dropNonCompetitive() {
@@ -226,9 +230,17 @@ final class WindowScorer {
     int kept = 0;
     for (int i = 0; i < candidateCount; i++) {
       candidates[kept] = candidates[i];
-      if (upperBounds[i] > nonCompetitive) kept++;
+      kept += larger(upperBounds[i], nonCompetitive);
     }
     candidateCount = kept;
+  }
+
+  /**
+   * 1 if an upper bound is larger than another, else 0. Neither is negative, so their bits are in the same order. A
+   * branch here would be taken at random.
+   */
+  private static int larger(double upperBound, double other) {
+    return (int) (Double.doubleToRawLongBits(other) - Double.doubleToRawLongBits(upperBound) >>> 63);
   }
 
   private void collect() throws IOException {
