@@ -28,6 +28,7 @@ from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import is_pair
 
 _ALL = "*"
+_ALL_ATOMS = Atom(_ALL), Atom(f"({_ALL})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class ParsedQuery:
         if not of_kind or (self.expression is None) == (self.composed is None):
             values = ", ".join(shown(value) for value, _ in kinds)
             raise ArgumentError(f"a ParsedQuery has either an expression or a composed query, got {values}")
-        if self.expression in (Atom(_ALL), Atom(f"({_ALL})")) and self.reading is None:
+        if self.expression in _ALL_ATOMS and self.reading is None:
             object.__setattr__(self, "expression", None)
             object.__setattr__(self, "composed", All())
 

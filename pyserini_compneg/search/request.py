@@ -8,7 +8,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import TypeAlias
 
-from pyserini_compneg.compose import Operators, Query
+from pyserini_compneg.compose import Operators, Query, ScoringNode
 from pyserini_compneg.compose.operators import chosen_operators
 from pyserini_compneg.compose.queries import ParsedQuery, checked_queries, parsed_queries, parsed_query
 from pyserini_compneg.expression import Filter
@@ -161,6 +161,8 @@ def query_name(query: Query) -> str:
     """
     if isinstance(query, str):
         text = query
+    elif isinstance(query, ScoringNode):
+        text = "of composed weights"
     else:
         parsed = parsed_query(query)
         text = parsed.text if parsed.composed is None else "of composed weights"

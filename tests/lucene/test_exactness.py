@@ -126,3 +126,23 @@ def test_terms_of_most_documents(tmp_path, largest):
         Product(({"b": 1.0}, {"c": 2.0}), 0.5),
     ]
     check(tmp_path, Collection([documents], ["d007"]), nodes)
+
+
+@pytest.mark.parametrize("weight", [3, 16_450, 16_452, 50_001, 700_001, 2**24 - 1])
+def test_terms_of_most_documents_are_added_together(tmp_path, weight):
+    """Four at once, in floats where their sum is at most 2^24. Beyond it, floats would lose units."""
+    draw = np.random.default_rng(4)
+    shares = dict(zip("abcdefg", (1, 1, 1, 1, 0.9, 0.5, 0.1), strict=True))
+    documents = {
+        f"d{number:04d}": {
+            term: int(draw.integers(128, 256)) for term, share in shares.items() if number < 2 or draw.random() < share
+        }
+        for number in range(5_000)
+    }
+    weights = {term: weight - number for number, term in enumerate(shares)}
+    with ImpactReader(write_index(tmp_path, documents)) as reader:
+        for count in range(1, len(shares) + 1):
+            some = dict(list(weights.items())[:count])
+            (ranking,) = reader.search([Linear(some)], 5_000)
+            exact = [sum(some.get(term, 0) * impact for term, impact in documents[d].items()) for d in ranking.docids]
+            assert list(ranking.scores) == [float(np.float32(score)) for score in exact]

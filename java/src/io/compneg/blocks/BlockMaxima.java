@@ -311,13 +311,14 @@ public final class BlockMaxima {
   }
 
   /**
-   * The maxima of a term, which are read from its postings where the file does not have it.
+   * The maxima of a term in 7 bits, which are read from its postings where the file does not have it.
    *
    * @param found stands at it, in the segment
    */
   public TermMaxima of(TermsEnum found) throws IOException {
     Integer row = rows.get(found.term());
-    return row == null ? TermMaxima.read(found.postings(null, PostingsEnum.FREQS), blocks) : of(row);
+    TermMaxima own = row == null ? TermMaxima.read(found.postings(null, PostingsEnum.FREQS), blocks) : of(row);
+    return own.inSevenBits();
   }
 
   private TermMaxima of(int row) throws IOException {

@@ -121,6 +121,7 @@ public class ImpactPostings extends TermPostings {
 
   @Override
   public final void rewind() throws IOException {
+    if (postings.docID() < 0) return;
     postings = segment.postings(term, PostingsEnum.FREQS);
   }
 

@@ -75,6 +75,12 @@ public final class TermMaxima {
     return maxima[block] & VALUES - 1;
   }
 
+  /** Coarsens the values until they fit in 7 bits, for {@link #add}. */
+  TermMaxima inSevenBits() {
+    while (largest() > Byte.MAX_VALUE) coarsen();
+    return this;
+  }
+
   /** The largest value of all blocks. */
   int largest() {
     int largest = 0;
@@ -85,6 +91,12 @@ public final class TermMaxima {
   /** The largest impact that a value may stand for. */
   public int impact(int value) {
     return (int) Math.min(Integer.MAX_VALUE, (long) value << shift);
+  }
+
+  /** Adds the product of a factor and the impact that each of some blocks has at most. */
+  public void add(int from, int count, double factor, double[] sums) {
+    double unit = factor * (1 << shift);
+    for (int i = 0; i < count; i++) sums[i] += unit * maxima[from + i]; // vector instructions, as no byte is negative
   }
 
   /** No impact in the documents of a window is larger. */

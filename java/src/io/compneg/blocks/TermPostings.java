@@ -31,7 +31,7 @@ public abstract class TermPostings {
    *
    * @param density the share of the documents that have the term
    */
-  public double readingCost(double density) {
+  public double readingCost(double density, Contribution[] contributions) {
     return density;
   }
 

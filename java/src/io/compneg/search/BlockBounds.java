@@ -22,8 +22,14 @@ final class BlockBounds {
   /** One block in so many is among the first. */
   private static final int FIRST_SHARE = 64;
 
+  /** The same where documents in a row are read by vector instructions, several times as fast as single blocks. */
+  private static final int FIRST_SHARE_FAST = 1024;
+
   /** The most documents of a window: a larger one would have looser bounds, since its best block gives them. */
   private static final int MOST_DOCUMENTS = 2048;
+
+  /** If a larger share of the blocks is competitive and documents in a row are read fast, all blocks are scored. */
+  private static final double IN_A_ROW = 0.25;
 
   private final int firstBlock;
 
@@ -37,23 +43,24 @@ final class BlockBounds {
 
   private final float[] secondBounds;
 
+  private final boolean readsFast; // by vector instructions, if documents stand in a row
   private final int endDoc;
   private final int[] first; // places in the bounds, in ascending order
   private int part; // 0 for the first blocks, then one for each alternative, and one for what is left
   private int next; // place in first, or in the bounds
   private boolean begunPart;
+  private boolean inARow; // whether all blocks that are left are scored
   private int nextAllowed = -1; // document
 
   /**
    * Bounds the blocks of the documents {@code [from, to)}.
    *
    * @param from a multiple of {@link DocumentWindow#BLOCK}
-   * @param cursors of the terms; those that may raise a score have block maxima
-   * @param allowed the documents that may be found; null for all
+   * @param segment whose terms that may raise a score have block maxima
    * @param accumulators room for the sums
    */
-  BlockBounds(
-      QueryPlan plan, List<TermCursor> cursors, int from, int to, FixedBitSet allowed, Accumulators accumulators) {
+  BlockBounds(QueryPlan plan, QuerySegment segment, int from, int to, Accumulators accumulators) {
+    readsFast = segment.readsFast();
     firstBlock = from / DocumentWindow.BLOCK;
     endDoc = to;
     upperBounds = new float[TermMaxima.blocks(to) - firstBlock];
@@ -61,7 +68,7 @@ final class BlockBounds {
     bestAlternatives = new byte[alternatives.isEmpty() ? 0 : upperBounds.length];
     secondBounds = new float[bestAlternatives.length];
     List<Bound> bounds = new ArrayList<>();
-    for (TermCursor cursor : cursors) {
+    for (TermCursor cursor : segment.cursors) {
       for (Contribution contribution : cursor.contributions) {
         if (contribution.positive) bounds.add(new Bound(cursor.blockMaxima, contribution, accumulators));
       }
@@ -73,29 +80,36 @@ final class BlockBounds {
       plan.root.boundWindow(accumulators.sums, accumulators.nothing, count);
       for (int i = 0; i < count; i++) {
         double bound = plan.root.upperBounds[i];
-        if (bound > 0 && hasAny(allowed, start + i)) upperBounds[start + i] = Math.nextUp((float) bound);
+        if (bound > 0 && hasAny(segment.allowed, start + i)) upperBounds[start + i] = Math.nextUp((float) bound);
       }
       if (!alternatives.isEmpty()) compareAlternatives(start, count);
     }
-    first = highest(upperBounds.length / FIRST_SHARE);
+    first = highest(upperBounds.length / (readsFast ? FIRST_SHARE_FAST : FIRST_SHARE));
   }
 
   /** What a term can add to an accumulator in each block. */
   private static final class Bound {
     private final TermMaxima maxima;
     private final double[] sums;
-    private final double[] contributions = new double[TermMaxima.VALUES];
+    private final double factor;
+    private final double[] contributions; // null where an impact adds its product with the factor
 
     Bound(TermMaxima maxima, Contribution contribution, Accumulators accumulators) {
       this.maxima = maxima;
       sums = accumulators.sums[contribution.accumulator];
-      for (int value = 0; value < TermMaxima.VALUES; value++) {
+      factor = contribution.factor;
+      contributions = contribution.isLinear() ? null : new double[TermMaxima.VALUES];
+      for (int value = 0; contributions != null && value < TermMaxima.VALUES; value++) {
         contributions[value] = contribution.of(maxima.impact(value));
       }
     }
 
     void add(int from, int count) {
-      for (int i = 0; i < count; i++) sums[i] += contributions[maxima.value(from + i)];
+      if (contributions == null) {
+        maxima.add(from, count, factor, sums);
+      } else {
+        for (int i = 0; i < count; i++) sums[i] += contributions[maxima.value(from + i)];
+      }
     }
   }
 
@@ -158,14 +172,27 @@ final class BlockBounds {
 
   private boolean fillFromPart(DocumentWindow window, double nonCompetitive) {
     window.clear();
+    if (part > alternatives.size() && next == 0) {
+      inARow = readsFast && competitiveShare(nonCompetitive) > IN_A_ROW;
+    }
     int end = part == 0 ? first.length : upperBounds.length;
-    for (; next < end && window.size() < MOST_DOCUMENTS && !window.isFull(); next++) {
+    int most = inARow ? Integer.MAX_VALUE : MOST_DOCUMENTS;
+    double least = inARow ? 0 : nonCompetitive;
+    for (; next < end && window.size() < most && !window.isFull(); next++) {
       int place = part == 0 ? first[next] : next;
-      if (upperBounds[place] <= nonCompetitive || !isOfPart(place, nonCompetitive)) continue;
+      if (upperBounds[place] <= least || !isOfPart(place, nonCompetitive)) continue;
       window.addBlock(start(place), end(place));
       upperBounds[place] = 0;
     }
     return window.size() > 0;
+  }
+
+  private double competitiveShare(double nonCompetitive) {
+    int count = 0;
+    for (float bound : upperBounds) {
+      if (bound > nonCompetitive) count++;
+    }
+    return (double) count / upperBounds.length;
   }
 
   private boolean isOfPart(int place, double nonCompetitive) {

@@ -19,9 +19,6 @@ final class QuerySegment {
   /** Block maxima pay if so many documents may be found for each hit. With fewer, nearly all blocks are competitive. */
   private static final int DOCUMENTS_PER_HIT = 1 << 10;
 
-  /** The same where most of what is read is dense: single blocks take four times as long as documents in a row. */
-  private static final int DOCUMENTS_PER_HIT_DENSE = 1 << 16;
-
   /** The most bytes that the block maxima and the bounds of a query take; several queries are searched at once. */
   private static final long MOST_BLOCK_BYTES = Math.min(1 << 26, Runtime.getRuntime().maxMemory() / 64);
 
@@ -55,24 +52,20 @@ final class QuerySegment {
     sparse = allowed != null && allowed.cardinality() < SPARSE * allowed.length();
     for (var part : plan.named.entrySet()) named.put(part.getKey(), part.getValue().in(leaf));
     boolean known = maxima != null && maxima.isOf(leaf);
-    boolean paysOff = known && paysOff(plan, maxima, k);
-    cursors = TermCursor.openAll(plan, field, leaf.reader(), known ? maxima.forThread() : null, paysOff);
-    bounded = paysOff && (documents() / DOCUMENTS_PER_HIT_DENSE >= k || !isMostlyDense());
+    bounded = known && payOff(plan, maxima, k);
+    cursors = TermCursor.openAll(plan, field, leaf.reader(), known ? maxima.forThread() : null, bounded);
   }
 
-  private boolean paysOff(QueryPlan plan, BlockMaxima maxima, int k) {
+  private boolean payOff(QueryPlan plan, BlockMaxima maxima, int k) {
+    int documents = allowed == null ? leaf.reader().maxDoc() : allowed.cardinality();
     long bytes = plan.terms.size() * (maxima.blocks + TABLE_BYTES) + BOUND_BYTES * maxima.blocks;
-    return documents() / DOCUMENTS_PER_HIT >= k && bytes <= MOST_BLOCK_BYTES;
+    return documents / DOCUMENTS_PER_HIT >= k && bytes <= MOST_BLOCK_BYTES;
   }
 
-  private int documents() {
-    return allowed == null ? leaf.reader().maxDoc() : allowed.cardinality();
-  }
-
-  /** Whether reading the dense terms takes longer than reading the others. */
-  private boolean isMostlyDense() {
+  /** Whether most of the time of reading goes to terms that are read by vector instructions. */
+  boolean readsFast() {
     double more = 0;
-    for (TermCursor cursor : cursors) more += cursor.dense ? cursor.readingCost : -cursor.readingCost;
+    for (TermCursor cursor : cursors) more += cursor.readsFast ? cursor.readingCost : -cursor.readingCost;
     return more > 0;
   }
 }

@@ -11,6 +11,7 @@ import io.compneg.blocks.TermPostings;
 import io.compneg.search.QueryPlan.QueryTerm;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.LeafReader;
@@ -35,7 +36,7 @@ final class TermCursor {
   /** The share of the segment's documents that have the term. */
   final double density;
 
-  final boolean dense; // whether the impacts of all documents are in memory
+  final boolean readsFast; // by vector instructions
 
   /** See {@link TermPostings}. */
   final double readingCost;
@@ -56,9 +57,9 @@ final class TermCursor {
     contributions = term.contributions();
     positive = term.positive();
     this.postings = postings;
-    dense = postings instanceof DensePostings;
     density = (double) documents / segment.maxDoc();
-    readingCost = postings.readingCost(density);
+    readingCost = postings.readingCost(density, contributions);
+    readsFast = postings instanceof DensePostings && Arrays.stream(contributions).allMatch(Contribution::isLinear);
     lookUpCost = postings.lookUpCost();
     blockMaxima = positive ? maxima : null;
     this.maxImpacts = maxImpacts;

@@ -83,7 +83,7 @@ final class WindowScorer {
 
   /** The bounds of the blocks in the documents {@code [from, to)} of the segment, whose terms have block maxima. */
   BlockBounds blockBounds(int from, int to) {
-    return new BlockBounds(plan, segment.cursors, from, to, segment.allowed, accumulators);
+    return new BlockBounds(plan, segment, from, to, accumulators);
   }
 
   /** Goes back to before the first document, to score one alternative alone, or with null the whole query. */
