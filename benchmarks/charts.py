@@ -51,7 +51,7 @@ BASELINES = ("#c3c9cf", "#7d8790")
 PER_STOCK = "time / time of stock Lucene"
 
 CHARTS = {
-    "engines": Chart("documents", "median time of a query, ms"),
+    "engines": Chart("time / time of Qdrant Edge", reference="Qdrant Edge"),
     "growth": Chart("b: the time of a query grows as n^b for n documents", reference="as the collection"),
     "worst-case": Chart("documents", "time of a query, ms"),
     "forms": Chart(PER_STOCK, reference="stock Lucene"),

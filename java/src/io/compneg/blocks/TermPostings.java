@@ -30,6 +30,7 @@ public abstract class TermPostings {
    * What reading costs for each document of a window, where reading a posting of {@link BlockPostings} costs 1.
    *
    * @param density the share of the documents that have the term
+   * @param contributions what it adds
    */
   public double readingCost(double density, Contribution[] contributions) {
     return density;

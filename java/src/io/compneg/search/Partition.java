@@ -116,7 +116,7 @@ final class Partition {
       reading += cursor.readingCost;
       lookingUp += Math.min(cursor.readingCost, candidateShare * cursor.lookUpCost) + candidateShare * BOUNDING;
     }
-    return lookingUp < reading;
+    return lookingUp <= reading;
   }
 
   /**

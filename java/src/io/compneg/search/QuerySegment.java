@@ -25,7 +25,7 @@ final class QuerySegment {
   /** What the bounds of a block take, beside the maxima of the terms. */
   private static final long BOUND_BYTES = 17;
 
-  /** What a term takes, beside its maxima: at least one table of contributions. */
+  /** What a term may take, beside its maxima: a table of contributions. */
   private static final long TABLE_BYTES = TermMaxima.VALUES * Double.BYTES;
 
   final LeafReaderContext leaf;

@@ -27,7 +27,10 @@ final class TermCursor {
   private static final double DENSE = 1 / 16.0;
 
   /** So many terms of a segment fit in memory, or none is kept like this. */
-  private static final int LEAST_DENSE = 32;
+  private static final int LEAST_DENSE = 256;
+
+  /** The most bytes of them that a query may hold in a segment: several queries are searched at once. */
+  private static final long MOST_DENSE_BYTES = RecentTerms.MOST_BYTES / 4;
 
   final Contribution[] contributions;
 
@@ -59,7 +62,7 @@ final class TermCursor {
     this.postings = postings;
     density = (double) documents / segment.maxDoc();
     readingCost = postings.readingCost(density, contributions);
-    readsFast = postings instanceof DensePostings && Arrays.stream(contributions).allMatch(Contribution::isLinear);
+    readsFast = postings instanceof DensePostings && isLinear(term);
     lookUpCost = postings.lookUpCost();
     blockMaxima = positive ? maxima : null;
     this.maxImpacts = maxImpacts;
@@ -91,6 +94,7 @@ final class TermCursor {
     private final IndexReader.CacheHelper cache; // null for a segment whose terms are not kept
     private TermsEnum terms; // null before it is needed
     private PostingsEnum few;
+    private long denseBytes;
 
     Opening(String field, LeafReader segment, BlockMaxima maxima, boolean bounded) {
       this.field = field;
@@ -113,7 +117,8 @@ final class TermCursor {
       TermMaxima own = maxima == null ? null : read.maxima();
       BlockMaxImpacts impacts = null;
       TermPostings postings;
-      if (read.dense() != null) {
+      if (usesDense(term, read)) {
+        denseBytes += read.dense().length;
         postings = new DensePostings(read.dense());
         if (own == null && term.positive()) {
           terms().seekExact(indexed.bytes(), read.place());
@@ -129,6 +134,12 @@ final class TermCursor {
         postings = LuceneLine.current().postings(terms.postings(null, PostingsEnum.FREQS), segment, indexed);
       }
       return new TermCursor(term, postings, read.documents(), segment, own, impacts);
+    }
+
+    /** Whether the impacts of all documents are used. Few powers are found faster by postings. */
+    private boolean usesDense(QueryTerm term, RecentTerms.Entry read) {
+      if (read.dense() == null || denseBytes + read.dense().length > MOST_DENSE_BYTES) return false;
+      return isLinear(term) || read.documents() > segment.maxDoc() / 2;
     }
 
     private boolean needsMaxima(QueryTerm term, BytesRef text) {
@@ -157,6 +168,10 @@ final class TermCursor {
       if (terms == null) terms = Terms.getTerms(segment, field).iterator();
       return terms;
     }
+  }
+
+  private static boolean isLinear(QueryTerm term) {
+    return Arrays.stream(term.contributions()).allMatch(Contribution::isLinear);
   }
 
   /** Whether it adds to one of the accumulators {@code [from, to)}. */

@@ -18,7 +18,7 @@ import org.apache.lucene.util.Bits;
  *       <em>essential</em>, terms. The terms of a conjunction are non-essential as soon as all terms of one of its
  *       operands are essential: without that operand the product is 0. A window without an essential term is
  *       skipped. At last, rare non-essential terms become essential after all, because to know them is cheaper than
- *       to bound them.
+ *       to bound them; and all do in some windows, where that is cheaper than looking up the candidates.
  *   <li><b>Accumulate.</b> The postings of the essential terms are read into the accumulators, term at a time. The
  *       documents whose upper bound is competitive are the candidates.
  *   <li><b>Complete.</b> The non-essential terms are added for the candidates, those with the largest share of the
@@ -33,7 +33,7 @@ import org.apache.lucene.util.Bits;
  * Suel, Faster Top-k Document Retrieval Using Block-Max Indexes, SIGIR 2011.
  */
 final class WindowScorer {
-  /** How fast it is forgotten that dropping candidates did not pay. */
+  /** How fast it is forgotten that leaving terms out, or dropping candidates, did not pay. */
   private static final double FORGETTING = 0.5;
 
   /** The documents that are scored next. */
@@ -46,7 +46,7 @@ final class WindowScorer {
   private final Partition partition;
   private final int[] candidates; // their places in the window
   private int candidateCount;
-  private double candidateShare; // of the documents of a window, when terms were left out last
+  private double candidateShare; // of the documents of a window, as far as it is known from windows with terms left out
   private double keptShare; // of the candidates, when some were dropped last
 
   private QuerySegment segment;
@@ -97,6 +97,7 @@ final class WindowScorer {
     int from = only == null ? 0 : only.from();
     int to = only == null ? plan.accumulators() : only.to();
     root = only == null ? plan.root : only.node();
+    candidateShare = 0;
     List<TermCursor> positives = new ArrayList<>();
     negatives = new ArrayList<>();
     for (TermCursor cursor : segment.cursors) {
@@ -120,7 +121,8 @@ final class WindowScorer {
       selectAllowed();
     } else {
       selectCandidates();
-      if (essential < partition.size()) candidateShare = (double) candidateCount / window.size();
+      boolean whole = essential == partition.size();
+      candidateShare = whole ? candidateShare * FORGETTING : (double) candidateCount / window.size();
     }
     complete(essential);
     for (int i = 0; i < negatives.size() && candidateCount > 0; i++) addTerm(negatives.get(i));
@@ -236,8 +238,8 @@ final class WindowScorer {
   }
 
   /**
-   * 1 if an upper bound is larger than another, else 0. Neither is negative, so their bits are in the same order. A
-   * branch here would be taken at random.
+   * 1 if an upper bound is larger than another, else 0. The bits of numbers from 0 are in their order; a bound below 0,
+   * which rounding may leave of a sum that is not exact, counts as larger. A branch here would be taken at random.
    */
   private static int larger(double upperBound, double other) {
     return (int) (Double.doubleToRawLongBits(other) - Double.doubleToRawLongBits(upperBound) >>> 63);
