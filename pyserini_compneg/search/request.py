@@ -161,9 +161,7 @@ def query_name(query: Query) -> str:
     """
     if isinstance(query, str):
         text = query
-    elif isinstance(query, ScoringNode):
-        text = "of composed weights"
     else:
-        parsed = parsed_query(query)
-        text = parsed.text if parsed.composed is None else "of composed weights"
+        parsed = None if isinstance(query, ScoringNode) else parsed_query(query)
+        text = "of composed weights" if parsed is None or parsed.composed is not None else parsed.text
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -23,7 +23,7 @@ import org.apache.lucene.util.BytesRef;
 
 /** A term of the query in one segment: its postings, read forward only, and its maximum impact in each window. */
 final class TermCursor {
-  /** Of a term that a larger share of documents has, the impacts of all documents are kept: these are read as fast. */
+  /** Of a term that a larger share of documents has, the impacts of all documents are kept and added by vectors. */
   private static final double DENSE = 1 / 16.0;
 
   /** So many terms of a segment fit in memory, or none is kept like this. */
