@@ -147,6 +147,10 @@ class RayCluster:
     def _nodes(self) -> list[dict[str, Any]]:
         return [node for node in self.ray.nodes() if node["Alive"]]
 
+    def worker_nodes(self) -> list[str]:
+        """The ids of the nodes that have processors for work, in a fixed order."""
+        return sorted(node["NodeID"] for node in self._nodes() if node["Resources"].get("CPU"))
+
     @property
     def cpus(self) -> float:
         return float(sum(node["Resources"].get("CPU", 0) for node in self._nodes()))

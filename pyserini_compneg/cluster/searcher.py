@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.cluster.connection import LOCAL, RayCluster
-from pyserini_compneg.cluster.shards import check_sharded, ray_reader
+from pyserini_compneg.cluster.shards import HEDGE, check_sharded, ray_reader
 from pyserini_compneg.lucene.shards import read_shards
 from pyserini_compneg.search import SignedImpactSearcher
 
@@ -23,6 +23,8 @@ class ShardedImpactSearcher(SignedImpactSearcher):
         ray: The address of the cluster; see :class:`RayCluster`.
         replicas: The number of processes that hold each shard.
         allow_partial: Continue without lost shards, with a warning. ``reader.lost`` names them.
+        hedge: A shard is also asked in another of its processes after ``hedge`` times the time in which 95 of 100
+            earlier answers came (not before 50 ms). The first answer counts.
         **options: See :class:`SignedImpactSearcher`.
 
     Raises:
@@ -41,6 +43,7 @@ class ShardedImpactSearcher(SignedImpactSearcher):
         ray: str = LOCAL,
         replicas: int = 1,
         allow_partial: bool = False,
+        hedge: float = HEDGE,
         **options: Any,
     ) -> None:
         if (folder := Path(index_dir)).is_dir():  # check before Ray starts, which takes long
@@ -48,7 +51,9 @@ class ShardedImpactSearcher(SignedImpactSearcher):
             read_shards(folder)
         self._cluster = RayCluster(ray)
         try:
-            super().__init__(ray_reader(self._cluster, index_dir, replicas, allow_partial), *arguments, **options)
+            super().__init__(
+                ray_reader(self._cluster, index_dir, replicas, allow_partial, hedge), *arguments, **options
+            )
         except BaseException:
             self._cluster.close()
             raise

@@ -1,25 +1,34 @@
-"""Shards that are searched by actors of a cluster, one or several for each shard. Lost actors are replaced."""
+"""Shards that are searched by actors of a cluster, one or several for each shard.
+
+A request that is not answered in the usual time goes to another actor of the shard, too, and the first answer counts.
+An actor that is late is left out for a while, and one that is lost or silent is replaced.
+
+Source: Dean and Barroso, The Tail at Scale, Communications of the ACM 56(2), 2013 (hedged requests).
+"""
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyserini_compneg.cluster.connection import RayCluster
-from pyserini_compneg.cluster.worker import Setup, blame_node, prepare
-from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, ShardedReader, resolve_index
-from pyserini_compneg.lucene.cancellation import Cancellation, check_cancelled, remaining_seconds
+from pyserini_compneg.cluster.worker import Setup, ShardActor
+from pyserini_compneg.lucene import SHARDS_NAME, ShardedReader, resolve_index
+from pyserini_compneg.lucene.cancellation import check_cancelled, remaining_seconds
+from pyserini_compneg.lucene.requests import ComposedSearch
 from pyserini_compneg.lucene.shards import Answer, Asked, Question, Shard, ShardEntry, read_shards
-from pyserini_compneg.support.errors import ArgumentError, ClusterError, CompNegError, IndexFormatError, IndexReadError
+from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, IndexReadError, SearchTimeout
 
 ATTEMPTS = 3
 """How often a request is repeated with replaced actors before the shard counts as gone."""
@@ -30,40 +39,26 @@ MOST_REPLICAS = 100
 START_SECONDS = 120.0
 """The time limit for starting an actor. With room in the cluster, it takes about 4 seconds."""
 
+HEDGE = 2.0
+"""An answer is late after so many times the seconds in which 95 of the last 100 like it came."""
+
+SILENT_SECONDS = 10.0
+"""An actor whose heartbeat stays away for so long counts as lost."""
+
+PARTIAL_SECONDS = 1.0
+"""The same where partial results are allowed: the shard is left out then."""
+
 _logger = logging.getLogger(__name__)
 _SLICE_SECONDS = 0.1
 _CALLS_AT_ONCE = 8
 _CPU_PARTS = 1000  # Ray's smallest share of a processor is 1/1000
+_HEARTBEATS = "heartbeats"  # the calls of this group do not wait for searches
+_HEARTBEAT_SECONDS = 0.5  # a process that works answers in a few milliseconds
+_LEAST_SECONDS = 0.05  # no answer is late before
+_FIRST_SECONDS = 1.0  # until it is known what is usual, and between the heartbeats of long requests
+_LONGEST_PAUSE = 10.0
 
-
-class ShardActor:
-    """Holds a shard in a process of the cluster."""
-
-    def __init__(self) -> None:
-        self._reader: ImpactReader | None = None
-
-    def open(self, setup: Setup, folder: str, entry: ShardEntry) -> CompNegError | None:
-        """Opens the shard. Returns the error, if there is one."""
-        try:
-            prepare(setup)
-            self._reader = Shard(Path(folder), entry).reader
-        except ClusterError as error:
-            return error
-        except CompNegError as error:
-            unreadable = error.recast(IndexReadError)
-            blame_node(unreadable)
-            return unreadable
-        return None
-
-    def ask(
-        self, question: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], seconds: float = math.inf
-    ) -> tuple[Any, CompNegError | None]:
-        """The answer to a request to the reader, or the error in its place. A search ends after ``seconds``."""
-        try:
-            with Cancellation(seconds).applied():
-                return question(self._reader, *args, **kwargs), None
-        except CompNegError as error:
-            return None, error
+_Request: TypeAlias = tuple[Callable[..., Any], Sequence[Any], dict[str, Any]]
 
 
 @dataclass(eq=False, slots=True)
@@ -72,112 +67,251 @@ class _Replica:
 
     actor: Any
     opening: Any
+    node: str  # its id; empty if Ray chooses
+    host: str = "a starting process"
     is_open: bool = False
+    heard: float = field(default_factory=time.monotonic)
+    heartbeat: Any = None  # one that was asked for and has not come
+    called: float = 0.0  # when it was asked for
+    pause: float = 0.0  # how long it is left out if it is late again
+    paused_until: float = 0.0
+
+    def is_silent(self, now: float) -> bool:
+        return self.heartbeat is not None and now - self.called > _HEARTBEAT_SECONDS
 
 
 class RayShard(Shard):
     """A shard in a cluster. One or several actors hold it and take turns.
 
-    All nodes must reach the folder by the same path. Each actor has ``cpus`` processors.
+    All nodes must reach the folder by the same path. Each actor has ``cpus`` processors. ``places`` counts the actors
+    of all shards, and spreads them over the nodes.
     """
 
     def __init__(
-        self, cluster: RayCluster, setup: Setup, folder: Path, entry: ShardEntry, replicas: int, cpus: float
+        self,
+        cluster: RayCluster,
+        setup: Setup,
+        folder: Path,
+        entry: ShardEntry,
+        replicas: int,
+        cpus: float,
+        hedge: float = HEDGE,
+        places: Iterator[int] | None = None,
+        allow_partial: bool = False,
     ) -> None:
         self.folder = folder
-        self._entry, self._ray, self._setup = entry, cluster.ray, setup
+        self._entry, self._cluster, self._ray, self._setup = entry, cluster, cluster.ray, setup
+        self._hedge, self._places, self._allow_partial = hedge, places or itertools.count(), allow_partial
         options = {"num_cpus": cpus, "max_restarts": 0, "max_concurrency": _CALLS_AT_ONCE}
-        self._actor = self._ray.remote(ShardActor).options(scheduling_strategy="SPREAD", **options)
+        self._actor = self._ray.remote(concurrency_groups={_HEARTBEATS: 1}, **options)(ShardActor)
         self._lock = threading.RLock()
         self._turn = 0
-        self._replicas = [self._start() for _ in range(replicas)]
+        self._usual: dict[Hashable, deque[float]] = defaultdict(partial(deque, maxlen=100))
+        self._replicas: list[_Replica] = []
+        for _ in range(replicas):
+            self._replicas.append(self._start(self._replicas))
 
-    def _start(self) -> _Replica:
-        actor = self._actor.remote()
-        return _Replica(actor, actor.open.remote(self._setup, os.path.abspath(self.folder), self._entry))
+    def _start(self, others: Sequence[_Replica], avoided: str = "") -> _Replica:
+        """A new actor, if possible on a node that has none of the others, but not on the one to be avoided."""
+        nodes = [node for node in self._cluster.worker_nodes() if node != avoided]
+        first, taken = next(self._places), {replica.node for replica in others}
+        in_turn = [nodes[(first + place) % len(nodes)] for place in range(len(nodes))]
+        node = min(in_turn, key=taken.__contains__, default="")
+        affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        strategy = affinity(node, soft=True, _spill_on_unavailable=True) if node else "SPREAD"
+        actor = self._actor.options(scheduling_strategy=strategy).remote()
+        return _Replica(actor, actor.open.remote(self._setup, os.path.abspath(self.folder), self._entry), node)
 
     def ask(self, question: Question[Asked, Answer], *args: Asked.args, **kwargs: Asked.kwargs) -> Callable[[], Answer]:
-        replica = self._next()
-        asked = replica.actor.ask.remote(question, args, kwargs, remaining_seconds()) if replica.is_open else None
-        return lambda: self._answer(replica, asked, question, args, kwargs)
+        request, sent = (question, args, kwargs), dict[Any, _Replica]()
+        self._send(request, sent)
+        return partial(self._answer, request, sent, time.monotonic())
 
-    def _next(self) -> _Replica:
-        """The next open replica in turn."""
+    def _send(self, request: _Request, sent: dict[Any, _Replica]) -> None:
+        """Sends a request to the next replica that does not have it, if there is one, or begins to wait for that."""
+        if (replica := self._next(sent.values())) is not None:
+            sent[self._asked(replica, request) if replica.is_open else replica.opening] = replica
+
+    def _asked(self, replica: _Replica, request: _Request) -> Any:
+        return replica.actor.ask.remote(*request, remaining_seconds())
+
+    def _next(self, besides: Collection[_Replica] = ()) -> _Replica | None:
+        """The next open replica in turn, if possible one that is neither paused nor silent."""
         with self._lock:
             if not self._replicas:
                 raise ArgumentError("the searcher is closed", where=self.folder, remedy="open another one")
-            self._turn += 1
+            now = time.monotonic()
             for replica in list(self._replicas):
-                if not replica.is_open and self._ray.wait([replica.opening], timeout=0)[0]:
-                    try:
-                        replica.is_open = self._ray.get(replica.opening) is None
-                    except self._ray.exceptions.RayError:  # the actor was lost before it was open
-                        self._replace(replica)
-            open_ones = [replica for replica in self._replicas if replica.is_open] or self._replicas
-            return open_ones[self._turn % len(open_ones)]
+                self._hear(replica, now)
+            others = [replica for replica in self._replicas if replica not in besides]
+            open_ones = [replica for replica in others if replica.is_open] or others
+            best = [one for one in open_ones if one.heartbeat is None and now >= one.paused_until] or open_ones
+            self._turn += 1
+            return best[self._turn % len(best)] if best else None
 
-    def _answer(self, replica: _Replica, asked: Any, question: Any, args: Any, kwargs: Any) -> Any:
-        """The answer to a request. If an actor is lost, another replica is asked."""
+    def _hear(self, replica: _Replica, now: float) -> None:
+        """Takes note of what a replica has answered meanwhile. Replaces it if it is lost, or silent for too long."""
+        awaited = replica.heartbeat if replica.is_open else replica.opening
+        try:
+            if awaited is not None and self._ray.wait([awaited], timeout=0)[0]:
+                answer = self._ray.get(awaited)
+                replica.heartbeat, replica.heard = None, now
+                if not replica.is_open:
+                    replica.host, error = answer
+                    replica.is_open = error is None  # an error is raised by a request that waits for it
+            elif replica.heartbeat is not None and now - replica.called > SILENT_SECONDS:
+                self._replace(replica, "is silent")
+        except self._ray.exceptions.RayError:
+            self._replace(replica, "was lost")
+
+    def _answer(self, request: _Request, sent: dict[Any, _Replica], begun: float) -> Any:
+        """The first answer to a request. If an actor is late, silent or lost, another one is asked, too."""
+        kind, lost, is_hedged = _kind(*request[:2]), 0, False
+        limit = self._limit(kind)
+        late = begun + limit
         most = len(self._replicas) + ATTEMPTS  # all may be lost at once without notice
-        for _ in range(most):
-            try:
-                if asked is None:
-                    if not replica.is_open and (error := self._get(replica.opening, START_SECONDS)) is not None:
-                        raise error
-                    replica.is_open = True
-                    asked = replica.actor.ask.remote(question, args, kwargs, remaining_seconds())
-                answer, error = self._get(asked)
-            except self._ray.exceptions.RayTaskError:
-                raise
-            except self._ray.exceptions.RayError:
-                self._replace(replica)
-                replica, asked = self._next(), None
-                continue
-            if error is not None:
-                check_cancelled()  # its message has the total time
-                raise error
-            return answer
+        try:
+            while lost < most:
+                wait = min(_SLICE_SECONDS, late - time.monotonic())
+                if not (ready := self._ray.wait([*sent], timeout=max(0.0, wait))[0]):
+                    self._check(sent.values())
+                    now = time.monotonic()
+                    lost += self._drop_lost(sent, now)
+                    if now >= late or all(replica.is_silent(now) for replica in sent.values()):
+                        late, is_hedged = now + limit, True
+                        self._pause(sent.values(), now)
+                        self._send(request, sent)
+                    continue
+                replica = sent.pop(ready[0])
+                try:
+                    answer, error = self._ray.get(ready[0])
+                except self._ray.exceptions.RayTaskError:
+                    raise
+                except self._ray.exceptions.RayError:
+                    self._replace(replica, "was lost")
+                    lost += 1
+                    if not sent:
+                        self._send(request, sent)
+                    continue
+                if error is not None:
+                    check_cancelled()  # its message has the total time
+                    raise error
+                replica.heard = time.monotonic()
+                if ready[0] is replica.opening:
+                    replica.host, replica.is_open = answer, True
+                    sent[self._asked(replica, request)] = replica
+                    continue
+                self._usual[kind].append(replica.heard - begun)  # also late ones: under load all are late
+                if not is_hedged:
+                    replica.pause = 0.0
+                return answer
+        finally:
+            for ref in [ref for ref, replica in sent.items() if ref is not replica.opening]:
+                with suppress(Exception):  # the cluster may be gone
+                    self._ray.cancel(ref)
         gone = f"the shard is gone: {most} actors that searched it were lost in turn"
         raise IndexReadError(gone, where=self.folder)
 
-    def _get(self, asked: Any, seconds: float = math.inf) -> Any:
-        """Waits for the answer of an actor. A search can be cancelled during the wait."""
-        deadline = time.monotonic() + seconds
-        while True:
-            try:
-                return self._ray.get(asked, timeout=_SLICE_SECONDS)
-            except self._ray.exceptions.GetTimeoutError:
-                check_cancelled()
-                if time.monotonic() > deadline:
-                    said = f"the cluster has started no actor for the shard in {START_SECONDS:g} s"
-                    raise IndexReadError(said, where=self.folder, remedy="it may lack processors or nodes") from None
+    def _limit(self, kind: Hashable) -> float:
+        """The seconds after which an answer to such a request is late."""
+        if len(known := sorted(self._usual[kind])) < 10:
+            return _FIRST_SECONDS
+        return max(_LEAST_SECONDS, self._hedge * known[len(known) * 95 // 100])
 
-    def _replace(self, lost: _Replica) -> None:
-        """Starts another actor in place of a lost actor. Only one thread does this."""
+    def _check(self, asked: Collection[_Replica]) -> None:
+        """Raises SearchCancelled if the search must end. Names the nodes that do not answer."""
+        try:
+            check_cancelled()
+        except SearchTimeout:
+            if not (silent := _names(replica for replica in asked if replica.heartbeat or not replica.is_open)):
+                raise
+            what = f"the time of the search is over, and {silent} did not answer"
+            raise SearchTimeout(what, where=self.folder, remedy="ask again later, or search with replicas=2") from None
+
+    def _drop_lost(self, sent: dict[Any, _Replica], now: float) -> int:
+        """Forgets replicas that were replaced while they were asked, and returns their number. Calls for heartbeats."""
+        for replica in sent.values():
+            if replica.heartbeat is not None:
+                self._hear(replica, now)
+            elif replica.is_open and now - max(replica.heard, replica.called) > _FIRST_SECONDS:
+                self._call(replica, now)
+            elif not replica.is_open and now - replica.heard > START_SECONDS:
+                said = f"the cluster has started no actor for the shard in {START_SECONDS:g} s"
+                raise IndexReadError(said, where=self.folder, remedy="it may lack processors or nodes")
+        if self._allow_partial:
+            silent = [one for one in self._replicas if one.is_silent(now) and now - one.called > PARTIAL_SECONDS]
+            if len(silent) == len(self._replicas):
+                raise IndexReadError(f"{_names(silent)} did not answer", where=self.folder)
+        gone = [ref for ref, replica in sent.items() if replica not in self._replicas]
+        for ref in gone:
+            del sent[ref]
+        return len(gone)
+
+    def _call(self, replica: _Replica, now: float) -> None:
+        replica.called = now
+        replica.heartbeat = replica.actor.heartbeat.options(concurrency_group=_HEARTBEATS).remote()
+
+    def _pause(self, late: Collection[_Replica], now: float) -> None:
+        """Leaves out replicas that are late until they give a sign of life, and for longer each time."""
+        for replica in late:
+            if replica.is_open and now >= replica.paused_until:
+                replica.pause = min(max(_SLICE_SECONDS, 2 * replica.pause), _LONGEST_PAUSE)
+                replica.paused_until = now + replica.pause
+                _logger.info("%s: %s is late, and is left out for %g s", self.folder, replica.host, replica.pause)
+                if replica.heartbeat is None:
+                    self._call(replica, now)
+
+    def _replace(self, replica: _Replica, why: str) -> None:
+        """Starts another actor in place of one that is lost or silent. Only one thread does this."""
         with self._lock:
-            if lost in self._replicas:
-                self._replicas[self._replicas.index(lost)] = self._start()
-                said = "%s: a process that searched this shard was lost; another one takes its place"
-                _logger.warning(said, self.folder)
+            if replica in self._replicas:
+                place, others = self._replicas.index(replica), [one for one in self._replicas if one is not replica]
+                self._replicas[place] = self._start(others, replica.node if replica.heartbeat is not None else "")
+                said = "%s: the process that searched this shard on %s %s; another one takes its place"
+                _logger.warning(said, self.folder, replica.host, why)
+                self._kill(replica)
+
+    def _kill(self, replica: _Replica) -> None:
+        with suppress(Exception):  # the cluster may be gone
+            self._ray.kill(replica.actor)
 
     def close(self) -> None:
         replicas, self._replicas = self._replicas, []
         for replica in replicas:
-            with suppress(Exception):  # the cluster may be gone
-                self._ray.kill(replica.actor)
+            self._kill(replica)
 
 
-def ray_reader(cluster: RayCluster, index: str | Path, replicas: int = 1, allow_partial: bool = False) -> ShardedReader:
+def _kind(question: Callable[..., Any], args: Sequence[Any]) -> Hashable:
+    """Requests of a kind take about as long: the same question about about as much."""
+    first = args[0] if args else None
+    if isinstance(first, ComposedSearch):
+        return question.__name__, len(first.queries).bit_length(), first.hits.bit_length()
+    return question.__name__, len(first).bit_length() if isinstance(first, Collection) else 0
+
+
+def _names(replicas: Iterable[_Replica]) -> str:
+    return " and ".join(sorted({replica.host for replica in replicas}))
+
+
+def ray_reader(
+    cluster: RayCluster, index: str | Path, replicas: int = 1, allow_partial: bool = False, hedge: float = HEDGE
+) -> ShardedReader:
     """Opens an index in shards on a cluster. All nodes must reach the index by the same path."""
     if not 1 <= replicas <= MOST_REPLICAS:
         raise ArgumentError(f"a shard has from 1 to {MOST_REPLICAS} replicas, got {replicas}")
+    if not 1 <= hedge < math.inf:
+        raise ArgumentError(f"hedge is a number of 1 or more, got {hedge!r}")
     folder = Path(os.path.abspath(resolve_index(index)))  # the form in which actors name it in messages
     check_sharded(folder)
     actors = replicas * len(read_shards(folder))
     # The actors fit on half of the nodes, or beside the actors of a replaced index.
     cpus = min(0.5, cluster.cpus / (4 * actors))
     cpus = max(1.0, math.floor(cpus * _CPU_PARTS)) / _CPU_PARTS
-    open_shard = partial(RayShard, cluster, cluster.setup(cpus), replicas=replicas, cpus=cpus)
+    setup, places = cluster.setup(cpus), itertools.count()
+
+    def open_shard(folder: Path, entry: ShardEntry) -> RayShard:
+        return RayShard(cluster, setup, folder, entry, replicas, cpus, hedge, places, allow_partial)
+
     return ShardedReader(folder, open_shard, None, allow_partial)
 
 

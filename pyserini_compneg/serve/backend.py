@@ -139,7 +139,7 @@ class Backend:
             case ValidationError():
                 return HTTPException(400, first_fault(error.errors(include_url=False)))
             case SearchTimeout():
-                return HTTPException(504, str(error))
+                return HTTPException(504, self._told(str(error))[0])
             case SearchCancelled() | ClientDisconnect():
                 return HTTPException(CLIENT_GONE, str(error) or "the client is gone")
             case BusyError():

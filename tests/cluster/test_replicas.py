@@ -1,16 +1,21 @@
-"""Who answers for a shard, in a stand-in for Ray whose actors die on demand."""
+"""Who answers for a shard, in a stand-in for Ray whose actors die, freeze and are slow on demand."""
 
 import os
+import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from refusals import refusal
 
-from pyserini_compneg.cluster import RayCluster, connection
-from pyserini_compneg.cluster.shards import RayShard, ShardActor
+from pyserini_compneg.cluster import RayCluster, connection, shards, worker
+from pyserini_compneg.cluster.shards import RayShard
+from pyserini_compneg.cluster.worker import ShardActor
+from pyserini_compneg.compose import Linear
 from pyserini_compneg.lucene.cancellation import Cancellation, check_cancelled
-from pyserini_compneg.support.errors import ArgumentError, ClusterError, IndexReadError, SearchTimeout
+from pyserini_compneg.lucene.requests import ComposedSearch
+from pyserini_compneg.support.errors import ArgumentError, ClusterError, IndexReadError, SearchCancelled, SearchTimeout
 
 REPLICAS = 3
 
@@ -19,44 +24,67 @@ class RayError(Exception):
     pass
 
 
-class StandIn:
-    """A Ray without processes. An answer is a function that is called when it is waited for."""
+class Answer:
+    """What an actor will answer, perhaps never."""
 
-    exceptions = SimpleNamespace(
-        RayError=RayError, RayTaskError=type("", (RayError,), {}), GetTimeoutError=type("", (RayError,), {})
-    )
+    def __init__(self, actor, content, delay=0.0):
+        self.actor, self.content = actor, content
+        self.due = time.monotonic() + delay
+        self.is_cancelled = False
+
+    @property
+    def is_there(self):
+        is_dead = not self.actor.lives
+        return is_dead or (not self.actor.is_frozen and time.monotonic() >= self.due)
+
+
+class StandIn:
+    """A Ray without processes. Actors are dead, frozen or slow on demand."""
+
+    exceptions = SimpleNamespace(RayError=RayError, RayTaskError=type("", (RayError,), {}))
+    util = SimpleNamespace(scheduling_strategies=SimpleNamespace(NodeAffinitySchedulingStrategy=lambda node, **_: node))
 
     def __init__(self):
-        self.actors, self.lives, self.is_begun = [], True, False
+        self.actors, self.lives, self.is_begun, self.names = [], True, False, ["a", "b", "c"]
 
-    def remote(self, _):
-        return self
+    def remote(self, **_):
+        return lambda _: self
 
-    def options(self, **_):
-        return SimpleNamespace(remote=self.start)
+    def options(self, scheduling_strategy=None, **_):
+        return SimpleNamespace(remote=lambda: self.start(scheduling_strategy), options=self.options)
 
-    def start(self):
-        actor = SimpleNamespace(number=len(self.actors), lives=self.lives, seconds=None)
+    def start(self, node):
+        actor = SimpleNamespace(number=len(self.actors), node=node, lives=self.lives, is_frozen=False, delay=0.0)
+        actor.asked = []
 
         def ask(_question, _args, _kwargs, seconds):
             actor.seconds = seconds
-            return lambda: self.answer(actor, (actor.number, None))
+            actor.asked.append(Answer(actor, (actor.number, None), actor.delay))
+            return actor.asked[-1]
 
         actor.ask = SimpleNamespace(remote=ask)
-        actor.open = SimpleNamespace(remote=lambda *_: lambda: None)
+        actor.open = SimpleNamespace(remote=lambda *_: Answer(actor, (f"host-{node}", None)))
+        actor.heartbeat = SimpleNamespace(options=lambda **_: SimpleNamespace(remote=lambda: Answer(actor, None)))
         self.actors.append(actor)
         return actor
 
-    def answer(self, actor, answer):
-        if not actor.lives:
+    def get(self, answer):
+        assert answer.is_there
+        if not answer.actor.lives:
             raise RayError("it died")
-        return answer
+        return answer.content
 
-    def get(self, asked, timeout=None):
-        return asked()
+    def wait(self, answers, timeout):
+        until = time.monotonic() + timeout
+        while not (there := [answer for answer in answers if answer.is_there]) and time.monotonic() < until:
+            time.sleep(0.001)
+        return there[:1], []
 
-    def wait(self, asked, timeout):
-        return asked, []
+    def cancel(self, answer):
+        answer.is_cancelled = True
+
+    def kill(self, actor):
+        actor.lives = False
 
     def is_initialized(self):
         return self.is_begun
@@ -77,17 +105,29 @@ def ray():
 
 
 @pytest.fixture
-def shard(ray):
-    return RayShard(SimpleNamespace(ray=ray), None, Path("a-shard"), None, REPLICAS, 1)
+def make_shard(ray):
+    def make(replicas=REPLICAS, **settings):
+        cluster = SimpleNamespace(ray=ray, worker_nodes=lambda: list(ray.names))
+        return RayShard(cluster, None, Path("a-shard"), None, replicas, 1, **settings)
+
+    return make
+
+
+@pytest.fixture
+def shard(make_shard):
+    return make_shard()
 
 
 def test_replicas_take_turns_and_so_do_those_that_replace_them(ray, shard, caplog):
     """One is lost, then all at once, then all for good."""
+    assert [actor.node for actor in ray.actors] == ["a", "b", "c"]
     assert {shard.ask(max)() for _ in range(6)} == {0, 1, 2}
     assert caplog.messages == []
     ray.actors[1].lives = False
     assert {shard.ask(max)() for _ in range(12)} == {0, 2, 3}
-    assert caplog.messages == ["a-shard: a process that searched this shard was lost; another one takes its place"]
+    said = "a-shard: the process that searched this shard on host-b was lost; another one takes its place"
+    assert caplog.messages == [said]
+    assert ray.actors[3].node == "b"
     for actor in ray.actors:
         actor.lives = False
     assert shard.ask(max)() > REPLICAS
@@ -98,13 +138,101 @@ def test_replicas_take_turns_and_so_do_those_that_replace_them(ray, shard, caplo
     assert refusal(shard.ask(max), error=IndexReadError) == said
 
 
-def test_a_search_in_an_actor_ends_when_its_time_is_over(ray, shard):
+@pytest.fixture
+def fast(monkeypatch):
+    """Silence is noticed early."""
+    for name, seconds in {"_FIRST": 0.2, "_HEARTBEAT": 0.05, "SILENT": 0.6, "PARTIAL": 0.1}.items():
+        monkeypatch.setattr(shards, f"{name}_SECONDS", seconds)
+
+
+def answers(shard, count):
+    """Who answers each of some requests, and the longest time that one takes."""
+    longest, found = 0.0, []
+    for _ in range(count):
+        begun = time.monotonic()
+        found.append(shard.ask(max)())
+        longest = max(longest, time.monotonic() - begun)
+    return found, longest
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_late_replica_is_left_out_and_its_search_is_cancelled(ray, make_shard, caplog):
+    caplog.set_level("INFO")
+    shard = make_shard(2)
+    answers(shard, 20)
+    ray.actors[0].delay = 60.0
+    found, longest = answers(shard, 20)
+    assert set(found) == {1}
+    assert longest < 30
+    late = [answer for answer in ray.actors[0].asked if answer.is_cancelled]
+    assert 1 <= len(late) < 20
+    assert caplog.messages[0] == "a-shard: host-a is late, and is left out for 0.1 s"
+    assert all(" is late" in message for message in caplog.messages)
+    ray.actors[0].delay = 0.0
+    until = time.monotonic() + 10
+    while 0 not in answers(shard, 2)[0]:
+        assert time.monotonic() < until
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_silent_replica_is_replaced_on_another_node(ray, make_shard, caplog):
+    shard = make_shard(2)
+    answers(shard, 20)
+    ray.actors[0].is_frozen = True
+    found, longest = answers(shard, 20)
+    assert set(found) == {1}
+    assert longest < 30
+    assert caplog.messages == []
+    time.sleep(0.6)
+    assert 2 in answers(shard, 4)[0]
+    assert (ray.actors[2].node, ray.actors[0].lives) == ("c", False)
+    said = "a-shard: the process that searched this shard on host-a is silent; another one takes its place"
+    assert caplog.messages == [said]
+
+
+@pytest.mark.usefixtures("fast")
+def test_the_only_replica_is_silent(ray, make_shard):
+    """Another one takes its place, unless the time is over before, or partial results are allowed."""
+    shard = make_shard(1)
+    answers(shard, 20)
+    ray.actors[0].is_frozen = True
+    with Cancellation(0.4).applied():
+        said = "a-shard: the time of the search is over, and host-a did not answer; ask again later, or search with "
+        assert refusal(shard.ask(max), error=SearchTimeout) == f"{said}replicas=2"
+    assert shard.ask(max)() == 1
+    shard = make_shard(1, allow_partial=True)
+    answers(shard, 20)
+    ray.actors[2].is_frozen = True
+    assert refusal(shard.ask(max), error=IndexReadError) == "a-shard: host-a did not answer"
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_long_search_is_not_repeated(ray, make_shard):
+    """The process answers heartbeats, and no search was faster before."""
+    shard = make_shard(2)
+    ray.actors[0].delay = ray.actors[1].delay = 0.15
+    answers(shard, 20)
+    assert [len(actor.asked) for actor in ray.actors] == [10, 10]
+
+
+def test_kinds_of_requests_take_about_as_long():
+    one, two, many = (ComposedSearch([Linear({"a": 1.0})] * count, hits=10) for count in (1, 2, 64))
+    assert len({shards._kind(max, [asked]) for asked in (one, two, many)}) == 3
+    assert shards._kind(max, [many]) == shards._kind(max, [replace(many, threads=2)])
+    assert shards._kind(max, [["a", "b", "c"]]) == shards._kind(max, [["d", "e"]]) != shards._kind(max, [])
+
+
+def test_a_search_in_an_actor_ends_when_its_time_is_over_or_another_has_answered(ray, shard, monkeypatch):
     with Cancellation(60).applied():
         number = shard.ask(max)()
     assert 0 < ray.actors[number].seconds <= 60
+    monkeypatch.setattr(worker, "call_is_cancelled", lambda: False)
     answer, error = ShardActor().ask(lambda _: check_cancelled(), (), {}, -1.0)
     assert answer is None and isinstance(error, SearchTimeout)
     assert ShardActor().ask(lambda _: "found", (), {}) == ("found", None)
+    monkeypatch.setattr(worker, "call_is_cancelled", lambda: True)
+    answer, error = ShardActor().ask(lambda _: check_cancelled(), (), {})
+    assert answer is None and isinstance(error, SearchCancelled)
 
 
 @pytest.fixture
