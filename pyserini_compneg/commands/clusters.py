@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.support.errors import InputError
-from pyserini_compneg.support.options import COUNT, POSITIVE
+from pyserini_compneg.support.options import COUNT, FACTOR
 from pyserini_compneg.support.progress import Runner, in_turn
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def add_ray_search(group: flags.Flags, what: str) -> None:
     """Adds ``--ray`` for a command that searches."""
     group.add_argument(
         "--ray",
-        action=flags.with_settings(replicas=COUNT, hedge=POSITIVE),
+        action=flags.with_settings(replicas=COUNT, hedge=FACTOR),
         metavar=("ADDRESS", "replicas=N"),
         help=f"{what} {_ADDRESS}; replicas=N has N processes hold each shard (default 1), and hedge=X asks another one "
         "of them after X times the usual time (default 2; docs/how-to/cluster.md)",

@@ -39,6 +39,7 @@ NOT_BELOW_0 = Number("a whole number from 0", whole_number, lambda value: value 
 COUNT = Number("a whole number from 1", whole_number, lambda value: value >= 1)
 FINITE = Number("a finite number", finite_number, lambda value: abs(value) < float("inf"))
 POSITIVE = Number("a finite number above 0", finite_number, lambda value: 0 < value < float("inf"))
+FACTOR = Number("a finite number from 1", finite_number, lambda value: 1 <= value < float("inf"))
 SHARE = Number("0, or a number from 1e-06 to 1e+06", finite_number, lambda value: value == 0 or 1e-6 <= value <= 1e6)
 NOT_NEGATIVE = Number("a finite number from 0", finite_number, lambda value: 0 <= value < float("inf"))
 

@@ -146,6 +146,7 @@ search --index films --query a --method fusion  # argument --method: invalid cho
 search --index films --query a --rerank m by=x  # argument --rerank: by must be one of both, text, atoms, got x
 search --index films --query a --rerank m 7  # argument --rerank: no setting is '7'; give hits=... and by=...
 search --index films --query spy --ray local replicas=0  # argument --ray: replicas must be a whole number from 1, got 0
+search --index films --query spy --ray local hedge=.5  # argument --ray: hedge must be a finite number from 1, got .5
 search --index films --query spy --output new  # --output takes a run: name its --output-format, or…
 search --index films --query a --difference nfr  # argument --difference: invalid choice: 'nfr'…did you mean nrf?
 search --index films --q a  # there is no --q; the query is --query
