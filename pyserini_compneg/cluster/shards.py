@@ -157,8 +157,9 @@ class RayShard(Shard):
                 answer = self._ray.get(awaited)
                 replica.heartbeat, replica.heard = None, now
                 if not replica.is_open:
-                    replica.host, error = answer
-                    replica.is_open = error is None  # an error is raised by a request that waits for it
+                    if answer[1] is not None and answer[0] != replica.host:  # for the first time
+                        _logger.warning("%s", answer[1])
+                    replica.host, replica.is_open = answer[0], answer[1] is None
             elif replica.heartbeat is not None and now - replica.called > SILENT_SECONDS:
                 self._replace(replica, "is silent")
         except self._ray.exceptions.RayError:

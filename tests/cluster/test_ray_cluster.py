@@ -125,6 +125,7 @@ SEARCHER = """
 import os, signal, sys, time
 from pyserini_compneg import SignedImpactSearcher
 from pyserini_compneg.cluster import RayCluster, ShardedImpactSearcher
+from pyserini_compneg.lucene.cancellation import Cancellation
 address, index, one = sys.argv[1:]
 query = "spy AND war NOT comedy"
 cluster = RayCluster(address)
@@ -143,6 +144,16 @@ with ShardedImpactSearcher(index, ray=address) as searcher:
     assert not set(processes) & set(searcher.reader._ask(pid))
     scores = searcher.score(query, [hit.docid for hit in found])
     source = searcher.doc(found[0].docid)
+with ShardedImpactSearcher(index, ray=address, replicas=2) as searcher:
+    searcher.search(query, 20)
+    frozen = searcher.reader._ask(pid)
+    for process in frozen:
+        os.kill(process, signal.SIGSTOP)  # its other replicas answer
+    with Cancellation(120).applied():
+        for _ in range(10):
+            assert searcher.search(query, 20) == found
+    for process in frozen:
+        os.kill(process, signal.SIGCONT)
 cluster.close()
 with SignedImpactSearcher(one) as searcher:
     assert searcher.search(query, 20) == found
@@ -152,7 +163,7 @@ print("done")
 """
 
 
-def test_actors_that_are_killed_are_replaced_and_asked_again(films, nodes, sharded):
+def test_actors_that_are_killed_are_replaced_and_those_that_are_frozen_are_left_out(films, nodes, sharded):
     process = start(nodes.address, sharded[0], films / "one", code=SEARCHER)
     printed, said = process.communicate(timeout=400)
     assert (process.returncode, printed) == (0, "done\n"), said
