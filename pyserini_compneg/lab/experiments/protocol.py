@@ -47,6 +47,9 @@ class SectionPlan(Settings):
         _check_distinct("row", [row.title for row in rows])
         if not any(row.method for row in rows):
             raise ValueError("no row has a method")
+        titles = {"", *(row.title for row in rows)}
+        if unknown := next((row.relative_to for row in rows if row.relative_to not in titles), None):
+            raise ValueError(f"relative_to names {unknown!r}, which is no row of the section")
         if len(symbols := list(dict.fromkeys(row.sweep.symbol for row in rows if row.sweep and not row.tuned))) > 1:
             raise ValueError(f"sweeps over {symbols[0]!r} and over {symbols[1]!r} need a section each")
         return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -155,17 +156,15 @@ def _kind_title(results: Results) -> str:
 def _terms(section: Section, number: int, plots: Mapping[str, bytes]) -> Iterator[str]:
     """The heaviest terms of a query in each row."""
     notes = list(dict.fromkeys(row.plan.note for row in section.rows if row.plan.note))
-    with_paper = any(row.plan.published_terms for row in section.rows)
     is_of_words = any(row.plan.method == WORD_SPACE for row in section.rows)
-    columns = ["nearest words"] if is_of_words else ["raises a score", "lowers it"]
-    header = ["method", "formula", *columns, *["paper"] * with_paper]
+    header = ["method", "formula", *(["nearest words"] if is_of_words else ["raises a score", "lowers it"])]
     lines = []
-    for row in section.rows:
-        name = escape(row.name) + (f"<sup>{notes.index(row.plan.note) + 1}</sup>" if row.plan.note else "")
-        weights = ["–", "–"] if row.terms is None else [_weights(row.terms.positive), _weights(row.terms.negative)]
-        is_published = row.terms is None and row.plan.published_terms
-        line = [f"{name} (published)" if is_published else name, _formula(row), *weights[: len(columns)]]
-        lines.append(line + [escape(row.plan.published_terms)] * with_paper)
+    for row, after in itertools.zip_longest(section.rows, section.rows[1:]):
+        if row.terms is not None:
+            weights = [_weights(row.terms.positive), _weights(row.terms.negative)]
+            lines.append([_name(row, notes), _formula(row), *weights][: len(header)])
+        if (terms := row.plan.published_terms) and (after is None or after.plan.title != row.plan.title):
+            lines.append([_published_name(row, notes), _formula(row), escape(terms), *[""] * (len(header) - 3)])
     yield f"## {escape(section.plan.title)}\n"
     yield f"Query: {escape(section.plan.query)}\n"
     if f"framework-{number}.png" in plots:
@@ -185,6 +184,19 @@ def _noted(notes: Sequence[str]) -> Iterator[str]:
         yield "\n".join(f"{number}. {escape(note)}" for number, note in enumerate(notes, 1)) + "\n"
 
 
+def _name(row: RowRun, notes: Sequence[str]) -> str:
+    return escape(row.name) + _mark(row, notes)
+
+
+def _published_name(row: RowRun, notes: Sequence[str]) -> str:
+    """The name of the row in the paper, whose model is another than that of our row."""
+    return f"{escape(row.plan.published_as or row.plan.title)}{_mark(row, notes)} (published)"
+
+
+def _mark(row: RowRun, notes: Sequence[str]) -> str:
+    return f"<sup>{notes.index(row.plan.note) + 1}</sup>" if row.plan.note else ""
+
+
 def _formula(row: RowRun) -> str:
     return re.sub(r"\\_(\w+)", r"<sub>\1</sub>", escape(row.plan.formula))
 
@@ -193,28 +205,42 @@ def _section(section: Section, results: Results) -> Iterator[str]:
     ran = section.ran
     letters = row_letters(row.name for row in ran) if len(ran) > 1 and section.queries > 1 else {}
     notes = list(dict.fromkeys(row.plan.note for row in section.rows if row.plan.note))
-    numbers = range(len(results.measures))
-    with_paper = [any(row.published(number) is not None for row in section.rows) for number in numbers]
-    header = ["", "method", "formula"]
-    rule = ["---", "---", "---"]
-    for measure, has_paper in zip(results.measures, with_paper, strict=True):
-        title = f"{escape(measure)}{unit(measure)}"
-        header += [title, f"{title}, paper"] if has_paper else [title]
-        rule += ["---:"] * (2 if has_paper else 1)
+    header = ["", "method", "formula", *(f"{escape(measure)}{unit(measure)}" for measure in results.measures)]
+    changes = _changes(section, results.measures[0])
+    header += ["change"] if changes else []
     lines = []
-    for row in section.rows:
-        note = row.plan.note
-        name = escape(row.name) + (f"<sup>{notes.index(note) + 1}</sup>" if note else "")
-        line = [letters.get(row.name, ""), name if row.path else f"{name} (published)", _formula(row)]
-        for number, measure in enumerate(results.measures):
-            best = _best(ran, measure, results)
-            line.append(_value(row, measure, letters, best, measure in results.lower_is_better))
-            line += [_shown(row.published(number), measure)] if with_paper[number] else []
-        lines.append(line)
+    for row, after in itertools.zip_longest(section.rows, section.rows[1:]):
+        if row.path:
+            line = [letters.get(row.name, ""), _name(row, notes), _formula(row)]
+            for measure in results.measures:
+                best = _best(ran, measure, results)
+                line.append(_value(row, measure, letters, best, measure in results.lower_is_better))
+            lines.append(line + [changes.get(row.name, "")] * bool(changes))
+        if row.plan.published and (after is None or after.plan.title != row.plan.title):  # once for all encoders
+            published = [_shown(row.published(number), measure) for number, measure in enumerate(results.measures)]
+            line = ["", _published_name(row, notes), _formula(row), *published]
+            lines.append(line + [changes.get(f"{row.plan.title} (published)", "")] * bool(changes))
+    rule = [*["---"] * 3, *["---:"] * (len(header) - 3)]
     yield f"## {escape(section.plan.title)} ({section.queries:,} {'query' if section.queries == 1 else 'queries'})\n"
     yield _table([header, rule, *lines])
-    yield f"{' '.join(_legend(bool(letters), any(with_paper), results))}\n"
+    has_published = any(row.plan.published for row in section.rows)
+    yield f"{' '.join(_legend(bool(letters), has_published, results))}\n"
     yield from _noted(notes)
+
+
+def _changes(section: Section, measure: str) -> dict[str, str]:
+    """The relative changes to other rows: of rows by their names, and of published figures."""
+    values = {row.name: row.figures[measure].value for row in section.ran}
+    bases = {row.name: row.plan.relative_to + row.name.removeprefix(row.plan.title) for row in section.rows}
+    for row in section.rows:
+        if (published := row.published(0)) is not None:
+            values[name := f"{row.plan.title} (published)"] = published
+            bases[name] = f"{row.plan.relative_to} (published)"
+    return {
+        name: f"{value / base - 1:+.0%}".replace("-", "\N{MINUS SIGN}").replace("%", " %")
+        for name, value in values.items()
+        if (base := values.get(bases[name]))
+    }
 
 
 def _best(rows: Sequence[RowRun], measure: str, results: Results) -> str | None:
@@ -240,15 +266,16 @@ def _shown(value: float | None, measure: str) -> str:
     return "–" if value is None else shown_figure(value, measure)
 
 
-def _legend(has_letters: bool, has_paper: bool, results: Results) -> Iterator[str]:
+def _legend(has_letters: bool, has_published: bool, results: Results) -> Iterator[str]:
     if has_letters:
         yield "A superscript names the methods that a value is significantly better than (paired t-test,"
         yield f"p &lt; {LEVEL}, Holm's correction over all pairs of rows). Bold: the best value of ours."
     if results.lower_is_better:
         yield f"Lower is better for {escape(' and '.join(results.lower_is_better))}."
     yield "Small print: the 95 % confidence interval of the mean."
-    if has_paper:
-        yield "Paper: the published figure" + ("." if results.is_papers else f", for {escape(results.papers_dataset)}.")
+    if has_published:
+        of = f", for {escape(results.papers_dataset)}" if results.papers_dataset else ""
+        yield f"Rows (published): the paper's figures{of}, with the paper's models."
 
 
 def _counts(section: Section, results: Results) -> str:

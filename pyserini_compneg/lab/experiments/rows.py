@@ -66,6 +66,8 @@ class RowPlan(Settings):
     reads: Read = "expression"  # the dataset's expression, one atom, or a model's reading
     published: tuple[float | None, ...] = ()  # the paper's figures, in the order of the protocol's measures
     published_terms: Line = ""  # the paper's terms, in sections with a query
+    published_as: str = ""  # the name of the paper's row, if its model is not the one that the name says
+    relative_to: str = ""  # the row of the section to which the change of the first measure is given
     note: Line = ""
     rerank: Literal["text", "atoms", "both"] | None = None  # the part of a query that the reranking model reads
     rerank_judged: bool = False  # whether the judged documents of each query are ranked again, instead of the first

@@ -28,7 +28,8 @@ BETTER = {"vanilla": PairedDifference(0.125, (0.01, 0.2), PValue(0.01, 0.02), No
 
 def row(name, *figure, formula="", note="", published=None, values=()):
     """A row of nDCG@10; without a figure, only published."""
-    plan = RowPlan(name="a", formula=formula, note=note, method="operators", published=(published,))
+    figures = () if published is None else (published,)
+    plan = RowPlan(name=name[:100], formula=formula, note=note, method="operators", published=figures)
     per_query = {f"q{n}": {"nDCG@10": value} for n, value in enumerate(values)}
     path, figures = (f"runs/{name}.txt", {"nDCG@10": Figure(*figure)}) if figure else (None, {})
     return RowRun(plan, name, path, figures=figures, per_query=per_query)
@@ -96,18 +97,39 @@ def page_of(tmp_path, monkeypatch):
 def test_a_section_is_a_table(page_of):
     assert (
         "## Set difference (1,200 queries)\n\n"
-        "|  | method | formula | nDCG@10 | nDCG@10, paper |\n"
-        "| --- | --- | --- | ---: | ---: |\n"
-        "| a | vanilla | f(A ⋆ B) | 0.375<br><sub>0.100 to 0.600</sub> | 0.132 |\n"
-        "|  | fusion<sup>1</sup> (published) | s(A) − s(B) | – | 0.228 |\n"
-        "| b | NRF<sup>2</sup> | A − λB | **0.500**<sup>a</sup><br><sub>0.400 to 0.600</sub> | 0.256 |\n"
-        "| c | it's<sup>2</sup> | A − π<sub>B</sub>(A) | **0.500** | – |\n\n"
+        "|  | method | formula | nDCG@10 |\n"
+        "| --- | --- | --- | ---: |\n"
+        "| a | vanilla | f(A ⋆ B) | 0.375<br><sub>0.100 to 0.600</sub> |\n"
+        "|  | vanilla (published) | f(A ⋆ B) | 0.132 |\n"
+        "|  | fusion<sup>1</sup> (published) | s(A) − s(B) | 0.228 |\n"
+        "| b | NRF<sup>2</sup> | A − λB | **0.500**<sup>a</sup><br><sub>0.400 to 0.600</sub> |\n"
+        "|  | NRF<sup>2</sup> (published) | A − λB | 0.256 |\n"
+        "| c | it's<sup>2</sup> | A − π<sub>B</sub>(A) | **0.500** |\n\n"
         "A superscript names the methods that a value is significantly better than (paired t-test, p &lt; 0.05, Holm's "
         "correction over all pairs of rows). Bold: the best value of ours. Small print: the 95 % confidence interval "
-        "of the mean. Paper: the published figure, for QUEST.\n\n"
+        "of the mean. Rows (published): the paper's figures, for QUEST, with the paper's models.\n\n"
         "1. Theirs.\n"
         "2. Salton's.\n"
     ) in page_of(RESULTS)
+
+
+def test_the_change_relative_to_another_row(page_of):
+    """Ours with the same encoder, and the paper's."""
+    rows = [row(f"{name}, {encoder}", value) for name, value in (("vanilla", 0.2), ("CPT", 0.25)) for encoder in "ab"]
+    plans = [RowPlan(name="vanilla", published=(0.16,)), RowPlan(name="CPT", published=(0.12,), relative_to="vanilla")]
+    runs = [replace(one, plan=plans[number // 2]) for number, one in enumerate(rows)]
+    table = page_of(replace(RESULTS, sections=(section(*runs),))).split("## ")[2]
+    lines = [line.split(" | ") for line in table.splitlines() if line.startswith("|")]
+    assert [(line[1], line[-1].rstrip(" |")) for line in lines] == [
+        ("method", "change"),
+        ("---", "---:"),
+        ("vanilla, a", ""),
+        ("vanilla, b", ""),
+        ("vanilla (published)", ""),
+        ("CPT, a", "+25 %"),
+        ("CPT, b", "+25 %"),
+        ("CPT (published)", "\N{MINUS SIGN}25 %"),
+    ]
 
 
 def test_the_page(page_of):

@@ -235,8 +235,8 @@ def test_the_terms_of_a_query_under_each_operator(run, tmp_path, monkeypatch):
     write_report(results, tmp_path / "report")
     page = (tmp_path / "report" / "report.md").read_text()
     assert (tmp_path / "report" / "figures" / "framework-1.png").is_file() and "figures/framework-1.png" in page
-    assert f"| war **\N{MINUS SIGN}{-weight:.2f}** | spy 1 |" in page
-    assert "| theirs (published) |  | – | – | spy 2, war −1 |\n" in page
+    assert f"| war **\N{MINUS SIGN}{-weight:.2f}** |\n| disentangled (published) |  | spy 1 |  |\n" in page
+    assert "| theirs (published) |  | spy 2, war −1 |  |\n" in page
 
 
 MODELS = """
