@@ -110,8 +110,8 @@ class TwoStep(ComposingMethod):
         return rankings
 
 
-def _composed(**operators: Any) -> ComposingMethod:
-    return ComposingMethod(Operators(**operators))
+def _composed(operators: str = "default", **others: Any) -> ComposingMethod:
+    return ComposingMethod(Operators.named(operators, **others))
 
 
 def _filtering(**operators: Any) -> Filtering:
@@ -143,7 +143,7 @@ Makers: TypeAlias = Mapping[str, tuple[Callable[..., M], tuple[str, ...]]]
 """For each name of a method, the function that makes it and the names of its settings."""
 
 METHODS: Makers[Method] = {
-    "operators": (_composed, _OPERATORS),
+    "operators": (_composed, ("operators", *_OPERATORS)),
     "score-fusion": (ScoreFusion, ("depth",)),
     "score-fusion-scaled": (partial(ScoreFusion, scaled=True), ("depth",)),
     "filtering": (_filtering, ("union", "intersection", "cpt_terms", "cpt_weight")),

@@ -8,7 +8,7 @@ import os
 import re
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyserini_compneg.baselines import METHODS, RERANKED, Reranked, make_method, pair_scorer
 from pyserini_compneg.baselines.feedback import BETA, GAMMA, TERMS
@@ -16,7 +16,7 @@ from pyserini_compneg.baselines.methods import DEPTH
 from pyserini_compneg.baselines.reranking import READS
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.clusters import open_searcher as open_index
-from pyserini_compneg.compose import Operators
+from pyserini_compneg.compose import OPERATOR_SETS, Operators
 from pyserini_compneg.encode.hybrid import places, short_name
 from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.expression.filters import read_facets
@@ -53,6 +53,15 @@ _DEFAULTS = asdict(SearchSettings()) | asdict(Operators()) | {"read": "expressio
 _logger = logging.getLogger(__name__)
 
 
+class _OperatorSet(argparse.Action):
+    """Gives the flags of operators that are not given the values of a set."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        for name, value in OPERATOR_SETS[values].items():
+            if getattr(namespace, name, None) is None:
+                setattr(namespace, name, value)
+
+
 def add_query_options(parser: argparse.ArgumentParser) -> None:
     """Adds the usual flags: the queries, their encoder, operators, filter and reading."""
     source = parser.add_mutually_exclusive_group(required=True)
@@ -61,6 +70,13 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--query", metavar="EXPRESSION", help="one query")
     text = f"bm25, a model ({flags.MODEL}), bm25+MODEL, or JSON Lines of encoded atoms (default: the index's encoder)"
     parser.add_argument("--encoder", metavar="NAME", help=text)
+    parser.add_argument(
+        "--operators",
+        action=_OperatorSet,
+        choices=OPERATOR_SETS,
+        help="operators for OR, AND and NOT together: default, paper (maxpool, cpt and disentangled), or vanilla (the "
+        "wording, encoded as one text); the next flags replace single ones",
+    )
     add_flags(parser, Operators, _KINDS)
     parser.add_argument(
         "--filter",

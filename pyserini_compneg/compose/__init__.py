@@ -7,6 +7,7 @@ from pyserini_compneg.compose.operators import (
     DEFAULT_OPERATORS,
     DIFFERENCES,
     INTERSECTIONS,
+    OPERATOR_SETS,
     UNIONS,
     Operators,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "UNIONS",
     "Linear",
     "Max",
+    "OPERATOR_SETS",
     "Operators",
     "ParsedQuery",
     "Product",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Self
 
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS, VECTOR_DIFFERENCES
 from pyserini_compneg.compose.intersection import CPT_TERMS, CPT_WEIGHT, VECTOR_INTERSECTIONS
@@ -17,6 +18,13 @@ from pyserini_compneg.support.terminal import shown
 UNIONS = (*VECTOR_UNIONS, "dismax", "vanilla")
 INTERSECTIONS = ("cpt", "cpt-l2", "cpt-pairs", "cpt-maxpool", *VECTOR_INTERSECTIONS, "vanilla")
 DIFFERENCES = (*DIFFERENCE_WEIGHTS, "ignore", "vanilla")
+
+OPERATOR_SETS: Mapping[str, Mapping[str, Any]] = {
+    "default": {},
+    "paper": {"union": "maxpool", "intersection": "cpt", "difference": "disentangled", "cpt_terms": 5},
+    "vanilla": {"union": "vanilla", "intersection": "vanilla", "difference": "vanilla"},
+}
+"""Operators that are chosen together: the defaults, the best ones of Krasakis, Yates and Kanoulas, and the wording."""
 
 UNION = OperatorKind("union", UNIONS, VECTOR_UNIONS)
 INTERSECTION = OperatorKind("intersection", INTERSECTIONS, VECTOR_INTERSECTIONS)
@@ -106,6 +114,25 @@ class Operators:
             raise QueryError(what, where="cpt_weight", remedy="leave it out, or choose cpt-maxpool")
         if self.difference == "damped" and self.strength > 1:
             raise QueryError(f"difference_weight of damped must be at most 1, a share, got {self.strength!r}")
+
+    @classmethod
+    def named(cls, name: str, **others: Any) -> Self:
+        """The operators of one of ``OPERATOR_SETS``.
+
+        Args:
+            name: ``default``; ``paper``, those of Krasakis, Yates and Kanoulas (Eq. 5, 6 to 8, and 10); or ``vanilla``,
+                which encodes the wording of the whole query as one text.
+            **others: Fields that differ from the set.
+
+        Raises:
+            QueryError: There is no such set, or a field is refused.
+
+        >>> Operators.named("paper", union="addition").names
+        {'union': 'addition', 'intersection': 'cpt', 'difference': 'disentangled'}
+        """
+        if name not in OPERATOR_SETS:
+            raise QueryError(f"operators must be one of {', '.join(OPERATOR_SETS)}, got {shown(name)}")
+        return cls(**{**OPERATOR_SETS[name], **others})
 
     @property
     def strength(self) -> float:

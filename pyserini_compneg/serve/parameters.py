@@ -53,6 +53,11 @@ class Parameters(BaseModel):
 class OperatorParameters(Parameters):
     """The operators of a query. A missing operator has its default."""
 
+    operators: Literal["default", "paper", "vanilla"] = Field(
+        default="default",
+        description="operators for OR, AND and NOT together: the defaults, those of the paper, or the wording as one "
+        "text; the next parameters replace single ones",
+    )
     union: str | None = one_of(UNION)
     intersection: str | None = one_of(INTERSECTION)
     difference: str | None = one_of(DIFFERENCE)

@@ -39,7 +39,7 @@ def read_query(
     """The query, its operators and its filter or None, for an index of texts in a language."""
     query, allowed = parsed_query(_query(asked, language)), _filter(asked)
     chosen = asked.model_dump(include=set(OperatorParameters.model_fields) - {"strict"}, exclude_none=True)
-    operators = Operators(**chosen)
+    operators = Operators.named(chosen.pop("operators"), **chosen)
     if asked.strict:
         query = query.changed(differences_as_exclusions)
     _check_cost(query, operators, limits)

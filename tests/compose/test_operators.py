@@ -12,6 +12,15 @@ def test_defaults():
     assert Operators() == Operators("dismax", "cpt-maxpool", "damped", None, 5, None)
 
 
+def test_sets_of_operators():
+    """Fields that are given replace those of the set."""
+    assert Operators.named("default") == Operators()
+    assert Operators.named("paper") == Operators("maxpool", "cpt", "disentangled")
+    assert Operators.named("vanilla", difference="nrf") == Operators("vanilla", "vanilla", "nrf")
+    said = "operators must be one of default, paper, vanilla, got 'best'"
+    assert refusal(Operators.named, "best", error=QueryError) == said
+
+
 def test_the_former_name_of_cpt_maxpool(caplog, monkeypatch):
     monkeypatch.setattr(progress, "_said_in_process", set())
     for _ in range(2):

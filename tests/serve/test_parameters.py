@@ -6,10 +6,9 @@ from served import make_client
 from pyserini_compneg.serve.settings import Limits
 
 DEEP = 100_000
-KNOWN = "filter, parse, max_doc_length, hits, offset, cursor, total, facets, sort, explain, highlight, union, "
-KNOWN += (
-    "intersection, difference, difference_weight, cpt_terms, cpt_weight, exclusion, strict, query, read, tags, unsure"
-)
+KNOWN = "filter, parse, max_doc_length, hits, offset, cursor, total, facets, sort, explain, highlight, operators, "
+KNOWN += "union, intersection, difference, difference_weight, cpt_terms, cpt_weight, exclusion, strict, query, read, "
+KNOWN += "tags, unsure"
 NO_CURSOR = "this is no cursor of an answer; send the field cursor of the last answer as it is"
 WHOLE = ("hits", "offset", "max_doc_length", "cpt_terms")
 REAL = ("difference_weight", "cpt_weight")

@@ -151,6 +151,13 @@ def test_operators(client, searcher, parameters):
     assert answer.json()["query"]["operators"]["difference"] == parameters.get("difference", "damped")
 
 
+@pytest.mark.parametrize("given", [{}, {"union": "addition"}])
+def test_sets_of_operators(client, searcher, given):
+    query, chosen = "(spy OR western) AND comedy NOT animated", Operators.named("paper", **given)
+    answer = client.get("/v1/films/search", params={"query": query, "operators": "paper", **given})
+    assert ranking(answer) == searcher.search(query, 10, operators=chosen)
+
+
 def test_the_former_name_of_cpt_maxpool_is_accepted_with_a_note(client):
     asked, new = {"query": "spy AND comedy", "intersection": "disentangled"}, {"intersection": "cpt-maxpool"}
     for _ in range(2):
