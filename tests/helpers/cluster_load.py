@@ -48,7 +48,6 @@ class Load:
     def start(self, threads):
         """Begins to search in a loop."""
         self._stopped.clear()
-        self._found = []
         numbers = count()
         self._threads = [threading.Thread(target=self._loop, args=(numbers,)) for _ in range(threads)]
         for thread in self._threads:
@@ -58,12 +57,17 @@ class Load:
         while not self._stopped.is_set():
             self._found.append(self.search(next(numbers)))
 
+    def taken(self):
+        """The searches that have ended since this was asked before."""
+        found, self._found = self._found, []
+        return found
+
     def stop(self):
-        """Waits for the last searches; returns all."""
+        """Waits for the last searches, and returns those that were not taken."""
         self._stopped.set()
         for thread in self._threads:
             thread.join()
-        return self._found
+        return self.taken()
 
     def search(self, number=0, seconds=None):
         """Searches for one of the queries: when it began and ended, what is wrong with the answer, and the error."""

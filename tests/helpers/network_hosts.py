@@ -118,9 +118,15 @@ class Host:
     def is_head(self):
         return not self.number
 
-    def mount(self, *arguments):
-        """Mounts something that this host alone sees. Begins with its next start."""
+    @contextmanager
+    def mounted(self, *arguments):
+        """Started again with something mounted over a folder, which this host alone sees."""
         _run(*self._enter(), "mount", *arguments)
+        try:
+            self.restart()
+            yield
+        finally:
+            _run(*self._enter(), "umount", arguments[-1])
 
     def begin(self):
         """Starts the host's Ray node, without waiting for it."""
@@ -139,17 +145,25 @@ class Host:
             )
 
     def _environment(self):
-        return environment(**self.network.variables, **self.variables)
+        return environment(**{**self.network.variables, **self.variables})
 
     def start(self):
         """Starts the host's Ray node."""
         self.begin()
+        self.wait()
+
+    def wait(self):
+        """Waits until the host's Ray node has started."""
         deadline = time.monotonic() + START_SECONDS
         while "Ray runtime started" not in (said := self.log.read_text(errors="replace")):
             if self._machine.poll() is not None or time.monotonic() > deadline:
                 self.kill()
                 raise HostError(f"{self.name} did not start: {said[-2000:]}")
             time.sleep(0.1)
+
+    def restart(self):
+        self.kill()
+        self.start()
 
     @property
     def runs(self):
@@ -253,6 +267,15 @@ class Network:
         for number, offered in enumerate(cpus):
             self.hosts.append(Host(self, number, offered))
 
+    def start(self):
+        """Starts all hosts, the head first."""
+        head, *others = self.hosts
+        head.start()
+        for host in others:
+            host.begin()
+        for host in others:
+            host.wait()
+
     def end(self):
         for host in reversed(self.hosts):
             host.end()
@@ -266,8 +289,7 @@ def network(folder, cpus):
         made = Network(folder)
         stack.callback(made.end)
         made.lay(cpus)
-        for host in made.hosts:
-            host.start()
+        made.start()
         yield made
 
 
