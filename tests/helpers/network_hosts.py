@@ -158,7 +158,7 @@ class Host:
         while "Ray runtime started" not in (said := self.log.read_text(errors="replace")):
             if self._machine.poll() is not None or time.monotonic() > deadline:
                 self.kill()
-                raise HostError(f"{self.name} did not start: {said[-2000:]}")
+                raise HostError(f"{self.name} did not start: {' '.join(said.strip().splitlines()[-1:])}")
             time.sleep(0.1)
 
     def restart(self):
@@ -175,8 +175,8 @@ class Host:
         return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
 
     def open(self, *command, **options):
-        """A process on this running host."""
-        inside = self._enter(self._first(), "--pid", f"--wdns={os.getcwd()}")
+        """A process on this running host, whose folder is ``/``: workers import what lies in a command's folder."""
+        inside = self._enter(self._first(), "--pid", "--wdns=/")
         return _process(*inside, *command, env=self._environment(), **options)
 
     def processes(self, title=""):
