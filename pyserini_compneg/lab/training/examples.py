@@ -6,8 +6,10 @@ Source of the hard negatives: Krasakis et al., Appendix A.
 from __future__ import annotations
 
 import json
+import logging
 import random
 import tempfile
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +27,8 @@ from pyserini_compneg.topics import Topic
 
 BM25_RANKS = (50, 100)
 """The first and the last rank of negatives. Higher documents are often relevant but not judged."""
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,9 @@ def _negative_pools(
     if kind in ("compositional", "mixed"):
         atoms = _checked_atoms(source.atoms, dataset, split, topics) if source.atoms else {}
         pools.append(compositional_negatives(topics, relevant, atoms))
+        groups = Counter(topic.group for topic in topics if pools[-1][topic.qid])
+        counted = ", ".join(f"{count} of {group}" for group, count in groups.items())
+        _logger.info("%s: queries of %s with compositional negatives: %s", dataset.folder, split, counted or "none")
     if pools and not any(pool.get(qid) for pool in pools for qid in relevant):
         fault = f"{split} has no negatives of the kind {kind!r}"
         raise InputError(fault, where=dataset.folder, remedy="choose another kind")
@@ -162,30 +169,41 @@ def compositional_negatives(
 ) -> dict[str, list[str]]:
     r"""For each query, documents of its atoms that do not match it: for A \ B those of B, for A ∩ B those of one alone.
 
-    The documents of an atom are the relevant documents of the query that is this atom alone, and those in ``known``. A
-    query has no negatives if its atoms have no documents, or if it is an atom or a union of atoms.
+    The documents of an atom are the relevant documents of the queries all of whose documents have it, such as those of
+    A, A ∩ B and A \ B for A, and those in ``known``. A query has no negatives if its atoms have no documents, or if it
+    is an atom or a union of atoms.
     """
-    atoms = {topic.expression: set(relevant[topic.qid]) for topic in topics if isinstance(topic.expression, Atom)}
+    atoms = defaultdict[Atom, set[str]](set, {atom: set(docids) for atom, docids in known.items()})
+    for topic in topics:
+        for atom in _shared(_expression(topic)):
+            atoms[atom].update(relevant[topic.qid])
     negatives = {}
     for topic in topics:
-        misleading = [atoms.get(a, set()) | known.get(a, set()) for a in _misleading(_expression(topic))]
+        misleading = [atoms[atom] for atom in _misleading(_expression(topic))]
         negatives[topic.qid] = sorted(set().union(*misleading) - set(relevant[topic.qid]))
     return negatives
 
 
-def _misleading(expression: Expression) -> Iterator[Atom]:
-    """The atoms whose documents may be mistaken for the query's documents."""
+def _shared(expression: Expression) -> Iterator[Atom]:
+    """Atoms that each document of an expression has."""
     match expression:
+        case Atom():
+            yield expression
         case Difference() | Exclusion():
-            left, *excluded = expression.children
-            yield from _misleading(left)
-            for part in excluded:
-                yield from leaves(part)
-        case Intersection():
-            yield from leaves(expression)
+            yield from _shared(expression.children[0])
+        case Intersection(operands):
+            for operand in operands:
+                yield from _shared(operand)
+
+
+def _misleading(expression: Expression) -> Iterator[Atom]:
+    """The atoms whose documents may be mistaken for the query's documents: all but those of a union, which match."""
+    match expression:
         case Union(operands):
             for operand in operands:
                 yield from _misleading(operand)
+        case Difference() | Exclusion() | Intersection():
+            yield from leaves(expression)
 
 
 def _document_texts(dataset: Dataset, split: str, docids: set[str]) -> dict[str, str]:

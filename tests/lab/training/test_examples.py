@@ -70,16 +70,27 @@ def test_compositional_negatives_belong_to_an_atom_but_not_to_the_query(films):
     assert [len(one.negatives) for one in examples] == [0, 0, 1, 1, 0, 0]
 
 
+def test_documents_of_atoms_are_those_of_queries_whose_documents_all_have_them(films):
+    """Those of A AND B and of A NOT B are of A, those of A OR B may not be."""
+    dataset = open_dataset(films)
+    relevant = {qid: list(docids) for qid, docids in dataset.qrels("train").items()}
+
+    def negatives(*qids):
+        return compositional_negatives([one for one in dataset.topics("train") if one.qid in qids], relevant)
+
+    assert negatives("both", "wild") == {"both": ["b2", "b3"], "wild": ["b0", "b1"]}
+    assert negatives("both", "any") == {"both": [], "any": []}
+
+
 def test_documents_of_atoms_may_be_given_by_a_file(films, tmp_path):
     file = write_jsonl(tmp_path / "atoms.jsonl", {"atom": "pets", "docs": ["b0"]}, {"atom": "none", "docs": []})
     dataset = open_dataset(films)
     topics = dataset.topics("train")
     relevant = {qid: list(docids) for qid, docids in dataset.qrels("train").items()}
-    alone = [topic for topic in topics if topic.qid in ("both", "wild")]
-    assert compositional_negatives(alone, relevant) == {"both": [], "wild": []}
-    known = documents_of_atoms(file)
-    found = compositional_negatives(alone, relevant, known)
-    assert any("b0" in docids for docids in found.values())
+    alone = [topic for topic in topics if topic.qid in ("wild", "fish")]
+    assert compositional_negatives(alone, relevant) == {"wild": PETS, "fish": []}
+    known = documents_of_atoms(write_jsonl(tmp_path / "more.jsonl", {"atom": "fish", "docs": ["b3"]}))
+    assert compositional_negatives(alone, relevant, known) == {"wild": PETS, "fish": ["b3"]}
     assert examples_of(films, negatives="compositional", atoms=str(file))
     where = f"{tmp_path / 'bad.jsonl'}: "
     for atom, docids, said in (
