@@ -94,6 +94,26 @@ def shard_checksum(folder: Path, commit: Path | None = None) -> str:
         raise IndexReadError(f"the shard cannot be read: {reason_of(cause)}", where=folder) from None
 
 
+def shards_id(entries: Sequence[ShardEntry]) -> str:
+    """Identifies the content of an index in shards."""
+    return content_digest("".join(entry.checksum for entry in entries))
+
+
+def commit_files(commit: Path) -> tuple[str, list[str]]:
+    """The id that Lucene gave to the commit of a segments file, and the names of the commit's files."""
+    directories, infos = (
+        java_class(f"org.apache.lucene.{name}") for name in ("store.FSDirectory", "index.SegmentInfos")
+    )
+    with java_errors(IndexReadError, "cannot be read", commit):
+        directory = directories.open(java_class("java.io.File")(os.path.abspath(commit.parent)).toPath())
+        try:
+            found = infos.readCommit(directory, commit.name)
+            named = java_class("org.apache.lucene.util.StringHelper").idToString(found.getId())
+            return str(named), sorted(map(str, found.files(True).toArray()))
+        finally:
+            directory.close()
+
+
 def write_shards(index: Path, entries: Sequence[ShardEntry]) -> None:
     """Writes the list of shards into the folder of the whole index."""
     documents = sum(entry.documents for entry in entries)
