@@ -144,12 +144,9 @@ _web = build_opener(_Redirects)
 
 
 class IndexCopy:
-    """A copy of the index of a writer. ``stop`` ends a download.
+    """A copy of the index at the ``url`` of a writer, in the folder ``target``.
 
-    Args:
-        url: The address of the index at the writer, such as ``https://writer.example.org/v1/films``.
-        key: One of the writer's ``copy_keys``.
-        target: The folder of the copy.
+    ``key`` is one of the writer's ``copy_keys``. ``stop`` ends a download. ``received`` counts bytes.
     """
 
     def __init__(self, url: str, key: str, target: str | Path, stop: threading.Event | None = None) -> None:
@@ -288,10 +285,10 @@ class IndexCopy:
                     if not block:
                         return f"ends after {out.tell()} of {file.bytes} bytes"
                     out.write(block)
+                    out.flush()  # a kill loses no block that has arrived
                     self.received += len(block)
                     if bar is not None:
                         bar.update(len(block))
-                out.flush()
                 os.fsync(out.fileno())
         return ""
 

@@ -50,7 +50,7 @@ _DESCRIPTIONS: dict[int | str, str] = {
     "default": "Any other error",
     400: "Wrong parameters, a query or a document that cannot be read, or no such index",
     401: "No API key, or a wrong one",
-    403: "A page of an origin that is not allowed asks, or a change has none of write_keys, or a copy none of copy_keys",
+    403: "A page of an origin that is not allowed asks, or a change lacks one of write_keys, or a copy of copy_keys",
     404: "No such document, or no such route",
     405: "No such method",
     409: "Something else is changing the index, its version is no longer there, or it follows another server",

@@ -161,7 +161,7 @@ class ServedIndex:
             return searcher.reader.folder / path if path in paths else None
 
     def _of_files(self, read: Callable[[Path, str], list[Found] | None]) -> tuple[str, list[Found]]:
-        """Reads something of the commit that is open. If the folder has another one by now, opens that, and tries again."""
+        """Reads something of the commit that is open. If the folder has another by now, opens it and tries again."""
         for tries in range(_TRIES):
             with self._used() as searcher:
                 try:
