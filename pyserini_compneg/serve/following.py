@@ -69,7 +69,7 @@ def _follow(backend: Backend, name: str, writer: Follows, stop: threading.Event)
             if index.reload():
                 backend.metrics.reloads.labels(name).inc()
             index.compared(index.generation == there)
-            told, failures = "", 0
+            there, told, failures = index.generation, "", 0  # somebody may have put another folder in its place
         except Exception as error:  # after any error, the server continues and tries again
             index.compared(False)
             if told != (told := str(error)) and not stop.is_set():
