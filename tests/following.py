@@ -203,6 +203,7 @@ def run(options, home):
                     writer.get("/v1/films/documents", body)
                     ids |= added
                     if number % 3 == 0:
+                        note()  # a follower may answer with this state
                         urls = urlencode([("docid", one) for one in gone])
                         request = Request(f"http://127.0.0.1:{writer.port}/v1/films/documents?{urls}", method="DELETE")
                         request.add_header("X-API-Key", WRITES)
@@ -232,6 +233,7 @@ def run(options, home):
                 server.process.kill()
                 server.process.wait()
     wrong = [one for one in clients.answers if expected.get(one[1], {}).get(one[2]) != one[3]]
+    unknown = {one[1] for one in clients.answers} - expected.keys()
     lags = {True: [], False: []}
     for generation, begun in done:
         later = order[order.index(generation) :]
@@ -250,7 +252,8 @@ def run(options, home):
         print(f"{name}: {len({g for who, g, *_ in clients.answers if who == name})} generations answered")
     print(f"lag, no kill: {told(lags[False])}")
     print(f"lag, with a kill: {told(lags[True])}")
-    print(f"{len(clients.answers)} answers, {len(wrong)} wrong, {len(clients.faults)} missing")
+    of_them = f"{len(wrong)} wrong, {len(unknown)} unknown generations, {len(clients.faults)} missing"
+    print(f"{len(clients.answers)} answers, {of_them}")
     for what in [*map(str, wrong[:3]), *clients.faults[:3], *left]:
         print(f"  {what[:300]}")
     print(f"copies equal to the writer's files: {copies}")

@@ -57,7 +57,8 @@ def _follow(backend: Backend, name: str, writer: Follows, stop: threading.Event)
     """Follows until the server ends. A reason why the copy is not equal is logged once."""
     index = backend.indexes[name]
     copy = IndexCopy(writer.url, writer.key, index.path, stop)
-    there, told, failures = index.generation, "", 0  # ``there`` is the generation in the folder
+    there, failures = index.generation, 0  # the generation in the folder, and how often it was not renewed
+    told = set[str]()
     while not stop.is_set():
         try:
             if listed := copy.ask(there):
@@ -69,13 +70,15 @@ def _follow(backend: Backend, name: str, writer: Follows, stop: threading.Event)
             if index.reload():
                 backend.metrics.reloads.labels(name).inc()
             index.compared(index.generation == there)
-            there, told, failures = index.generation, "", 0  # somebody may have put another folder in its place
+            there, failures = index.generation, 0  # somebody may have put another folder in its place
+            told.clear()
         except Exception as error:  # after any error, the server continues and tries again
             index.compared(False)
-            if told != (told := str(error)) and not stop.is_set():
+            if str(error) not in told and not stop.is_set():
+                told.add(str(error))
                 trace = None if isinstance(error, CompNegError) else error
                 _logger.warning("index %s: the copy that is there stays: %s", name, error, exc_info=trace)
-        stop.wait(min(_SECONDS * 2 ** max(0, failures - 1), _MOST_SECONDS))
+        stop.wait(min(_SECONDS * 2 ** min(max(0, failures - 1), 10), _MOST_SECONDS))
 
 
 def _copied(copy: IndexCopy, generation: str, before: int) -> str:
