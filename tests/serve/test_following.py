@@ -18,6 +18,7 @@ from pyserini_compneg.serve import following
 from pyserini_compneg.serve.following import first_copies
 from pyserini_compneg.serve.search_pool import SearchPool
 from pyserini_compneg.serve.settings import Follows, ServedIndexSettings
+from pyserini_compneg.support.staging import replace_folder
 
 READS, WRITES = "key-of-reader", "key-of-writer"
 FILES, DOCUMENTS = "/v1/films/files", "/v1/films/documents"
@@ -145,7 +146,7 @@ def until(holds):
     return value
 
 
-def test_a_follower_answers_as_its_writer_and_says_how_far_it_is_behind(folder, tmp_path, monkeypatch, caplog):
+def test_a_follower_answers_as_its_writer_and_says_how_far_it_is_behind(films, folder, tmp_path, monkeypatch, caplog):
     caplog.set_level(logging.INFO, "pyserini_compneg")
     monkeypatch.setattr(following, "_SECONDS", 0.05)
     copy = tmp_path / "copy" / "films"
@@ -176,6 +177,10 @@ def test_a_follower_answers_as_its_writer_and_says_how_far_it_is_behind(folder, 
                 assert (answer.status_code, answer.json()) == (409, {"error": said})
             health = follower.get("/health").json()
             assert (health["status"], health["degraded"]) == ("ok", {})
+            replace_folder(shutil.copytree(films, tmp_path / "other"), copy)  # by hand
+            until(lambda: content(copy) == content(folder))
+            until(lambda: state() == {"generation": generation, "behind_seconds": 0.0})
+            assert found(follower) == found(at_writer)
     with make_client(copy, follows=writer) as follower:
         index = follower.app._backend.indexes["films"]
         time.sleep(0.3)
