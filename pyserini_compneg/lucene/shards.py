@@ -100,18 +100,15 @@ def shards_id(entries: Sequence[ShardEntry]) -> str:
 
 
 def commit_files(commit: Path) -> tuple[str, list[str]]:
-    """The id that Lucene gave to the commit of a segments file, and the names of the commit's files."""
-    directories, infos = (
-        java_class(f"org.apache.lucene.{name}") for name in ("store.FSDirectory", "index.SegmentInfos")
-    )
+    """The id that Lucene gave to the commit of a segments file, and the names of the commit's files.
+
+    Java answers in one text: see :func:`java_errors` for why no method of its collections is called.
+    """
+    java, path = java_class("io.compneg.index.Commits"), os.path.abspath(commit)
     with java_errors(IndexReadError, "cannot be read", commit):
-        directory = directories.open(java_class("java.io.File")(os.path.abspath(commit.parent)).toPath())
-        try:
-            found = infos.readCommit(directory, commit.name)
-            named = java_class("org.apache.lucene.util.StringHelper").idToString(found.getId())
-            return str(named), sorted(map(str, found.files(True).toArray()))
-        finally:
-            directory.close()
+        found = java.describe(path)
+    named, *files = str(found).split("\n")
+    return named, files
 
 
 def write_shards(index: Path, entries: Sequence[ShardEntry]) -> None:

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from random import Random
 from types import SimpleNamespace
@@ -105,6 +106,12 @@ def test_files_of_the_package_are_copied_and_renamed_block_maxima_are_not_sent_a
         copy.take(copy.ask())
         assert content(copy.target) == content(index)
         assert "maxima" not in str(writer.requests)
+
+
+def test_many_threads_list_files_at_once(writer):
+    generation, files = writer.files()
+    with ThreadPoolExecutor(6) as threads:
+        assert all(threads.map(lambda _: writer.files() == (generation, files), range(60)))
 
 
 @pytest.mark.parametrize("cut", [1, 7, 64, 65, 200, 500])
