@@ -70,6 +70,7 @@ class ServedIndex:
         self._lock, self._replacing, self._changing = threading.Lock(), threading.Lock(), threading.Lock()
         self._search_failed = self._reload_failed = self._is_equal = False
         self._equal_at = time.monotonic()
+        self._listed = "", frozenset[str]()  # a generation, and the paths of its files
         self._current = self._open(self._path)
 
     def _open(self, path: str) -> _Opened:
@@ -156,9 +157,12 @@ class ServedIndex:
 
     def file(self, path: str) -> Path | None:
         """The place of a file of the index that is open, if it has one of this path."""
-        _, paths = self._of_files(index_paths)
+        listed = self._listed
+        if listed[0] != self.generation or path not in listed[1]:
+            now, paths = self._of_files(index_paths)
+            self._listed = listed = now, frozenset(paths)
         with self._used() as searcher:
-            return searcher.reader.folder / path if path in paths else None
+            return searcher.reader.folder / path if path in listed[1] else None
 
     def _of_files(self, read: Callable[[Path, str], list[Found] | None]) -> tuple[str, list[Found]]:
         """Reads something of the commit that is open. If the folder has another by now, opens it and tries again."""
