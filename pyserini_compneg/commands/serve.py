@@ -20,8 +20,9 @@ The file of --config has the keys of Pyserini's server:
     papers: {path: indexes/papers, encoder: naver/splade-v3}
   api_keys: [a-secret-of-yours]
 
-and three more: write_keys, for requests that change indexes; limits, what a request may cost (docs/how-to/serving.md);
-and allowed_origins, whose web pages may ask (docs/how-to/proxy.md).
+and four more: write_keys, for requests that change indexes; copy_keys, for servers whose indexes follow this one, by
+follows: {url, key} of an index (docs/how-to/deploy.md); limits, what a request may cost (docs/how-to/serving.md); and
+allowed_origins, whose web pages may ask (docs/how-to/proxy.md).
 
 examples:
   compneg serve --index indexes/sample

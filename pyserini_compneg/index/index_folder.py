@@ -44,7 +44,8 @@ SKIPPED_LOG = "skipped-documents.txt"
 
 _PLAN = "build.json"
 _PLAN_KEYS = {"encoder", "settings", "sources"}
-_LUCENE_FILES = r"(pending_)?segments_[0-9a-z]+|_[0-9a-z]+(_[\w-]+)?\.\w+|write\.lock"
+_OF_COMMITS = r"segments_[0-9a-z]+|_[0-9a-z]+(_[\w-]+)?\.\w+"
+_LUCENE_FILES = rf"{_OF_COMMITS}|pending_segments_[0-9a-z]+|write\.lock"
 _ARTIFACT = "pt_meta.json"
 """PyTerrier recognises an index by this file."""
 
@@ -57,6 +58,15 @@ _OUR_FILES = (MANIFEST_NAME, SHARDS_NAME, SKIPPED_LOG, *_MAXIMA_FILES, _PLAN, _A
 _KILLED_UPDATE = rf"\.{re.escape(SHARDS_NAME)}\.[0-9a-f]{{8}}\.tmp"
 _INDEX_FILES = re.compile("|".join([_LUCENE_FILES, _KILLED_UPDATE, *map(re.escape, _OUR_FILES)]))
 _SHARD = re.compile(r"shard-\d{5}-of-\d{5}")
+NEXT_MAXIMA = f"{BLOCK_MAXIMA}.next"
+"""The block maxima of an update, which become :data:`BLOCK_MAXIMA` after its commit."""
+
+COPIED = (NEXT_MAXIMA, BLOCK_MAXIMA, MANIFEST_NAME, SKIPPED_LOG, _ARTIFACT, *_KEPT_OF_MODEL)
+"""The files beside Lucene's that a copy of an index has, in an order in which no renamed file is missed."""
+
+_COPIED = re.compile(
+    rf"(?:{_SHARD.pattern}/)?(?:{_OF_COMMITS}|{'|'.join(map(re.escape, COPIED))})|{re.escape(SHARDS_NAME)}"
+)
 _logger = logging.getLogger(__name__)
 
 
@@ -140,6 +150,20 @@ def _warn_of_lost_settings(target: Path, folder: Path) -> None:
         _logger.warning(
             "%s: the index that it replaces was built with %s, and this one is not", target, ", ".join(lost)
         )
+
+
+def is_copied(path: str) -> bool:
+    """Whether a path in the folder of an index may be that of a file of the index, also of one in shards.
+
+    >>> is_copied("shard-00000-of-00002/_0.cfs"), is_copied("../_0.cfs"), is_copied("write.lock")
+    (True, False, False)
+    """
+    return _COPIED.fullmatch(path) is not None
+
+
+def is_shard(path: str) -> bool:
+    """Whether the path of a shard is that of a folder in the folder of the whole index, as a build names it."""
+    return _SHARD.fullmatch(path) is not None
 
 
 def _has_manifest(folder: Path) -> bool:

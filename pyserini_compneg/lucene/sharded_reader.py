@@ -6,7 +6,6 @@ last bit. Rankings of shards are merged by score and docid. Document frequencies
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import math
 import threading
@@ -35,6 +34,7 @@ from pyserini_compneg.lucene.shards import (
     ShardEntry,
     checked_shard,
     read_shards,
+    shards_id,
     whole_manifest,
 )
 from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
@@ -87,8 +87,7 @@ class _Shards(Opened):
         manifest = whole_manifest(self._folder, {path: self._manifests[path] for path in self.shards})
         self.manifest, self.documents = manifest, manifest.documents
         self.field_documents = manifest.documents - manifest.empty_documents
-        listed = "".join(self._entries[path].checksum for path in self.shards)
-        self.content_id = hashlib.sha256(listed.encode()).hexdigest()
+        self.content_id = shards_id([self._entries[path] for path in self.shards])
 
     def _lose(self, path: str, error: IndexReadError) -> None:
         """Drops a lost shard. Raises if partial results are not allowed, or if this was the last shard."""

@@ -94,6 +94,23 @@ def shard_checksum(folder: Path, commit: Path | None = None) -> str:
         raise IndexReadError(f"the shard cannot be read: {reason_of(cause)}", where=folder) from None
 
 
+def shards_id(entries: Sequence[ShardEntry]) -> str:
+    """Identifies the content of an index in shards."""
+    return content_digest("".join(entry.checksum for entry in entries))
+
+
+def commit_files(commit: Path) -> tuple[str, list[str]]:
+    """The id that Lucene gave to the commit of a segments file, and the names of the commit's files.
+
+    Java answers in one text: see :func:`java_errors` for why no method of its collections is called.
+    """
+    java, path = java_class("io.compneg.index.Commits"), os.path.abspath(commit)
+    with java_errors(IndexReadError, "cannot be read", commit):
+        found = java.describe(path)
+    named, *files = str(found).split("\n")
+    return named, files
+
+
 def write_shards(index: Path, entries: Sequence[ShardEntry]) -> None:
     """Writes the list of shards into the folder of the whole index."""
     documents = sum(entry.documents for entry in entries)

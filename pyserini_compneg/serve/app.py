@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
 from pyserini_compneg.serve.backend import Backend
+from pyserini_compneg.serve.following import following
 from pyserini_compneg.serve.gate import Gate, error_answer
 from pyserini_compneg.serve.options import ServeOptions
 from pyserini_compneg.serve.replies import API
@@ -57,8 +58,9 @@ def create_app(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await warm_up(app, indexes)
         reloading = asyncio.create_task(backend.reload_for_ever())
-        async with mcp.session_manager.run() if mcp else nullcontext():
-            yield
+        with following(backend):
+            async with mcp.session_manager.run() if mcp else nullcontext():
+                yield
         reloading.cancel()
         with suppress(asyncio.CancelledError):
             await reloading

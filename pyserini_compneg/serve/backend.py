@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,13 +16,14 @@ from starlette.requests import ClientDisconnect
 from pyserini_compneg.lucene.versions import describe_build
 from pyserini_compneg.serve.metrics import Metrics
 from pyserini_compneg.serve.options import ServeOptions
-from pyserini_compneg.serve.replies import API, WriteReply
+from pyserini_compneg.serve.replies import API, FileReply, FilesReply, WriteReply
 from pyserini_compneg.serve.search_pool import SearchPool
 from pyserini_compneg.serve.served_index import ServedIndex
 from pyserini_compneg.serve.settings import Limits
 from pyserini_compneg.support.errors import BusyError, CompNegError, SearchCancelled, SearchTimeout
 from pyserini_compneg.support.progress import reported, said_in_request
 from pyserini_compneg.support.settings_files import first_fault
+from pyserini_compneg.support.terminal import shown
 
 CLIENT_GONE = 499  # only for the log, as in other servers
 
@@ -56,15 +58,35 @@ class Backend:
 
     def switch(self, name: str, folder: str) -> dict[str, Any]:
         """Opens another folder under the name of an index, and says what is searched then."""
-        index = self.index(name)
+        index = self._changed_here(name)
         index.switch(folder)
         self.metrics.reloads.labels(name).inc()
         _logger.info("index %s: switched to %s, %s documents", name, folder, f"{index.documents:,}")
         return {"api": API, "index": name, "generation": index.generation, "documents": index.documents}
 
+    def _changed_here(self, name: str) -> ServedIndex:
+        """The index with this name, unless it follows another server."""
+        index = self.index(name)
+        if index.follows:
+            raise HTTPException(409, f"{name} is a copy, and is changed where it is written: {index.follows.url}")
+        return index
+
+    def files(self, name: str) -> FilesReply:
+        """The files of an index, which a server that follows this one copies."""
+        generation, files = self.index(name).files()
+        listed: list[FileReply] = [{"path": one.path, "bytes": one.bytes, "checksum": one.checksum} for one in files]
+        return {"api": API, "index": name, "generation": generation, "files": listed}
+
+    def file(self, name: str, path: str) -> Path:
+        """The place of a file of an index."""
+        place = self.index(name).file(path)
+        if place is None or not place.is_file():
+            raise HTTPException(404, f"{name} has no file {shown(path)}")
+        return place
+
     def update(self, name: str, documents: bytes | None = None, delete: Sequence[str] | None = None) -> WriteReply:
         """Updates an index as the command ``update`` does. Searches find the changes when this returns."""
-        index = self.index(name)
+        index = self._changed_here(name)
         with reported(lambda _: None):  # no bar of each request in the log
             done = index.update(documents, delete)
         try:
@@ -95,6 +117,11 @@ class Backend:
             "languages": {name: index.language for name, index in self.indexes.items()},
             "generations": {name: index.generation for name, index in self.indexes.items()},
             "versions": {name: version for name, index in self.indexes.items() if (version := index.version)},
+            "follows": {
+                name: {"generation": index.generation, "behind_seconds": round(index.behind_seconds, 1)}
+                for name, index in self.indexes.items()
+                if index.follows
+            },
             "degraded": degraded,
             "build": self._build,
         }

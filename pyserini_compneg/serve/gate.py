@@ -68,7 +68,8 @@ class Gate:
     allowed origins may request them, and searches are refused unread while the pool is full. ``hosts`` are the names of
     the server; None allows any name. This check prevents web pages from reading answers through a name that resolves to
     this machine. ``log_queries`` is that of ``ServeOptions``. The route learns in ``request.state.may_write`` whether
-    the request has one of ``write_keys``.
+    the request has one of ``write_keys``, in ``may_copy`` whether it has one of ``copy_keys``, and in ``offers_copies``
+    whether the settings have such keys.
     """
 
     def __init__(
@@ -91,10 +92,12 @@ class Gate:
         A gate that has asked for keys goes on asking for them. It keeps former keys out of the log, too.
         """
         self._needs_key |= settings.needs_key
-        self._reading, self._writing = (
-            [content_digest(key) for key in keys] for keys in (settings.api_keys, settings.write_keys)
+        self._reading, self._writing, self._copying = (
+            [content_digest(key) for key in keys]
+            for keys in (settings.api_keys, settings.write_keys, settings.copy_keys)
         )
-        self._known_keys |= {*settings.api_keys, *settings.write_keys}
+        self._offers_copies = settings.offers_copies
+        self._known_keys |= settings.secrets
         self._origins = {origin.encode() for origin in settings.allowed_origins}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -161,16 +164,19 @@ class Gate:
             return HTTPException(404, "The path ends with a line feed, and no route or document does")
         if not scope["path"].startswith(self._guarded) or self._is_preflight(scope["method"], headers):
             return None
-        may_write = _has_key(scope["headers"], self._writing)
-        scope.setdefault("state", {})["may_write"] = may_write
-        if not may_write and self._needs_key and not _has_key(scope["headers"], self._reading):
+        may_write, may_copy = (_has_key(scope["headers"], keys) for keys in (self._writing, self._copying))
+        asks_files = self._offers_copies and _is_of_files(scope)
+        is_known = may_write or may_copy or _has_key(scope["headers"], self._reading)
+        if (self._needs_key and not is_known) or (asks_files and not headers.keys() & {b"authorization", b"x-api-key"}):
             return HTTPException(401, _NO_KEY, {"WWW-Authenticate": "Bearer"})
+        scope.setdefault("state", {}).update(may_write=may_write, may_copy=may_copy, offers_copies=self._offers_copies)
         if headers.get(b"origin") not in self._origins and _is_foreign(scope["method"], headers):
             said = "A page of another origin may not ask this server; allowed_origins in its settings has none like it"
             return HTTPException(403, said)
         if scope["method"] in ("POST", "PUT") and not _is_json(headers.get(b"content-type", b"")):
             return HTTPException(415, "The body must be JSON; send it with Content-Type: application/json")
-        return queue_full() if self._backend.pool.is_full and not _is_write(scope) else None
+        needs_place = not (_is_write(scope) or _is_of_files(scope))
+        return queue_full() if self._backend.pool.is_full and needs_place else None
 
     def _too_large(self) -> HTTPException:
         return HTTPException(413, f"The body has more than {self._backend.limits.body_bytes:,} bytes")
@@ -193,7 +199,8 @@ class Gate:
         """
         method, path = scope["method"], scope.get("raw_path", scope["path"].encode()).decode("ascii", "replace")
         query = scope["query_string"].decode("ascii", "replace")
-        is_admitted = not self._needs_key or _has_key(scope["headers"], [*self._reading, *self._writing])
+        known = [*self._reading, *self._writing, *self._copying]
+        is_admitted = not self._needs_key or _has_key(scope["headers"], known)
         if not is_admitted or self._log_queries == "no" or _holds_key(query, self._known_keys):
             query = "..." if query else ""
         elif self._log_queries == "hash" and query:
@@ -228,6 +235,11 @@ def _is_write(scope: Scope) -> bool:
     """Whether a request would change an index. It needs no place in the pool of searches."""
     method = scope["method"]
     return method in ("PUT", "DELETE") or (method == "POST" and scope["path"].endswith("/documents"))
+
+
+def _is_of_files(scope: Scope) -> bool:
+    """Whether a request reads the files of an index. It needs no place in the pool of searches, either."""
+    return re.match(r"/\w+/[^/]+/files(?:/|$)", scope["path"]) is not None
 
 
 def _is_utf8(*encoded: bytes) -> bool:

@@ -36,6 +36,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pyserini_compneg.serve.backend import Backend
+from pyserini_compneg.serve.following import following
 from pyserini_compneg.serve.mcp_tools import tools
 from pyserini_compneg.serve.options import ServeOptions
 from pyserini_compneg.serve.served_index import ServedIndex
@@ -53,7 +54,8 @@ def run_on_standard_input(indexes: Mapping[str, ServedIndex], options: ServeOpti
         _take_signals_between_tasks()
         reloading = asyncio.create_task(backend.reload_for_ever())
         try:
-            await _serve_standard_input(tools(backend))
+            with following(backend):
+                await _serve_standard_input(tools(backend))
         finally:
             reloading.cancel()
 

@@ -30,7 +30,14 @@ class Metrics:
         self.warnings = Counter("compneg_index_warnings", text, ["index"], registry=registry)
         text = "1 where /health says what is wrong"
         degraded = Gauge("compneg_index_degraded", text, ["index"], registry=registry)
+        text = "Seconds since the copy was known to be equal to the index that it follows; 0 while it is equal"
+        behind = Gauge("compneg_index_behind_seconds", text, ["index"], registry=registry)
+        text = "1 for the content that is searched"
+        self._generations = Gauge("compneg_index_generation", text, ["index", "generation"], registry=registry)
+        self._indexes = indexes
         for name, index in indexes.items():
+            if index.follows:
+                behind.labels(name).set_function(partial(_behind, index))
             self.warnings.labels(name)
             documents.labels(name).set_function(partial(_documents, index))
             degraded.labels(name).set_function(partial(_is_degraded, index))
@@ -45,11 +52,18 @@ class Metrics:
             self._stages.labels(name).observe(milliseconds / 1000)
 
     def text(self) -> bytes:
+        self._generations.clear()  # a generation that is not searched any more has no line
+        for name, index in self._indexes.items():
+            self._generations.labels(name, index.generation).set(1)
         return generate_latest(self._registry)
 
 
 def _documents(index: ServedIndex) -> int:
     return index.documents
+
+
+def _behind(index: ServedIndex) -> float:
+    return index.behind_seconds
 
 
 def _is_degraded(index: ServedIndex) -> bool:

@@ -33,6 +33,26 @@ class SwitchReply(TypedDict):
     documents: int
 
 
+class FileReply(TypedDict):
+    """A file of an index."""
+
+    path: Annotated[str, Field(description="in the folder of the index, and of the route that sends the file")]
+    bytes: Annotated[int, Field(ge=0)]
+    checksum: Annotated[
+        str,
+        Field(description="CRC-32, in hexadecimal digits: that in the footer of a file of Lucene, else of all bytes"),
+    ]
+
+
+class FilesReply(TypedDict):
+    """The files of one commit of an index."""
+
+    api: str
+    index: str
+    generation: Annotated[str, Field(description="of the commit; also the ETag of the answer")]
+    files: list[FileReply]
+
+
 class WriteReply(SwitchReply):
     """An index whose documents were changed."""
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request, Security
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import FileResponse, JSONResponse, Response
 from fastapi.security import APIKeyHeader, HTTPBearer
 from pydantic import BaseModel, ValidationError
 
@@ -31,6 +31,7 @@ from pyserini_compneg.serve.replies import (
     DocumentReply,
     ErrorReply,
     ExplainReply,
+    FilesReply,
     ReadingReply,
     SearchReply,
     SwitchReply,
@@ -49,10 +50,10 @@ _DESCRIPTIONS: dict[int | str, str] = {
     "default": "Any other error",
     400: "Wrong parameters, a query or a document that cannot be read, or no such index",
     401: "No API key, or a wrong one",
-    403: "A page of an origin that is not allowed asks, or an index shall be changed without one of the write_keys",
+    403: "A page of an origin that is not allowed asks, or a change lacks one of write_keys, or a copy of copy_keys",
     404: "No such document, or no such route",
     405: "No such method",
-    409: "Another request or another process is changing the index, or its version is no longer there",
+    409: "Something else is changing the index, its version is no longer there, or it follows another server",
     413: "A body that is too large",
     415: "A body that is not called JSON",
     422: "Plain words that may be misread, with unsure=refuse",
@@ -79,6 +80,13 @@ def _may_write(request: Request) -> None:
         raise HTTPException(403, "An index is changed only with one of the server's write_keys")
 
 
+def _may_copy(request: Request) -> None:
+    if not request.state.offers_copies:
+        raise HTTPException(404, "This server gives no files: its settings have no copy_keys")
+    if not request.state.may_copy:
+        raise HTTPException(403, "The files of an index are read only with one of the server's copy_keys")
+
+
 def _read(body: bytes, model: type[BodyT]) -> BodyT:
     """Parses the JSON body of a request as strictly as files."""
     try:
@@ -96,7 +104,10 @@ def _described(model: type[BaseModel]) -> dict[str, Any]:
 
 _LINES = {"type": "string", "description": "a document on each line, as the command index takes it"}
 
-_KEY = "one of the server's api_keys, if it has any, or of its write_keys, which requests that change an index need"
+_KEY = (
+    "one of the server's api_keys, if it has any, of its write_keys, which requests that change an index need, or of "
+    "its copy_keys, which requests for files need"
+)
 
 _KEYS = (  # only described here: the gate checks keys
     Security(APIKeyHeader(name="X-API-Key", scheme_name="ApiKey", description=_KEY, auto_error=False)),
@@ -187,6 +198,39 @@ async def _write(request: Request, index: str, documents: bytes | None, delete: 
     work = partial(backend.update, index, documents, delete)
     answer = await asyncio.to_thread(backend.with_notes, work)
     return JSONResponse(answer, headers={"Cache-Control": "no-store"})
+
+
+@router.get(
+    "/{index}/files",
+    response_model=FilesReply,
+    summary="List the files of an index",
+    responses={304: {"description": "The generation is still that of If-None-Match"}},
+    dependencies=[Depends(_may_copy)],
+)
+async def files(request: Request, index: str) -> Response:
+    """The files of the commit that is searched. A server that follows this one copies them."""
+    backend: Backend = request.app.state.backend
+    known = {one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")}
+    tag = f'"{backend.index(index).generation}"'
+    if tag in known:
+        return Response(status_code=304, headers={"ETag": tag, "Cache-Control": "no-cache"})
+    answer = await asyncio.to_thread(backend.files, index)
+    headers = {"ETag": f'"{answer["generation"]}"', "Cache-Control": "no-cache"}
+    return JSONResponse(answer, headers=headers)
+
+
+@router.get(
+    "/{index}/files/{path:path}",
+    response_class=FileResponse,
+    summary="Read a file of an index",
+    responses={206: {"description": "The bytes that Range asks for"}, 416: {"description": "No such bytes"}},
+    dependencies=[Depends(_may_copy)],
+)
+async def file(request: Request, index: str, path: str) -> Response:
+    """The bytes of a file of the list, or a range of them. A file that a later commit has deleted is gone (404)."""
+    backend: Backend = request.app.state.backend
+    place = await asyncio.to_thread(backend.file, index, path)
+    return FileResponse(place, media_type="application/octet-stream", headers={"Cache-Control": "no-store"})
 
 
 @router.get("/{index}/doc/{docid:path}", response_model=DocumentReply, summary="Fetch a document by its id")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TypeAlias
+from pathlib import Path
+from typing import TypeAlias, TypeVar
 
 from pyserini_compneg.encode.hybrid import places
 from pyserini_compneg.encode.query_encoders import same_model
 from pyserini_compneg.index import UpdateReport, update_index
+from pyserini_compneg.index.copying import IndexFile, index_files, index_paths
 from pyserini_compneg.search import SignedImpactSearcher
-from pyserini_compneg.serve.settings import ServedIndexSettings, checked_name
+from pyserini_compneg.serve.settings import Follows, ServedIndexSettings, checked_name
 from pyserini_compneg.support.errors import BusyError, CompNegError, IndexFormatError, IndexReadError, InputError
 
 OpenIndex: TypeAlias = Callable[..., SignedImpactSearcher]
@@ -23,6 +26,15 @@ OpenIndex: TypeAlias = Callable[..., SignedImpactSearcher]
 
 _GENERATION = 12
 """The length of a generation."""
+
+_COMPARED_SECONDS = 5.0
+"""How long a copy counts as equal after a comparison. The next one may have to wait for the writer."""
+
+_MOST_SECONDS_BEHIND = 60.0
+
+_TRIES = 3
+
+Found = TypeVar("Found")
 
 
 @dataclass
@@ -56,7 +68,9 @@ class ServedIndex:
         self._paths = {self._path}  # all so far: a search may still be in an index of before
         self._first = os.path.split(self._path)
         self._lock, self._replacing, self._changing = threading.Lock(), threading.Lock(), threading.Lock()
-        self._search_failed = self._reload_failed = False
+        self._search_failed = self._reload_failed = self._is_equal = False
+        self._equal_at = time.monotonic()
+        self._listed = "", frozenset[str]()  # a generation, and the paths of its files
         self._current = self._open(self._path)
 
     def _open(self, path: str) -> _Opened:
@@ -107,7 +121,61 @@ class ServedIndex:
             return f"{len(lost)} of its shards are left out, so results are partial"
         if self._search_failed:
             return "its last search failed; the log says why"
-        return "what replaced it cannot be opened, so the older index is searched" if self._reload_failed else None
+        if self._reload_failed:
+            return "what replaced it cannot be opened, so the older index is searched"
+        if self.follows and self.behind_seconds > _MOST_SECONDS_BEHIND:
+            return (
+                f"it has not been equal to the index that it follows for {_MOST_SECONDS_BEHIND:.0f} s; the log says why"
+            )
+        return None
+
+    @property
+    def path(self) -> str:
+        """The folder that is searched, or the name of a prebuilt index."""
+        return self._path
+
+    @property
+    def follows(self) -> Follows | None:
+        """The index of another server of which this one is a copy."""
+        return self._settings.follows
+
+    @property
+    def behind_seconds(self) -> float:
+        """The time since the copy was last known to be equal to what it follows, or since the start; 0 while equal."""
+        seconds = time.monotonic() - self._equal_at
+        return 0.0 if self._is_equal and seconds < _COMPARED_SECONDS else seconds
+
+    def compared(self, is_equal: bool) -> None:
+        """Notes whether the index is known to be equal to what it follows."""
+        self._is_equal = is_equal
+        if is_equal:
+            self._equal_at = time.monotonic()
+
+    def files(self) -> tuple[str, list[IndexFile]]:
+        """The generation and the files of the index that is open."""
+        return self._of_files(index_files)
+
+    def file(self, path: str) -> Path | None:
+        """The place of a file of the index that is open, if it has one of this path."""
+        listed = self._listed
+        if listed[0] != self.generation or path not in listed[1]:
+            now, paths = self._of_files(index_paths)
+            self._listed = listed = now, frozenset(paths)
+        with self._used() as searcher:
+            return searcher.reader.folder / path if path in listed[1] else None
+
+    def _of_files(self, read: Callable[[Path, str], list[Found] | None]) -> tuple[str, list[Found]]:
+        """Reads something of the commit that is open. If the folder has another by now, opens it and tries again."""
+        for tries in range(_TRIES):
+            with self._used() as searcher:
+                try:
+                    if found := read(searcher.reader.folder, searcher.reader.content_id):
+                        return generation(searcher), found
+                except (OSError, IndexReadError):
+                    if tries == _TRIES - 1 and not searcher.reader.is_replaced():
+                        raise
+            self.reload()
+        raise BusyError("is being changed", where=self.name, remedy="ask again")
 
     @property
     def documents(self) -> int:

@@ -15,6 +15,7 @@ import uvicorn
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.serve.app import create_app
 from pyserini_compneg.serve.connections import ACCEPTED_AT_ONCE, Connections, protocol
+from pyserini_compneg.serve.following import first_copies
 from pyserini_compneg.serve.gate import Gate
 from pyserini_compneg.serve.options import ServeOptions
 from pyserini_compneg.serve.parameter_types import MOST_CHARACTERS
@@ -54,6 +55,7 @@ def serve(
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it is handled: the file is read then
     with ExitStack() as stack:
         listening = None if options.mcp == "stdio" else stack.enter_context(_listening(options.host, options.port))
+        first_copies(settings.indexes)
         opened = {name: ServedIndex(name, index, open_index) for name, index in settings.indexes.items()}
         for name, index in opened.items():
             stack.callback(index.close)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -41,6 +42,27 @@ class Limits(Settings):
     )
 
 
+def _checked_key(key: str) -> str:
+    if len(key) < _SHORTEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
+        raise ValueError(f"an API key has {_SHORTEST_KEY} or more printable ASCII characters, and no blank")
+    return key
+
+
+def _checked_url(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
+        form = "the address of an index is http:// or https://, a host without a password, and /v1/NAME"
+        raise ValueError(f"{form}; got {shown(url)}")
+    return url
+
+
+class Follows(Settings):
+    """The writer that an index follows: the ``url`` of the index there, and one of the writer's ``copy_keys``."""
+
+    url: Annotated[str, AfterValidator(_checked_url)]
+    key: Annotated[str, AfterValidator(_checked_key)]
+
+
 class ServedIndexSettings(Settings):
     """An index: its folder (relative to the YAML file) or its prebuilt name, and the encoder of its queries.
 
@@ -52,6 +74,8 @@ class ServedIndexSettings(Settings):
     ``model_weight`` is the share of the model of ``bm25+MODEL``, as in ``SearchSettings``, and ``latent_weight`` that
     of the latents of ``bm25+latent``.
 
+    ``follows`` makes the folder a copy of an index of another server, and keeps it equal.
+
     ``index_type`` is a key of Pyserini. Only indexes of impacts are served.
     """
 
@@ -62,6 +86,7 @@ class ServedIndexSettings(Settings):
     latent_weight: float | None = Field(default=None, ge=0)
     index_type: Literal["impact"] = "impact"
     versions: str | None = None
+    follows: Follows | None = None
 
 
 def checked_name(name: str) -> str:
@@ -74,12 +99,6 @@ def checked_name(name: str) -> str:
         form = "an index is named by up to 64 letters, digits and the signs . _ + -, and begins with a letter or digit"
         raise InputError(f"{form}, got {name[:80]!r}")
     return name
-
-
-def _checked_key(key: str) -> str:
-    if len(key) < _SHORTEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
-        raise ValueError(f"an API key has {_SHORTEST_KEY} or more printable ASCII characters, and no blank")
-    return key
 
 
 def _checked_origin(origin: str) -> str:
@@ -97,8 +116,9 @@ def _as_mapping(value: Any) -> Any:
 class ServerSettings(Settings):
     """The content of the YAML file: indexes by their names in URLs, and keys. Without ``api_keys``, anyone may search.
 
-    Requests that change an index need one of ``write_keys``. These keys may search, too. An empty list of keys admits
-    nobody. Web pages of the ``allowed_origins`` may ask the server from a browser.
+    Requests that change an index need one of ``write_keys``, and those that read its files one of ``copy_keys``. These
+    keys may search, too. An empty list of keys admits nobody. Web pages of the ``allowed_origins`` may ask the server
+    from a browser.
     """
 
     indexes: dict[
@@ -106,6 +126,7 @@ class ServerSettings(Settings):
     ]
     api_keys: tuple[Annotated[str, AfterValidator(_checked_key)], ...] = ()
     write_keys: tuple[Annotated[str, AfterValidator(_checked_key)], ...] = ()
+    copy_keys: tuple[Annotated[str, AfterValidator(_checked_key)], ...] = ()
     allowed_origins: tuple[Annotated[str, AfterValidator(_checked_origin)], ...] = ()
     limits: Limits = Limits()
 
@@ -113,6 +134,17 @@ class ServerSettings(Settings):
     def needs_key(self) -> bool:
         """Whether requests need a key: if the settings have ``api_keys``, be it an empty list."""
         return "api_keys" in self.model_fields_set
+
+    @property
+    def offers_copies(self) -> bool:
+        """Whether requests may read files: if the settings have ``copy_keys``, be it an empty list."""
+        return "copy_keys" in self.model_fields_set
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """All keys, also those for other servers."""
+        followed = (index.follows.key for index in self.indexes.values() if index.follows)
+        return frozenset((*self.api_keys, *self.write_keys, *self.copy_keys, *followed))
 
 
 def read_server_settings(path: str | Path) -> ServerSettings:
@@ -123,6 +155,9 @@ def read_server_settings(path: str | Path) -> ServerSettings:
         if index.versions and "/" in index.versions:
             said = f"indexes.{name}.versions is a pattern of names beside its folder, not of paths"
             raise InputError(f"{said}, got {index.versions!r}", where=path)
+        if index.versions and index.follows:
+            said = f"indexes.{name} follows another server, which says what is searched, so it has no versions"
+            raise InputError(said, where=path)
     if switched and "write_keys" not in settings.model_fields_set:
         said = (
             f"indexes.{switched}.versions lets requests with a write key switch the index, and there are no write_keys"
@@ -139,7 +174,7 @@ def read_server_settings(path: str | Path) -> ServerSettings:
 
 def _resolved(index: ServedIndexSettings, folder: Path) -> ServedIndexSettings:
     beside = folder / index.path
-    return index.model_copy(update={"path": str(beside)}) if beside.is_dir() else index
+    return index.model_copy(update={"path": str(beside)}) if beside.is_dir() or index.follows else index
 
 
 def named_indexes(arguments: list[str]) -> Mapping[str, ServedIndexSettings]:

@@ -52,7 +52,7 @@ def _stamp(path: str | Path) -> tuple[int, ...] | None:
 
 
 def _tell(path: str | Path, fresh: ServerSettings, last: ServerSettings) -> None:
-    counts = {"api_keys": fresh.api_keys, "write_keys": fresh.write_keys, "allowed_origins": fresh.allowed_origins}
+    counts = {name: getattr(fresh, name) for name in ("api_keys", "write_keys", "copy_keys", "allowed_origins")}
     _logger.info("%s: read again, %s", path, ", ".join(f"{name}: {len(one)}" for name, one in counts.items()))
     if last.needs_key and not fresh.needs_key:
         _logger.warning("%s: api_keys is gone, but searches need a key until the server starts again", path)

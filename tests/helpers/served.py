@@ -31,9 +31,13 @@ def make_client(
     folder, *keys, encoder=None, versions=None, limits=None, write_keys=(), origins=(), hosts=None, **options
 ):
     """A client of a server in this process, which calls the index ``films``."""
-    indexes = {"films": ServedIndex("films", ServedIndexSettings(path=str(folder), encoder=encoder, versions=versions))}
+    index = ServedIndexSettings(
+        path=str(folder), encoder=encoder, versions=versions, follows=options.pop("follows", None)
+    )
+    indexes = {"films": ServedIndex("films", index)}
     options.setdefault("timeout", 120)  # a busy machine is no fault of a search
     given = {"api_keys": keys} if keys else {}
+    given |= {"copy_keys": options.pop("copy_keys")} if "copy_keys" in options else {}
     given |= {"write_keys": tuple(write_keys), "allowed_origins": origins, "limits": limits or Limits()}
     app = create_app(indexes, ServeOptions(**options), ServerSettings(indexes={}, **given), hosts)
     return TestClient(app, raise_server_exceptions=False)

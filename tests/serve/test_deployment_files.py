@@ -57,6 +57,49 @@ def test_settings_are_read(tmp_path):
     }
 
 
+FOLLOWING = [*yaml.safe_load_all((DEPLOY / "kubernetes-followers.yaml").read_text("utf-8"))]
+FOLLOWING_COMPOSE = yaml.safe_load((DEPLOY / "compose-followers.yaml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("where", ["compose", "kubernetes"])
+def test_followers_follow_the_writer_and_clients_reach_only_them(tmp_path, where):
+    if where == "compose":
+        services = FOLLOWING_COMPOSE["services"]
+        paths = [DEPLOY / f"{name}.yaml" for name in ("writer", "follower")]
+        commands = [services[name]["command"] for name in ("writer", "first", "second")]
+        configs = [f"/etc/compneg/{name}.yaml" for name in ("writer", "follower", "follower")]
+        volumes = [services[name]["volumes"][1] for name in ("writer", "first", "second")]
+        assert volumes == [f"{name}:/srv/indexes" for name in ("written", "first", "second")]
+        assert {"written", "first", "second"} < FOLLOWING_COMPOSE["volumes"].keys()
+        assert services["proxy"]["environment"]["SERVERS"] == "first:8081 second:8081"
+        assert "{$SERVERS:" in (DEPLOY / "Caddyfile").read_text("utf-8")
+        writer = "http://writer:8081"
+    else:
+        named = {(entry["kind"], entry["metadata"]["name"]): entry for entry in FOLLOWING}
+        pods = {name: named["Deployment", name]["spec"]["template"] for name in ("compneg-writer", "compneg")}
+        paths = [tmp_path / f"{name}.yaml" for name in pods]
+        for path, name in zip(paths, pods, strict=True):
+            path.write_text(named["Secret", name]["stringData"]["server.yaml"])
+            assert named["Service", name]["spec"]["selector"] == pods[name]["metadata"]["labels"] == {"app": name}
+            settings, indexes, _ = pods[name]["spec"]["volumes"]
+            assert settings["secret"] == {"secretName": name}
+            assert indexes.keys() == {"name", "persistentVolumeClaim" if name == "compneg-writer" else "emptyDir"}
+            assert "readOnly" not in str(pods[name]["spec"]["containers"][0]["volumeMounts"][1])
+        commands = [pod["spec"]["containers"][0]["args"] for pod in pods.values()]
+        configs = ["/etc/compneg/server.yaml"] * 2
+        writer = "http://compneg-writer"
+    written, copied = map(read_server_settings, paths)
+    (index,) = copied.indexes.values()
+    assert index.follows.url == f"{writer}/v1/{next(iter(written.indexes))}"
+    assert index.path == written.indexes["films"].path == "/srv/indexes/films"
+    for settings in (written, copied):  # no key that everybody knows
+        assert (settings.needs_key, settings.api_keys, settings.write_keys, settings.copy_keys) == (True, (), (), ())
+    assert written.offers_copies
+    for command, config in zip(commands, configs, strict=True):
+        args = _parser().parse_args(command[1:])
+        assert (command[0], args.config, args.host) == ("serve", config, "0.0.0.0")
+
+
 def test_routes_and_metrics_are_those_of_the_server(client):
     probes = {CONTAINER[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "readiness", "liveness")}
     caddy = (DEPLOY / "Caddyfile").read_text("utf-8")

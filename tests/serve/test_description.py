@@ -25,7 +25,7 @@ def description(tmp_path_factory):
 
 def test_no_request_makes_the_server_fail(description):
     operations = [result.ok() for result in description.get_all_operations()]
-    assert len(operations) == 11
+    assert len(operations) == 13
 
     def check(case):
         if "index" in case.path_parameters:

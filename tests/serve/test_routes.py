@@ -383,7 +383,7 @@ def test_a_doubted_reading_is_refused_if_the_client_asks_for_it(client, asked, d
 def test_health_and_metrics(client, monkeypatch):
     monkeypatch.setattr(backend, "describe_build", None)  # the files may be those of a later build by now
     health = {"status": "ok", "indexes": {"films": 6}, "filter_fields": {"films": []}, "languages": {"films": "en"}}
-    health |= {"versions": {}, "degraded": {}}
+    health |= {"versions": {}, "follows": {}, "degraded": {}}
     found = client.get("/health").json()
     assert found.pop("build").keys() == {"version", "build", "anserini", "lucene", "index_format"}
     assert len(generation := found.pop("generations")["films"]) == 12

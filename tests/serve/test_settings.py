@@ -50,6 +50,19 @@ def test_the_last_write_key_may_go(tmp_path):
             "indexes: {a: {path: x, versions: ../x*}}\nwrite_keys: [long-enough]",
             "indexes.a.versions is a pattern of names beside its folder, not of paths, got '../x*'",
         ),
+        (
+            "indexes: {a: {path: x, versions: x*, follows: {url: 'http://a/v1/a', key: long-enough}}}\nwrite_keys: []",
+            "indexes.a follows another server, which says what is searched, so it has no versions",
+        ),
+        ("indexes: {a: {path: x, follows: {url: 'http://a/v1/a'}}}", "indexes.a.follows: the key 'key' is missing"),
+        *(
+            (
+                f"indexes: {{a: {{path: x, follows: {{url: '{url}', key: long-enough}}}}}}",
+                "indexes.a.follows.url: the address of an index is http:// or https://, a host without a password",
+            )
+            for url in ("films", "ftp://a/v1/a", "http://name:word@a/v1/a", "http:///v1/a", "http://a/v1/a?x=1")
+        ),
+        ("indexes: {a: x}\ncopy_keys: [short]", "copy_keys[0]: an API key has 8 or more printable ASCII characters"),
         ("indexes: {a: x}\nlimits: {atoms: 0}", "limits.atoms: expected a number from 1, got 0"),
         ("indexes: {a: x}\nkeys: []", "unknown key 'keys'; did you mean api_keys?"),
         ("indexes: {a: x}\nwrite_keys: [short]", "write_keys[0]: an API key has 8 or more printable ASCII characters"),

@@ -174,7 +174,7 @@ def test_a_change_in_place_and_what_needs_a_start_are_told(client, file, caplog)
         asyncio.run(run())
     said = [record.getMessage() for record in caplog.records if record.name.endswith("settings_reload")]
     assert said == [
-        f"{file}: read again, api_keys: 1, write_keys: 0, allowed_origins: 1",
+        f"{file}: read again, api_keys: 1, write_keys: 0, copy_keys: 0, allowed_origins: 1",
         f"{file}: start the server again, so that its indexes and limits are those of the file",
     ]
 
@@ -211,7 +211,7 @@ def test_sighup_loses_no_request_and_does_not_end_the_server(tmp_path):
         for thread in threads:
             thread.start()
         for keys in ((SECOND,), (FIRST, SECOND)) * 3:
-            said = f"info: {path}: read again, api_keys: {len(keys)}, write_keys: 0, allowed_origins: 0"
+            said = f"info: {path}: read again, api_keys: {len(keys)}, write_keys: 0, copy_keys: 0, allowed_origins: 0"
             before = server.log.count(said)
             path.write_text(text(*keys).replace("somewhere", str(folder)))
             for _ in range(600):  # the first reading, at the start, is not logged

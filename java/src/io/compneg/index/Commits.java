@@ -5,11 +5,14 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.TreeSet;
 import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.IndexCommit;
 import org.apache.lucene.index.IndexDeletionPolicy;
+import org.apache.lucene.index.SegmentInfos;
 import org.apache.lucene.store.Directory;
 import org.apache.lucene.store.FSDirectory;
+import org.apache.lucene.util.StringHelper;
 
 /** The commits of an index. A shard may have one that its list does not name, if an update of all shards was killed. */
 public final class Commits {
@@ -23,6 +26,15 @@ public final class Commits {
     Path given = Path.of(path);
     if (Files.isDirectory(given)) return DirectoryReader.open(FSDirectory.open(given));
     return DirectoryReader.open(find(FSDirectory.open(given.getParent()), given.getFileName().toString()));
+  }
+
+  /** The id of the commit of a {@code segments} file, then the names of its files, a line each. */
+  public static String describe(String path) throws IOException {
+    Path given = Path.of(path);
+    try (Directory directory = FSDirectory.open(given.getParent())) {
+      SegmentInfos infos = SegmentInfos.readCommit(directory, given.getFileName().toString());
+      return StringHelper.idToString(infos.getId()) + "\n" + String.join("\n", new TreeSet<>(infos.files(true)));
+    }
   }
 
   static IndexCommit find(Directory directory, String segmentsFile) throws IOException {

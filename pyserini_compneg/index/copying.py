@@ -1,0 +1,362 @@
+"""Copies the index of another server, the writer, file by file, and keeps the copy equal.
+
+The writer lists the files of one commit, each with a checksum. Files that the present copy has become hard links, all
+others are downloaded into a hidden folder beside the copy. A file gets its name when its bytes have the checksum, the
+segments files last of all. When the folder is complete, it takes the place of the copy in one step. So whatever is
+killed, at any byte, the copy is an index that the writer had, and what was downloaded is used by the next try.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import threading
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPMessage
+from pathlib import Path
+from typing import IO, Any, BinaryIO, TypeAlias
+from urllib.error import HTTPError
+from urllib.parse import quote, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from pyserini_compneg.index.index_folder import BLOCK_MAXIMA, COPIED, NEXT_MAXIMA, check_target, is_copied, is_shard
+from pyserini_compneg.lucene import SHARDS_NAME, is_index, open_reader
+from pyserini_compneg.lucene.manifest import commits
+from pyserini_compneg.lucene.shards import commit_files, read_shards, shard_commit, shards_id
+from pyserini_compneg.support.errors import CompNegError, DownloadError, IndexFormatError, InputError
+from pyserini_compneg.support.files import reason_of
+from pyserini_compneg.support.json_objects import parse_json_object
+from pyserini_compneg.support.progress import progress
+from pyserini_compneg.support.schema import decoded, entry
+from pyserini_compneg.support.staging import end_or_undo_exchange, locked, output_errors, parent_folders, replace_folder
+from pyserini_compneg.support.terminal import shown
+
+_FOOTER = b"\xc0\x28\x93\xe8\0\0\0\0"
+"""How the last 16 bytes of Lucene's files begin. Their other half is the CRC-32 of all bytes but that half."""
+
+_CHECKSUM = re.compile("[0-9a-f]{8}")
+_KEY = "X-API-Key"
+_TIMEOUT_S = 20
+"""How long the writer may send nothing."""
+
+_BLOCK_BYTES = 1 << 18
+_MOST_BYTES_OF_LIST = 1 << 26
+_TRIES = 3
+"""How often the same list is tried, if its files are gone or have other bytes."""
+
+Listed: TypeAlias = "tuple[str, list[IndexFile]]"
+"""The generation of a writer's commit, and its files."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFile:
+    """A file of an index: its path in the folder, its length, and the CRC-32 of :func:`checksum`."""
+
+    path: str = entry(is_copied)
+    bytes: int = entry(lambda count: count >= 0)
+    checksum: str = entry(lambda digits: _CHECKSUM.fullmatch(digits) is not None)
+
+
+class _Unlike(Exception):
+    """A file of the list is gone at the writer, or has other bytes."""
+
+
+def index_paths(index: Path, content_id: str) -> list[str] | None:
+    """The paths of the files of an open index. None if the folder holds another commit by now."""
+    if not (index / SHARDS_NAME).is_file():
+        return next((paths for named, paths in map(_of_commit, commits(index)) if named == content_id), None)
+    entries = read_shards(index)
+    if outside := next((one.path for one in entries if not is_shard(one.path)), None):
+        said = f"its shard {shown(outside)} is in another place, so the index cannot be copied"
+        raise IndexFormatError(said, where=index, remedy=f"move it, and name it so in {SHARDS_NAME}")
+    paths = [f"{one.path}/{path}" for one in entries for path in _of_commit(shard_commit(index / one.path, one))[1]]
+    is_open = shards_id(entries) == content_id and read_shards(index) == entries
+    return [*paths, *_present(index, COPIED), SHARDS_NAME] if is_open else None
+
+
+def _of_commit(commit: Path) -> tuple[str, list[str]]:
+    """The id of a commit, and its files with those that this package has beside them."""
+    named, paths = commit_files(commit)
+    return named, [*paths, *_present(commit.parent, COPIED)]
+
+
+def _present(folder: Path, names: Sequence[str]) -> list[str]:
+    return [name for name in names if (folder / name).is_file()]
+
+
+def index_files(index: Path, content_id: str) -> list[IndexFile] | None:
+    """The files of an open index with their checksums. None if the folder holds another commit by now."""
+    paths = index_paths(index, content_id)
+    return (
+        None
+        if paths is None
+        else [IndexFile(path, (index / path).stat().st_size, checksum(index / path)) for path in paths]
+    )
+
+
+def checksum(path: Path, reads_all: bool = False) -> str:
+    """The CRC-32 of a file: the one in the footer of a file of Lucene, which is quick to read, or that of its bytes.
+
+    With ``reads_all``, it is always computed. It is empty for a file whose footer has another one.
+    """
+    with path.open("rb") as data:
+        size = os.fstat(data.fileno()).st_size
+        footer = _footer(data, size)
+        if footer is None:
+            return f"{_crc32(data, size):08x}"
+        computed = _crc32(data, size - 8) if reads_all else footer
+    return f"{computed:08x}" if computed == footer else ""
+
+
+def _footer(data: BinaryIO, size: int) -> int | None:
+    if size < 16:
+        return None
+    data.seek(size - 16)
+    magic, crc = data.read(8), data.read(8)
+    data.seek(0)
+    return int.from_bytes(crc) if magic == _FOOTER and not any(crc[:4]) else None
+
+
+def _crc32(data: BinaryIO, size: int) -> int:
+    total = 0
+    while size > 0 and (block := data.read(min(size, _BLOCK_BYTES))):
+        total, size = zlib.crc32(block, total), size - len(block)
+    return total
+
+
+class _Redirects(HTTPRedirectHandler):
+    """Follows redirections, and sends the key to no other host."""
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        again = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if again and urlsplit(newurl)[:2] == urlsplit(req.full_url)[:2]:
+            again.unredirected_hdrs.update(req.unredirected_hdrs)
+        return again
+
+
+_web = build_opener(_Redirects)
+
+
+class IndexCopy:
+    """A copy of the index at the ``url`` of a writer, in the folder ``target``.
+
+    ``key`` is one of the writer's ``copy_keys``. ``stop`` ends a download. ``received`` counts bytes.
+    """
+
+    def __init__(self, url: str, key: str, target: str | Path, stop: threading.Event | None = None) -> None:
+        self.url, self._key = url.rstrip("/"), key
+        self.target = Path(os.path.realpath(target))
+        self._staging = self.target.with_name(f".{self.target.name}.copying")
+        self._stop = stop or threading.Event()
+        self.received = 0
+
+    def ask(self, generation: str | None = None) -> Listed | None:
+        """What the writer serves now; None if it is still the generation.
+
+        Raises InputError if the writer refuses the key or knows no such index, and DownloadError if it is not reached.
+        """
+        headers = {"If-None-Match": f'"{generation}"'} if generation else {}
+        where = f"{self.url}/files"
+        answer = self._open("", headers)
+        if answer is None:
+            return None
+        with answer:
+            try:
+                content = answer.read(_MOST_BYTES_OF_LIST)
+            except (OSError, HTTPException) as cause:
+                raise DownloadError(_reason(cause), where=where) from None
+        listed = parse_json_object(content.decode("utf-8", "replace"), where, DownloadError)
+        given, files = listed.get("generation"), listed.get("files")
+        if not isinstance(given, str) or not given or not isinstance(files, list) or not files:
+            raise DownloadError("is no list of files", where=where)
+        decode = (decoded(IndexFile, one, where, DownloadError, "") for one in files if isinstance(one, Mapping))
+        named = {one.path: one for one in decode}
+        if len(named) != len(files):
+            raise DownloadError("lists a file twice, or something else", where=where)
+        return given, [*named.values()]
+
+    def take(self, listed: Listed, shows: bool = False) -> str:
+        """Makes the copy equal to the list, or to a later one of the writer, and returns its generation.
+
+        ``shows`` shows a bar. Until the end, the present copy stays as it is.
+        """
+        with ExitStack() as stack:
+            with output_errors(self.target, "give another folder"):
+                stack.enter_context(parent_folders(self.target))
+                stack.enter_context(locked(self.target, "another process is changing it"))
+                end_or_undo_exchange(self.target, is_index)
+                check_target(self.target, may_overwrite=True)
+            tries = 0
+            while True:
+                try:
+                    return self._take(*listed, shows)
+                except _Unlike as cause:
+                    tries += 1
+                    before, listed = listed[0], self.ask() or listed
+                    tries = tries if listed[0] == before else 0
+                    if tries == _TRIES or self._stop.is_set():
+                        raise DownloadError(str(cause), where=self.url) from None
+
+    def _take(self, generation: str, files: Sequence[IndexFile], shows: bool) -> str:
+        with output_errors(self.target, "make room, or give another folder"):
+            self._stage(files, shows)
+            with open_reader(self._staging) as reader:
+                content_id = reader.content_id
+            if not content_id.endswith(generation):
+                raise _Unlike(f"its files are not those of generation {shown(generation)}")
+            replace_folder(self._staging, self.target)
+            _sync(self.target.parent)
+        return generation
+
+    def _stage(self, files: Sequence[IndexFile], shows: bool) -> None:
+        """Fills the hidden folder. Small files are downloaded first, as the writer merges and deletes these soonest."""
+        self._staging.mkdir(exist_ok=True)
+        self._clean(files)
+        missing = sorted((one for one in files if not (self._staging / one.path).exists()), key=lambda one: one.bytes)
+        links = {one: same for one in missing if (same := self._same(one))}
+        fetched = [one for one in missing if one not in links]
+        total = sum(one.bytes for one in fetched)
+        with progress(None, total, "B", f"copying {self.url}") if shows else nullcontext() as bar:
+            for one in fetched:
+                self._fetch(one, bar)
+        for one in sorted(missing, key=lambda one: _rank(one.path)):
+            place = self._staging / one.path
+            place.parent.mkdir(exist_ok=True)
+            if one in links:
+                _link(links[one], place)
+            else:
+                os.replace(self._part(one), place)
+        for folder in {(self._staging / one.path).parent for one in files} | {self._staging}:
+            _sync(folder)
+
+    def _clean(self, files: Sequence[IndexFile]) -> None:
+        """Removes what is neither a file of the list nor a part of one."""
+        kept = {self._part(one) for one in files}
+        kept |= {path for one in files if _is(path := self._staging / one.path, one)}
+        for path in sorted(self._staging.rglob("*"), reverse=True):
+            if path.is_dir():
+                with suppress(OSError):  # it holds something
+                    path.rmdir()
+            elif path not in kept:
+                path.unlink()
+
+    def _part(self, file: IndexFile) -> Path:
+        """The place of a file until it is complete. Its name has the checksum, so it is continued by the same bytes."""
+        return self._staging / f"{file.path}.{file.checksum}.{file.bytes}.part"
+
+    def _same(self, file: IndexFile) -> Path | None:
+        """The file of the present copy that has the same bytes. Block maxima get another name after an update."""
+        folder, _, name = file.path.rpartition("/")
+        names = (NEXT_MAXIMA, BLOCK_MAXIMA) if name in (NEXT_MAXIMA, BLOCK_MAXIMA) else (name,)
+        return next((path for name in names if _is(path := self.target / folder / name, file)), None)
+
+    def _fetch(self, file: IndexFile, bar: Any) -> None:
+        """Downloads a file, or the rest of it, and checks it. A broken connection is opened again if data arrived."""
+        part = self._part(file)
+        part.parent.mkdir(exist_ok=True)
+        part.touch()
+        while (begun := part.stat().st_size) < file.bytes:
+            fault = self._receive(file, part, begun, bar)
+            if part.stat().st_size <= begun or self._stop.is_set():
+                raise DownloadError(fault or "sends nothing", where=f"{self.url}/files/{file.path}")
+        if begun != file.bytes or checksum(part, reads_all=True) != file.checksum:
+            part.unlink()
+            raise _Unlike(f"{file.path} has not the listed bytes")
+
+    def _receive(self, file: IndexFile, part: Path, begun: int, bar: Any) -> str:
+        """Receives a file from a byte on. Returns why it ended early."""
+        answer = self._open(f"/{quote(file.path)}", {"Range": f"bytes={begun}-"} if begun else {})
+        if answer is None:
+            return "status 304"
+        with answer:
+            continues = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {begun}-")
+            with part.open("ab" if continues and begun else "wb") as out:
+                while out.tell() < file.bytes and not self._stop.is_set():
+                    try:
+                        block = answer.read1(_BLOCK_BYTES)
+                    except (OSError, HTTPException) as cause:
+                        return _reason(cause)
+                    if not block:
+                        return f"ends after {out.tell()} of {file.bytes} bytes"
+                    out.write(block)
+                    out.flush()  # a kill loses no block that has arrived
+                    self.received += len(block)
+                    if bar is not None:
+                        bar.update(len(block))
+                os.fsync(out.fileno())
+        return ""
+
+    def _open(self, path: str, headers: Mapping[str, str]) -> Any:
+        """The answer of the writer; None for 304."""
+        request = Request(f"{self.url}/files{path}", headers={"Accept-Encoding": "identity", **headers})
+        request.add_unredirected_header(_KEY, self._key)
+        try:
+            return _web.open(request, timeout=_TIMEOUT_S)
+        except HTTPError as error:
+            with error:
+                return self._refused(error, path)
+        except (OSError, HTTPException, ValueError) as cause:
+            raise DownloadError(f"cannot be reached: {_reason(cause)}", where=self.url) from None
+
+    def _refused(self, error: HTTPError, path: str) -> None:
+        if error.code == 304:
+            return
+        if path and error.code in (404, 416):
+            raise _Unlike(f"{path[1:]} is gone")
+        kind: type[CompNegError] = DownloadError
+        said, remedy = f"status {error.code}{_told(error)}", ""
+        if error.code in (401, 403):
+            kind, remedy = InputError, "give one of the writer's copy_keys"
+        elif error.code in (400, 404):
+            kind, remedy = InputError, "give the address of an index, http://HOST/v1/NAME, of a server with copy_keys"
+        raise kind(f"refuses: {said}", where=self.url, remedy=remedy)
+
+
+def _told(error: HTTPError) -> str:
+    """The sentence with which a server of this package refuses."""
+    with suppress(OSError, HTTPException, CompNegError):
+        said = parse_json_object(error.read(10_000).decode("utf-8", "replace"), "", DownloadError).get("error")
+        return f", {shown(said)}" if isinstance(said, str) else ""
+    return ""
+
+
+def _reason(cause: Exception) -> str:
+    inner = getattr(cause, "reason", None)
+    return reason_of(inner if isinstance(inner, Exception) else cause) or type(cause).__name__
+
+
+def _is(path: Path, file: IndexFile) -> bool:
+    """Whether a file that was verified before is the listed one."""
+    try:
+        return path.stat().st_size == file.bytes and checksum(path) == file.checksum
+    except OSError:
+        return False
+
+
+def _rank(path: str) -> int:
+    """Lists of files come after the files, and the list of shards after all others."""
+    return 2 if path == SHARDS_NAME else int(path.rpartition("/")[2].startswith("segments_"))
+
+
+def _link(source: Path, place: Path) -> None:
+    try:
+        os.link(source, place)
+    except OSError:
+        shutil.copyfile(source, place)
+        _sync(place)
+
+
+def _sync(path: Path) -> None:
+    """Has the system write a file or the names in a folder to disk."""
+    if os.name == "posix":  # Windows opens no folders
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
