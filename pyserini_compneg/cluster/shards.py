@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from pyserini_compneg.cluster.connection import RayCluster
 from pyserini_compneg.cluster.worker import Setup, ShardActor
@@ -28,7 +28,14 @@ from pyserini_compneg.lucene import SHARDS_NAME, ShardedReader, resolve_index
 from pyserini_compneg.lucene.cancellation import check_cancelled, remaining_seconds
 from pyserini_compneg.lucene.requests import ComposedSearch
 from pyserini_compneg.lucene.shards import Answer, Asked, Question, Shard, ShardEntry, read_shards
-from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, IndexReadError, SearchTimeout
+from pyserini_compneg.support.errors import (
+    ArgumentError,
+    ClusterError,
+    CompNegError,
+    IndexFormatError,
+    IndexReadError,
+    SearchTimeout,
+)
 
 ATTEMPTS = 3
 """How often a request is repeated with replaced actors before the shard counts as gone."""
@@ -45,9 +52,10 @@ HEDGE = 2.0
 SILENT_SECONDS = 10.0
 """An actor whose heartbeat stays away for so long counts as lost."""
 
-PARTIAL_SECONDS = 1.0
+PARTIAL_SECONDS = 2.0
 """The same where partial results are allowed: the shard is left out then."""
 
+_NOT_STARTED = f"did not start in {START_SECONDS:g} s"
 _logger = logging.getLogger(__name__)
 _SLICE_SECONDS = 0.1
 _CALLS_AT_ONCE = 8
@@ -57,6 +65,7 @@ _HEARTBEAT_SECONDS = 0.5  # a process that works answers in a few milliseconds
 _LEAST_SECONDS = 0.05  # no answer is late before
 _FIRST_SECONDS = 1.0  # until it is known what is usual, and between the heartbeats of long requests
 _LONGEST_PAUSE = 10.0
+_INSTANT = 0.001
 
 _Request: TypeAlias = tuple[Callable[..., Any], Sequence[Any], dict[str, Any]]
 
@@ -67,9 +76,10 @@ class _Replica:
 
     actor: Any
     opening: Any
-    node: str  # its id; empty if Ray chooses
-    host: str = "a starting process"
+    node: str  # the id of the one that it was sent to, and then of the one that it runs on
+    host: str = ""  # the name of that one, once it is known
     is_open: bool = False
+    fault: CompNegError | None = None  # why it cannot open the shard
     heard: float = field(default_factory=time.monotonic)
     heartbeat: Any = None  # one that was asked for and has not come
     called: float = 0.0  # when it was asked for
@@ -78,6 +88,13 @@ class _Replica:
 
     def is_silent(self, now: float) -> bool:
         return self.heartbeat is not None and now - self.called > _HEARTBEAT_SECONDS
+
+
+class _Sent(NamedTuple):
+    """To whom a request was sent, and when."""
+
+    to: _Replica
+    at: float
 
 
 class RayShard(Shard):
@@ -123,17 +140,20 @@ class RayShard(Shard):
         return _Replica(actor, actor.open.remote(self._setup, os.path.abspath(self.folder), self._entry), node)
 
     def ask(self, question: Question[Asked, Answer], *args: Asked.args, **kwargs: Asked.kwargs) -> Callable[[], Answer]:
-        request, sent = (question, args, kwargs), dict[Any, _Replica]()
+        request, sent = (question, args, kwargs), dict[Any, _Sent]()
         self._send(request, sent)
-        return partial(self._answer, request, sent, time.monotonic())
+        return partial(self._answer, request, sent)
 
-    def _send(self, request: _Request, sent: dict[Any, _Replica]) -> None:
+    def _send(self, request: _Request, sent: dict[Any, _Sent], failed: Collection[_Replica] = ()) -> None:
         """Sends a request to the next replica that does not have it, if there is one, or begins to wait for that."""
-        if (replica := self._next(sent.values())) is not None:
-            sent[self._asked(replica, request) if replica.is_open else replica.opening] = replica
+        if (replica := self._next({*failed, *(one.to for one in sent.values())})) is not None:
+            if replica.is_open:
+                self._ask(replica, request, sent)
+            else:
+                sent[replica.opening] = _Sent(replica, time.monotonic())
 
-    def _asked(self, replica: _Replica, request: _Request) -> Any:
-        return replica.actor.ask.remote(*request, remaining_seconds())
+    def _ask(self, replica: _Replica, request: _Request, sent: dict[Any, _Sent]) -> None:
+        sent[replica.actor.ask.remote(*request, remaining_seconds())] = _Sent(replica, time.monotonic())
 
     def _next(self, besides: Collection[_Replica] = ()) -> _Replica | None:
         """The next open replica in turn, if possible one that is neither paused nor silent."""
@@ -144,6 +164,7 @@ class RayShard(Shard):
             for replica in list(self._replicas):
                 self._hear(replica, now)
             others = [replica for replica in self._replicas if replica not in besides]
+            others = [replica for replica in others if replica.fault is None] or ([] if besides else others)
             open_ones = [replica for replica in others if replica.is_open] or others
             best = [one for one in open_ones if one.heartbeat is None and now >= one.paused_until] or open_ones
             self._turn += 1
@@ -157,33 +178,39 @@ class RayShard(Shard):
                 answer = self._ray.get(awaited)
                 replica.heartbeat, replica.heard = None, now
                 if not replica.is_open:
-                    if answer[1] is not None and answer[0] != replica.host:  # for the first time
-                        _logger.warning("%s", answer[1])
-                    replica.host, replica.is_open = answer[0], answer[1] is None
+                    self._opened(replica, *answer)
             elif replica.heartbeat is not None and now - replica.called > SILENT_SECONDS:
-                self._replace(replica, "is silent")
+                self._replace(replica, "is silent", elsewhere=True)
+            elif not (replica.is_open or replica.fault) and now - replica.heard > START_SECONDS:
+                self._replace(replica, _NOT_STARTED, elsewhere=True)
         except self._ray.exceptions.RayError:
             self._replace(replica, "was lost")
 
-    def _answer(self, request: _Request, sent: dict[Any, _Replica], begun: float) -> Any:
+    def _opened(self, replica: _Replica, place: tuple[str, str], fault: CompNegError | None) -> None:
+        replica.node, replica.host = place
+        if fault is not None and replica.fault is None and len(self._replicas) > 1:
+            _logger.warning("%s; other processes of the shard are asked", fault)
+        replica.fault, replica.is_open = fault, fault is None
+
+    def _answer(self, request: _Request, sent: dict[Any, _Sent]) -> Any:
         """The first answer to a request. If an actor is late, silent or lost, another one is asked, too."""
-        kind, lost, is_hedged = _kind(*request[:2]), 0, False
-        limit = self._limit(kind)
-        late = begun + limit
+        kind, lost, failed = _kind(*request[:2]), 0, set[_Replica]()
+        limit, begun = self._limit(kind), time.monotonic()
+        late = min(one.at for one in sent.values()) + limit
         most = len(self._replicas) + ATTEMPTS  # all may be lost at once without notice
         try:
             while lost < most:
                 wait = min(_SLICE_SECONDS, late - time.monotonic())
                 if not (ready := self._ray.wait([*sent], timeout=max(0.0, wait))[0]):
-                    self._check(sent.values())
                     now = time.monotonic()
                     lost += self._drop_lost(sent, now)
-                    if now >= late or all(replica.is_silent(now) for replica in sent.values()):
-                        late, is_hedged = now + limit, True
-                        self._pause(sent.values(), now)
-                        self._send(request, sent)
+                    self._check([one.to for one in sent.values()], now)
+                    if now >= late or all(one.to.is_silent(now) for one in sent.values()):
+                        late = now + limit
+                        self._pause([one.to for one in sent.values()], now)
+                        self._send(request, sent, failed)
                     continue
-                replica = sent.pop(ready[0])
+                replica, at = sent.pop(ready[0])
                 try:
                     answer, error = self._ray.get(ready[0])
                 except self._ray.exceptions.RayTaskError:
@@ -194,20 +221,26 @@ class RayShard(Shard):
                     if not sent:
                         self._send(request, sent)
                     continue
+                now = replica.heard = time.monotonic()
+                if ready[0] is replica.opening:
+                    self._opened(replica, answer, error)
                 if error is not None:
                     check_cancelled()  # its message has the total time
-                    raise error
-                replica.heard = time.monotonic()
-                if ready[0] is replica.opening:
-                    replica.host, replica.is_open = answer, True
-                    sent[self._asked(replica, request)] = replica
-                    continue
-                self._usual[kind].append(replica.heard - begun)  # also late ones: under load all are late
-                if not is_hedged:
-                    replica.pause = 0.0
-                return answer
+                    failed.add(replica)
+                    if not sent and isinstance(error, IndexReadError | ClusterError):  # a fault of its node
+                        self._send(request, sent, failed)
+                    if not sent or not isinstance(error, IndexReadError | ClusterError):
+                        raise error
+                elif ready[0] is replica.opening:
+                    self._ask(replica, request, sent)
+                else:
+                    if now - begun > _INSTANT or begun - at < _INSTANT:  # else it came when nobody looked
+                        self._usual[kind].append(now - at)
+                    if now - at <= limit:
+                        replica.pause = 0.0
+                    return answer
         finally:
-            for ref in [ref for ref, replica in sent.items() if ref is not replica.opening]:
+            for ref in [ref for ref, one in sent.items() if ref is not one.to.opening]:
                 with suppress(Exception):  # the cluster may be gone
                     self._ray.cancel(ref)
         gone = f"the shard is gone: {most} actors that searched it were lost in turn"
@@ -217,33 +250,34 @@ class RayShard(Shard):
         """The seconds after which an answer to such a request is late."""
         if len(known := sorted(self._usual[kind])) < 10:
             return _FIRST_SECONDS
-        return max(_LEAST_SECONDS, self._hedge * known[len(known) * 95 // 100])
+        return max(_LEAST_SECONDS, self._hedge * known[(len(known) - 1) * 95 // 100])
 
-    def _check(self, asked: Collection[_Replica]) -> None:
+    def _check(self, asked: Collection[_Replica], now: float) -> None:
         """Raises SearchCancelled if the search must end. Names the nodes that do not answer."""
         try:
             check_cancelled()
         except SearchTimeout:
-            if not (silent := _names(replica for replica in asked if replica.heartbeat or not replica.is_open)):
+            if not (silent := _names(replica for replica in asked if replica.is_silent(now) or not replica.is_open)):
                 raise
             what = f"the time of the search is over, and {silent} did not answer"
             raise SearchTimeout(what, where=self.folder, remedy="ask again later, or search with replicas=2") from None
 
-    def _drop_lost(self, sent: dict[Any, _Replica], now: float) -> int:
+    def _drop_lost(self, sent: dict[Any, _Sent], now: float) -> int:
         """Forgets replicas that were replaced while they were asked, and returns their number. Calls for heartbeats."""
-        for replica in sent.values():
+        for replica in [one.to for one in sent.values()]:
             if replica.heartbeat is not None:
                 self._hear(replica, now)
             elif replica.is_open and now - max(replica.heard, replica.called) > _FIRST_SECONDS:
                 self._call(replica, now)
             elif not replica.is_open and now - replica.heard > START_SECONDS:
+                self._replace(replica, _NOT_STARTED, elsewhere=True)
                 said = f"the cluster has started no actor for the shard in {START_SECONDS:g} s"
                 raise IndexReadError(said, where=self.folder, remedy="it may lack processors or nodes")
         if self._allow_partial:
             silent = [one for one in self._replicas if one.is_silent(now) and now - one.called > PARTIAL_SECONDS]
             if len(silent) == len(self._replicas):
                 raise IndexReadError(f"{_names(silent)} did not answer", where=self.folder)
-        gone = [ref for ref, replica in sent.items() if replica not in self._replicas]
+        gone = [ref for ref, one in sent.items() if one.to not in self._replicas]
         for ref in gone:
             del sent[ref]
         return len(gone)
@@ -258,19 +292,21 @@ class RayShard(Shard):
             if replica.is_open and now >= replica.paused_until:
                 replica.pause = min(max(_SLICE_SECONDS, 2 * replica.pause), _LONGEST_PAUSE)
                 replica.paused_until = now + replica.pause
-                _logger.info("%s: %s is late, and is left out for %g s", self.folder, replica.host, replica.pause)
+                said = "%s: the process on %s is late, and is left out for %g s"
+                _logger.info(said, self.folder, replica.host, replica.pause)
                 if replica.heartbeat is None:
                     self._call(replica, now)
 
-    def _replace(self, replica: _Replica, why: str) -> None:
-        """Starts another actor in place of one that is lost or silent. Only one thread does this."""
+    def _replace(self, replica: _Replica, why: str, elsewhere: bool = False) -> None:
+        """Starts another actor in place of one that is lost or silent, maybe on another node. Only one thread does."""
         with self._lock:
-            if replica in self._replicas:
-                place, others = self._replicas.index(replica), [one for one in self._replicas if one is not replica]
-                self._replicas[place] = self._start(others, replica.node if replica.heartbeat is not None else "")
-                said = "%s: the process that searched this shard on %s %s; another one takes its place"
-                _logger.warning(said, self.folder, replica.host, why)
-                self._kill(replica)
+            if replica not in self._replicas:
+                return
+            place, others = self._replicas.index(replica), [one for one in self._replicas if one is not replica]
+            self._replicas[place] = self._start(others, replica.node if elsewhere else "")
+        who = f"the process that searched this shard on {replica.host}" if replica.host else "a process for this shard"
+        _logger.warning("%s: %s %s; another one takes its place", self.folder, who, why)
+        self._kill(replica)
 
     def _kill(self, replica: _Replica) -> None:
         with suppress(Exception):  # the cluster may be gone
@@ -291,7 +327,7 @@ def _kind(question: Callable[..., Any], args: Sequence[Any]) -> Hashable:
 
 
 def _names(replicas: Iterable[_Replica]) -> str:
-    return " and ".join(sorted({replica.host for replica in replicas}))
+    return " and ".join(sorted({replica.host or "a starting process" for replica in replicas}))
 
 
 def ray_reader(

@@ -67,9 +67,9 @@ class ShardActor:
     def __init__(self) -> None:
         self._reader: ImpactReader | None = None
 
-    def open(self, setup: Setup, folder: str, entry: ShardEntry) -> tuple[str, CompNegError | None]:
-        """Opens the shard. Returns the name of the node, and the error, if there is one."""
-        node = socket.gethostname()
+    def open(self, setup: Setup, folder: str, entry: ShardEntry) -> tuple[tuple[str, str], CompNegError | None]:
+        """Opens the shard. Returns the id and the name of the node, and the error, if there is one."""
+        node = node_id(), socket.gethostname()
         try:
             prepare(setup)
             self._reader = Shard(Path(folder), entry).reader
@@ -102,6 +102,12 @@ class _Cancellable(Cancellation):
         if call_is_cancelled():
             self.cancel()
         super().check()
+
+
+def node_id() -> str:
+    import ray
+
+    return str(ray.get_runtime_context().get_node_id())
 
 
 def call_is_cancelled() -> bool:
