@@ -45,6 +45,10 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     settings = settings.model_copy(update={"indexes": {**settings.indexes, **named_indexes(args.index)}})
     if not settings.indexes:
         raise InputError("names no index, so there is nothing to serve", where=args.config)
+    follower = next((name for name, index in settings.indexes.items() if index.follows), None)
+    if follower and args.ray:
+        said = f"index {follower} follows another server, and its copy is on this machine alone"
+        raise InputError(said, where="--ray", remedy="leave out --ray, or serve the index without follows")
     options = ServeOptions(**given_options(ServeOptions, args))
     with clusters.opener(args.ray, [index.path for index in settings.indexes.values()]) as open_index:
         serve(settings, options, open_index, args.config)

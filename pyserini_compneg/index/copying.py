@@ -23,9 +23,17 @@ from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from pyserini_compneg.index.index_folder import BLOCK_MAXIMA, COPIED, NEXT_MAXIMA, check_target, is_copied, is_shard
+from pyserini_compneg.index.index_folder import (
+    BLOCK_MAXIMA,
+    COPIED,
+    COPY_RECORD,
+    NEXT_MAXIMA,
+    check_target,
+    is_copied,
+    is_shard,
+)
 from pyserini_compneg.lucene import SHARDS_NAME, is_index, open_reader
-from pyserini_compneg.lucene.manifest import commits
+from pyserini_compneg.lucene.manifest import commits, write_json
 from pyserini_compneg.lucene.shards import commit_files, read_shards, shard_commit, shards_id
 from pyserini_compneg.support.errors import CompNegError, DownloadError, IndexFormatError, InputError
 from pyserini_compneg.support.files import reason_of
@@ -181,6 +189,10 @@ class IndexCopy:
             raise DownloadError("lists a file twice, or something else", where=where)
         return given, [*named.values()]
 
+    def check(self) -> None:
+        """Refuses to replace anything but a copy of the same index."""
+        check_target(self.target, may_overwrite=True, url=self.url)
+
     def take(self, listed: Listed, shows: bool = False) -> str:
         """Makes the copy equal to the list, or to a later one of the writer, and returns its generation.
 
@@ -191,7 +203,7 @@ class IndexCopy:
                 stack.enter_context(parent_folders(self.target))
                 stack.enter_context(locked(self.target, "another process is changing it"))
                 end_or_undo_exchange(self.target, is_index)
-                check_target(self.target, may_overwrite=True)
+                self.check()
             tries = 0
             while True:
                 try:
@@ -210,6 +222,7 @@ class IndexCopy:
                 content_id = reader.content_id
             if not content_id.endswith(generation):
                 raise _Unlike(f"its files are not those of generation {shown(generation)}")
+            write_json(self._staging / COPY_RECORD, {"url": self.url})
             replace_folder(self._staging, self.target)
             _sync(self.target.parent)
         return generation

@@ -54,7 +54,10 @@ BLOCK_MAXIMA = "compneg.maxima"
 
 _MAXIMA_FILES = (BLOCK_MAXIMA, f"{BLOCK_MAXIMA}.tmp", f"{BLOCK_MAXIMA}.next")
 _KEPT_OF_MODEL = (QUERY_TOKENIZER, INDEX_CONCEPTS)
-_OUR_FILES = (MANIFEST_NAME, SHARDS_NAME, SKIPPED_LOG, *_MAXIMA_FILES, _PLAN, _ARTIFACT, *_KEPT_OF_MODEL)
+COPY_RECORD = "compneg-copy.json"
+"""The file of a copy that has the address of the index that it follows. It makes the folder the follower's alone."""
+
+_OUR_FILES = (MANIFEST_NAME, SHARDS_NAME, SKIPPED_LOG, COPY_RECORD, *_MAXIMA_FILES, _PLAN, _ARTIFACT, *_KEPT_OF_MODEL)
 _KILLED_UPDATE = rf"\.{re.escape(SHARDS_NAME)}\.[0-9a-f]{{8}}\.tmp"
 _INDEX_FILES = re.compile("|".join([_LUCENE_FILES, _KILLED_UPDATE, *map(re.escape, _OUR_FILES)]))
 _SHARD = re.compile(r"shard-\d{5}-of-\d{5}")
@@ -105,8 +108,11 @@ def new_index_folder(target: Path, plan: Mapping[str, Any], settings: IndexSetti
             raise
 
 
-def check_target(target: Path, may_overwrite: bool) -> None:
-    """Checks that an index can be built at a path, and that the build replaces nothing but an index."""
+def check_target(target: Path, may_overwrite: bool, url: str | None = None) -> None:
+    """Checks that an index can be built at a path, and that the build replaces nothing but an index.
+
+    With ``url`` the index is copied from there, and may replace nothing but such a copy.
+    """
     if os.path.ismount(target):
         said, remedy = "is a mount point, which no folder can replace", "give a folder in it"
         raise OutputError(said, where=target, remedy=remedy)
@@ -117,12 +123,30 @@ def check_target(target: Path, may_overwrite: bool) -> None:
     if foreign := _foreign(target):
         said = f"holds {min(foreign)!r}, which is not part of an index"
         raise OutputError(said, where=target, remedy="move it, or give another folder")
+    if url is None:
+        refuse_copy(target)
+    elif copied_from(target) != url:
+        said = f"holds an index that is no copy of {url}"
+        raise OutputError(said, where=target, remedy="give another path, or move it away")
     if not may_overwrite and unfinished_plan(target) is not None:
         said = "exists already, and there is an unfinished build to replace it"
         remedy = f"give --replace (existing='replace') to continue that build, or {START_ANEW}"
         raise OutputError(said, where=target, remedy=remedy)
     if not may_overwrite:
         raise exists_already(target)
+
+
+def copied_from(folder: Path) -> str | None:
+    """The address of the index that the folder is a copy of; None if it is no copy."""
+    record = read_record(folder / COPY_RECORD)
+    return None if record is None else str(record.get("url"))
+
+
+def refuse_copy(folder: Path) -> None:
+    """Refuses to change a copy: the server that follows would replace it again."""
+    if url := copied_from(folder):
+        remedy = f"change the index there, or delete {COPY_RECORD} in this folder if no server follows any more"
+        raise OutputError(f"is a copy that follows {url}", where=folder, remedy=remedy)
 
 
 def _foreign(folder: Path) -> list[str]:

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from pyserini_compneg.index.adoption import check_adopted, known_manifest, stored_lines
-from pyserini_compneg.index.index_folder import BLOCK_MAXIMA
+from pyserini_compneg.index.index_folder import BLOCK_MAXIMA, refuse_copy
 from pyserini_compneg.index.indexer import (
     NOT_REORDERED,
     VectorLines,
@@ -139,6 +139,7 @@ class ImpactUpdater(VectorLines):
             stack.enter_context(index_disk_errors(self._place))
             with output_errors(self.folder):
                 stack.enter_context(locked(self.folder, "another process is updating or building it"))
+            refuse_copy(self.folder)
             with open_reader(self.folder) as reader:
                 settings = self._checked(reader)
             self._open(settings, stack)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,9 +29,10 @@ _logger = logging.getLogger(__name__)
 def first_copies(indexes: Mapping[str, ServedIndexSettings]) -> None:
     """Makes the copies that are not there yet. Raises if a writer is not reached, or refuses."""
     for name, index in indexes.items():
-        if index.follows and not is_index(Path(index.path)):
+        if index.follows:
             copy = IndexCopy(index.follows.url, index.follows.key, index.path)
-            if listed := copy.ask():
+            copy.check()
+            if not is_index(Path(index.path)) and (listed := copy.ask()):
                 generation = copy.take(listed, shows=True)
                 _logger.info("index %s: %s", name, _copied(copy, generation, 0))
 
@@ -49,16 +52,17 @@ def following(backend: Backend) -> Iterator[None]:
         yield
     finally:
         stop.set()
+        until = time.monotonic() + _SECONDS_TO_END
         for thread in threads:
-            thread.join(_SECONDS_TO_END)
+            thread.join(max(0.0, until - time.monotonic()))
 
 
 def _follow(backend: Backend, name: str, writer: Follows, stop: threading.Event) -> None:
-    """Follows until the server ends. A reason why the copy is not equal is logged once."""
+    """Follows until the server ends. A reason why the copy is not equal is logged once, whatever its numbers are."""
     index = backend.indexes[name]
     copy = IndexCopy(writer.url, writer.key, index.path, stop)
     there, failures = index.generation, 0  # the generation in the folder, and how often it was not renewed
-    told = set[str]()
+    told = ""
     while not stop.is_set():
         try:
             if listed := copy.ask(there):
@@ -71,11 +75,14 @@ def _follow(backend: Backend, name: str, writer: Follows, stop: threading.Event)
                 backend.metrics.reloads.labels(name).inc()
             index.compared(index.generation == there)
             there, failures = index.generation, 0  # somebody may have put another folder in its place
-            told.clear()
+            if told:
+                _logger.info("index %s: follows again", name)
+            told = ""
         except Exception as error:  # after any error, the server continues and tries again
             index.compared(False)
-            if str(error) not in told and not stop.is_set():
-                told.add(str(error))
+            reason = re.sub(r"\d+", "", str(error))
+            if reason != told and not stop.is_set():
+                told = reason
                 trace = None if isinstance(error, CompNegError) else error
                 _logger.warning("index %s: the copy that is there stays: %s", name, error, exc_info=trace)
         stop.wait(min(_SECONDS * 2 ** min(max(0, failures - 1), 10), _MOST_SECONDS))

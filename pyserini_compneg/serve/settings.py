@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -158,6 +160,10 @@ def read_server_settings(path: str | Path) -> ServerSettings:
         if index.versions and index.follows:
             said = f"indexes.{name} follows another server, which says what is searched, so it has no versions"
             raise InputError(said, where=path)
+    followers = [one.path for one in settings.indexes.values() if one.follows]
+    folders = Counter(os.path.realpath(Path(path).parent / one) for one in followers)
+    if twice := next((place for place, count in folders.items() if count > 1), None):
+        raise InputError(f"two indexes follow into the same folder, {twice}", where=path)
     if switched and "write_keys" not in settings.model_fields_set:
         said = (
             f"indexes.{switched}.versions lets requests with a write key switch the index, and there are no write_keys"

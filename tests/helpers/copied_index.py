@@ -10,6 +10,7 @@ from pathlib import Path
 from local_server import Handler, serving
 
 from pyserini_compneg.index.copying import index_files
+from pyserini_compneg.index.index_folder import COPY_RECORD
 from pyserini_compneg.lucene import open_reader
 
 KEY = "key-of-copies"
@@ -83,6 +84,7 @@ def writing(folder: Path) -> Iterator[Writer]:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """The bytes of the files of an index by their paths, without the lock that a writer leaves."""
-    files = (path for path in folder.rglob("*") if path.is_file() and path.name != "write.lock")
+    """The bytes of the files of an index by their paths, without a writer's lock and the record of a copy."""
+    others = {"write.lock", COPY_RECORD}
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name not in others)
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}

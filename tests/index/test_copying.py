@@ -22,6 +22,7 @@ from updated_indexes import draw_document
 from pyserini_compneg import SignedImpactSearcher
 from pyserini_compneg.index import build_index, build_sharded_index, copying, update_index
 from pyserini_compneg.index.copying import IndexCopy
+from pyserini_compneg.index.index_folder import COPY_RECORD
 from pyserini_compneg.support.errors import DownloadError, IndexFormatError, OutputError
 
 NEW = [{"id": f"n{i}", "title": f"Film {i}", "text": f"A spy film with horses {i}."} for i in range(3)]
@@ -291,6 +292,28 @@ class TestRefusals:
         write_jsonl(tmp_path / "copy" / "letters.jsonl", {})
         said = refusal(copy.take, copy.ask(), error=OutputError)
         assert said == f"{tmp_path / 'copy'}: exists and is not an index; give another folder"
+
+
+def test_an_index_that_is_no_copy_stays_and_a_copy_is_changed_by_its_follower_alone(copy, writer, shards, tmp_path):
+    own = build(tmp_path / "own", shards)
+    before = content(own)
+    other = IndexCopy(writer.url, KEY, own)
+    said = f"{own}: holds an index that is no copy of {writer.url}; give another path, or move it away"
+    assert refusal(other.take, other.ask(), error=OutputError) == said
+    copy.take(copy.ask())
+    moved = IndexCopy(f"{writer.url}/", KEY, copy.target)  # the same address
+    moved.take(moved.ask())
+    said = (
+        f"{copy.target}: is a copy that follows {writer.url}; change the index there, or delete {COPY_RECORD} in this "
+        "folder if no server follows any more"
+    )
+    assert refusal(update_index, copy.target, NEW, error=OutputError) == said
+    collection = own.parent / "films.jsonl"
+    assert refusal(build_index, collection, copy.target, existing="overwrite", error=OutputError) == said
+    assert (content(own), content(copy.target)) == (before, content(writer.folder))
+    (copy.target / COPY_RECORD).unlink()
+    update_index(copy.target, NEW)
+    assert content(copy.target) != content(writer.folder)
 
 
 def test_a_shard_in_another_place(tmp_path):

@@ -14,6 +14,7 @@ from served import make_client
 
 from pyserini_compneg.commands.serve import main
 from pyserini_compneg.index.copying import IndexCopy
+from pyserini_compneg.index.index_folder import COPY_RECORD
 from pyserini_compneg.serve import following
 from pyserini_compneg.serve.following import first_copies
 from pyserini_compneg.serve.search_pool import SearchPool
@@ -177,13 +178,15 @@ def test_a_follower_answers_as_its_writer_and_says_how_far_it_is_behind(films, f
                 assert (answer.status_code, answer.json()) == (409, {"error": said})
             health = follower.get("/health").json()
             assert (health["status"], health["degraded"]) == ("ok", {})
-            replace_folder(shutil.copytree(films, tmp_path / "other"), copy)  # by hand
+            older = shutil.copytree(films, tmp_path / "older")  # such as a backup
+            shutil.copy(copy / COPY_RECORD, older)
+            replace_folder(older, copy)
             until(lambda: content(copy) == content(folder))
             until(lambda: state() == {"generation": generation, "behind_seconds": 0.0})
             assert found(follower) == found(at_writer)
     with make_client(copy, follows=writer) as follower:
         index = follower.app._backend.indexes["films"]
-        time.sleep(0.3)
+        until(lambda: any("cannot be reached" in line for line in caplog.messages))
         warned = [line for line in caplog.messages if "cannot be reached" in line]
         assert warned == [
             f"index films: the copy that is there stays: {writer.url}: cannot be reached: connection refused"

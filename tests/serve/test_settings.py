@@ -26,6 +26,9 @@ def test_the_last_write_key_may_go(tmp_path):
     assert read_server_settings(tmp_path / "server.yaml").write_keys == ()
 
 
+FOLLOWS = "{url: 'http://a/v1/a', key: long-enough}"
+
+
 @pytest.mark.parametrize(
     ("text", "error"),
     [
@@ -45,6 +48,10 @@ def test_the_last_write_key_may_go(tmp_path):
         (
             "indexes: {a: {path: x, versions: x*}}",
             "indexes.a.versions lets requests with a write key switch the index, and there are no write_keys",
+        ),
+        (
+            f"indexes: {{a: {{path: x, follows: {FOLLOWS}}}, b: {{path: ./x, follows: {FOLLOWS}}}}}",
+            "two indexes follow into the same folder, /",
         ),
         (
             "indexes: {a: {path: x, versions: ../x*}}\nwrite_keys: [long-enough]",
