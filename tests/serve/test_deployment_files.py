@@ -65,11 +65,13 @@ FOLLOWING_COMPOSE = yaml.safe_load((DEPLOY / "compose-followers.yaml").read_text
 def test_followers_follow_the_writer_and_clients_reach_only_them(tmp_path, where):
     if where == "compose":
         services = FOLLOWING_COMPOSE["services"]
-        paths = [DEPLOY / f"{name}.yaml" for name in ("writer", "follower")]
-        commands = [services[name]["command"] for name in ("writer", "first", "second")]
-        configs = [f"/etc/compneg/{name}.yaml" for name in ("writer", "follower", "follower")]
-        volumes = [services[name]["volumes"][1] for name in ("writer", "first", "second")]
-        assert volumes == [f"{name}:/srv/indexes" for name in ("written", "first", "second")]
+        paths = [DEPLOY / name / "server.yaml" for name in ("writer", "follower")]
+        commands = [COMMANDS["image"]]
+        servers = {"writer": ("writer", "written"), "first": ("follower", "first"), "second": ("follower", "second")}
+        for name, (settings, volume) in servers.items():  # followers cannot read the writer's keys
+            mounted = [f"./{settings}:/etc/compneg:ro", f"{volume}:/srv/indexes"]
+            assert [mount.partition(" ")[0] for mount in services[name]["volumes"]] == mounted
+            assert "command" not in services[name]
         assert {"written", "first", "second"} < FOLLOWING_COMPOSE["volumes"].keys()
         assert services["proxy"]["environment"]["SERVERS"] == "first:8081 second:8081"
         assert "{$SERVERS:" in (DEPLOY / "Caddyfile").read_text("utf-8")
@@ -86,7 +88,6 @@ def test_followers_follow_the_writer_and_clients_reach_only_them(tmp_path, where
             assert indexes.keys() == {"name", "persistentVolumeClaim" if name == "compneg-writer" else "emptyDir"}
             assert "readOnly" not in str(pods[name]["spec"]["containers"][0]["volumeMounts"][1])
         commands = [pod["spec"]["containers"][0]["args"] for pod in pods.values()]
-        configs = ["/etc/compneg/server.yaml"] * 2
         writer = "http://compneg-writer"
     written, copied = map(read_server_settings, paths)
     (index,) = copied.indexes.values()
@@ -95,9 +96,9 @@ def test_followers_follow_the_writer_and_clients_reach_only_them(tmp_path, where
     for settings in (written, copied):  # no key that everybody knows
         assert (settings.needs_key, settings.api_keys, settings.write_keys, settings.copy_keys) == (True, (), (), ())
     assert written.offers_copies
-    for command, config in zip(commands, configs, strict=True):
+    for command in commands:
         args = _parser().parse_args(command[1:])
-        assert (command[0], args.config, args.host) == ("serve", config, "0.0.0.0")
+        assert (command[0], args.config, args.host) == ("serve", "/etc/compneg/server.yaml", "0.0.0.0")
 
 
 def test_routes_and_metrics_are_those_of_the_server(client):
