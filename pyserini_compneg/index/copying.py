@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import threading
+import time
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
@@ -35,7 +36,7 @@ from pyserini_compneg.index.index_folder import (
 from pyserini_compneg.lucene import SHARDS_NAME, is_index, open_reader
 from pyserini_compneg.lucene.manifest import commits, write_json
 from pyserini_compneg.lucene.shards import commit_files, read_shards, shard_commit, shards_id
-from pyserini_compneg.support.errors import CompNegError, DownloadError, IndexFormatError, InputError
+from pyserini_compneg.support.errors import CompNegError, DownloadError, IndexFormatError, InputError, OutputError
 from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.json_objects import parse_json_object
 from pyserini_compneg.support.progress import progress
@@ -47,14 +48,27 @@ _FOOTER = b"\xc0\x28\x93\xe8\0\0\0\0"
 """How the last 16 bytes of Lucene's files begin. Their other half is the CRC-32 of all bytes but that half."""
 
 _CHECKSUM = re.compile("[0-9a-f]{8}")
+_PART = re.compile(r"\.[0-9a-f]{8}\.\d+\.part$")
 _KEY = "X-API-Key"
 _TIMEOUT_S = 20
 """How long the writer may send nothing."""
 
 _BLOCK_BYTES = 1 << 18
-_MOST_BYTES_OF_LIST = 1 << 26
+_LONGEST_PATH = 200
+_MOST_BYTES_OF_LIST = 1 << 23
+"""The largest list that is read: of 80,000 files."""
+
+_LIST_SECONDS = 60.0
+"""The most time in which a list must arrive."""
+
 _TRIES = 3
 """How often the same list is tried, if its files are gone or have other bytes."""
+
+_MOST_TRIES = 10
+"""How often a list is tried in all, if the writer has a later one each time."""
+
+GENERATION = 12
+"""The length of a generation, the end of the id of an index's content: Lucene counts its ids up from a random one."""
 
 Listed: TypeAlias = "tuple[str, list[IndexFile]]"
 """The generation of a writer's commit, and its files."""
@@ -64,7 +78,7 @@ Listed: TypeAlias = "tuple[str, list[IndexFile]]"
 class IndexFile:
     """A file of an index: its path in the folder, its length, and the CRC-32 of :func:`checksum`."""
 
-    path: str = entry(is_copied)
+    path: str = entry(lambda path: is_copied(path) and len(path) < _LONGEST_PATH)
     bytes: int = entry(lambda count: count >= 0)
     checksum: str = entry(lambda digits: _CHECKSUM.fullmatch(digits) is not None)
 
@@ -142,6 +156,8 @@ class _Redirects(HTTPRedirectHandler):
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Request | None:
+        if urlsplit(newurl).scheme not in ("http", "https"):
+            return None
         again = super().redirect_request(req, fp, code, msg, headers, newurl)
         if again and urlsplit(newurl)[:2] == urlsplit(req.full_url)[:2]:
             again.unredirected_hdrs.update(req.unredirected_hdrs)
@@ -172,13 +188,9 @@ class IndexCopy:
         headers = {"If-None-Match": f'"{generation}"'} if generation else {}
         where = f"{self.url}/files"
         answer = self._open("", headers)
-        if answer is None:
+        if answer is None and generation:
             return None
-        with answer:
-            try:
-                content = answer.read(_MOST_BYTES_OF_LIST)
-            except (OSError, HTTPException) as cause:
-                raise DownloadError(_reason(cause), where=where) from None
+        content = b"" if answer is None else _content(answer, where)
         listed = parse_json_object(content.decode("utf-8", "replace"), where, DownloadError)
         given, files = listed.get("generation"), listed.get("files")
         if not isinstance(given, str) or not given or not isinstance(files, list) or not files:
@@ -190,8 +202,15 @@ class IndexCopy:
         return given, [*named.values()]
 
     def check(self) -> None:
-        """Refuses to replace anything but a copy of the same index."""
+        """Refuses to replace anything but a copy of the same index, and to fill a folder that holds something else."""
         check_target(self.target, may_overwrite=True, url=self.url)
+        if self._staging.is_symlink() or (self._staging.exists() and not self._staging.is_dir()):
+            raise OutputError("is not a folder, and a copy is made there", where=self._staging, remedy="move it away")
+        for path in self._staging.rglob("*"):
+            named = path.relative_to(self._staging).as_posix()
+            if path.is_symlink() or not (is_shard(named) if path.is_dir() else _is_staged(named)):
+                said = f"holds {shown(named)}, which is no part of a copy, and a copy is made there"
+                raise OutputError(said, where=self._staging, remedy="move it away")
 
     def take(self, listed: Listed, shows: bool = False) -> str:
         """Makes the copy equal to the list, or to a later one of the writer, and returns its generation.
@@ -204,23 +223,27 @@ class IndexCopy:
                 stack.enter_context(locked(self.target, "another process is changing it"))
                 end_or_undo_exchange(self.target, is_index)
                 self.check()
-            tries = 0
+            tries = same = 0
             while True:
                 try:
                     return self._take(*listed, shows)
                 except _Unlike as cause:
                     tries += 1
                     before, listed = listed[0], self.ask() or listed
-                    tries = tries if listed[0] == before else 0
-                    if tries == _TRIES or self._stop.is_set():
+                    same = same + 1 if listed[0] == before else 0
+                    if same == _TRIES or tries == _MOST_TRIES or self._stop.is_set():
                         raise DownloadError(str(cause), where=self.url) from None
 
     def _take(self, generation: str, files: Sequence[IndexFile], shows: bool) -> str:
         with output_errors(self.target, "make room, or give another folder"):
             self._stage(files, shows)
-            with open_reader(self._staging) as reader:
-                content_id = reader.content_id
-            if not content_id.endswith(generation):
+            try:
+                with open_reader(self._staging) as reader:
+                    content_id = reader.content_id
+            except CompNegError as error:
+                said, remedy = f"its index cannot be opened: {error.what}", "check it there with compneg index --verify"
+                raise DownloadError(said, where=self.url, remedy=remedy) from None
+            if content_id[-GENERATION:] != generation:
                 raise _Unlike(f"its files are not those of generation {shown(generation)}")
             write_json(self._staging / COPY_RECORD, {"url": self.url})
             replace_folder(self._staging, self.target)
@@ -235,6 +258,10 @@ class IndexCopy:
         links = {one: same for one in missing if (same := self._same(one))}
         fetched = [one for one in missing if one not in links]
         total = sum(one.bytes for one in fetched)
+        wanted = total - sum(path.stat().st_size for path in map(self._part, fetched) if path.exists())
+        if (free := shutil.disk_usage(self._staging).free) < wanted:
+            said = f"{wanted:,} bytes are to be copied, and {free:,} are free"
+            raise OutputError(said, where=self.target, remedy="make room")
         with progress(None, total, "B", f"copying {self.url}") if shows else nullcontext() as bar:
             for one in fetched:
                 self._fetch(one, bar)
@@ -329,6 +356,29 @@ class IndexCopy:
         elif error.code in (400, 404):
             kind, remedy = InputError, "give the address of an index, http://HOST/v1/NAME, of a server with copy_keys"
         raise kind(f"refuses: {said}", where=self.url, remedy=remedy)
+
+
+def _content(answer: Any, where: str) -> bytes:
+    """The list that a writer sends. Refuses one that is too long, or too slow."""
+    content, until = bytearray(), time.monotonic() + _LIST_SECONDS
+    with answer:
+        try:
+            while block := answer.read1(_BLOCK_BYTES):
+                content += block
+                if len(content) > _MOST_BYTES_OF_LIST:
+                    raise DownloadError(f"the list of files has more than {_MOST_BYTES_OF_LIST:,} bytes", where=where)
+                if time.monotonic() > until:
+                    raise DownloadError(f"the list of files did not come in {_LIST_SECONDS:g} s", where=where)
+        except CompNegError:
+            raise
+        except (OSError, HTTPException) as cause:
+            raise DownloadError(_reason(cause), where=where) from None
+    return bytes(content)
+
+
+def _is_staged(name: str) -> bool:
+    """Whether a file in the hidden folder may be that of a copy, or a part of one."""
+    return name == COPY_RECORD or is_copied(_PART.sub("", name))
 
 
 def _told(error: HTTPError) -> str:

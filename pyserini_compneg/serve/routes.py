@@ -212,7 +212,7 @@ async def files(request: Request, index: str) -> Response:
     backend: Backend = request.app.state.backend
     known = {one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")}
     tag = f'"{backend.index(index).generation}"'
-    if tag in known:
+    if known & {tag, "*"}:
         return Response(status_code=304, headers={"ETag": tag, "Cache-Control": "no-cache"})
     answer = await asyncio.to_thread(backend.files, index)
     headers = {"ETag": f'"{answer["generation"]}"', "Cache-Control": "no-cache"}

@@ -15,7 +15,7 @@ from typing import TypeAlias, TypeVar
 from pyserini_compneg.encode.hybrid import places
 from pyserini_compneg.encode.query_encoders import same_model
 from pyserini_compneg.index import UpdateReport, update_index
-from pyserini_compneg.index.copying import IndexFile, index_files, index_paths
+from pyserini_compneg.index.copying import GENERATION, IndexFile, index_files, index_paths
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.serve.settings import Follows, ServedIndexSettings, checked_name
 from pyserini_compneg.support.errors import BusyError, CompNegError, IndexFormatError, IndexReadError, InputError
@@ -23,9 +23,6 @@ from pyserini_compneg.support.errors import BusyError, CompNegError, IndexFormat
 OpenIndex: TypeAlias = Callable[..., SignedImpactSearcher]
 """Opens an index, by its folder or prebuilt name, with an encoder, None for its own, and perhaps settings."""
 
-
-_GENERATION = 12
-"""The length of a generation."""
 
 _COMPARED_SECONDS = 5.0
 """How long a copy counts as equal after a comparison. The next one may have to wait for the writer."""
@@ -48,7 +45,7 @@ class _Opened:
 
 def generation(searcher: SignedImpactSearcher) -> str:
     """Identifies the content of an open index. Each update and each build has another one."""
-    return searcher.reader.content_id[-_GENERATION:]  # Lucene counts its ids up from a random one
+    return searcher.reader.content_id[-GENERATION:]
 
 
 class ServedIndex:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -20,6 +19,10 @@ from pyserini_compneg.support.terminal import shown
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 _SHORTEST_KEY = 8
+_URL = re.compile(
+    r"https?://(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*)(?::([0-9]{1,5}))?(?:/[A-Za-z0-9._~-]+)*"
+    rf"/v1/{_NAME.pattern}/?"
+)
 _ORIGIN = re.compile(r"(?!http:.*:80$|https:.*:443$)https?://(\[[0-9a-f:]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
 
 
@@ -51,8 +54,8 @@ def _checked_key(key: str) -> str:
 
 
 def _checked_url(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
+    found = _URL.fullmatch(url)
+    if not found or int(found[1] or 0) > 65_535:
         form = "the address of an index is http:// or https://, a host without a password, and /v1/NAME"
         raise ValueError(f"{form}; got {shown(url)}")
     return url
@@ -161,7 +164,7 @@ def read_server_settings(path: str | Path) -> ServerSettings:
             said = f"indexes.{name} follows another server, which says what is searched, so it has no versions"
             raise InputError(said, where=path)
     followers = [one.path for one in settings.indexes.values() if one.follows]
-    folders = Counter(os.path.realpath(Path(path).parent / one) for one in followers)
+    folders = Counter(os.path.normpath(Path(path).parent / one) for one in followers)
     if twice := next((place for place, count in folders.items() if count > 1), None):
         raise InputError(f"two indexes follow into the same folder, {twice}", where=path)
     if switched and "write_keys" not in settings.model_fields_set:
@@ -175,6 +178,9 @@ def read_server_settings(path: str | Path) -> ServerSettings:
             indexes[name] = _resolved(index, Path(path).parent)
         except OSError as cause:  # such as a path that is too long
             raise InputError(f"indexes.{name}.path cannot be read: {reason_of(cause)}", where=path) from None
+        if index.follows and (os.path.ismount(indexes[name].path) or not index.path.isprintable()):
+            said = f"indexes.{name}.path: a copy needs a folder with a name, and no mount point"
+            raise InputError(f"{said}, got {shown(index.path)}", where=path)
     return settings.model_copy(update={"indexes": indexes})
 
 

@@ -288,6 +288,53 @@ class TestRefusals:
         said = "http://127.0.0.1:9/v1/films: cannot be reached: connection refused"
         assert refusal(nowhere.ask, error=DownloadError) == said
 
+    def test_a_generation_that_is_only_the_end_of_the_real_one(self, copy, writer):
+        generation, files = writer.files()
+        writer.files = lambda: (generation[-1:], files)
+        assert "its files are not those of generation" in refusal(copy.take, copy.ask(), error=DownloadError)
+
+    def test_a_writer_that_has_another_generation_each_time(self, copy, writer):
+        _, files = writer.files()
+        asked = iter(range(1000))
+        writer.files = lambda: (f"other-{next(asked)}", files)
+        refusal(copy.take, copy.ask(), error=DownloadError)
+        assert next(asked) < 20
+
+    def test_more_bytes_than_are_free(self, copy, writer):
+        generation, files = writer.files()
+        writer.files = lambda: (generation, [{**files[0], "checksum": "00000000", "bytes": 10**18}, *files[1:]])
+        said = refusal(copy.take, copy.ask(), error=OutputError)
+        assert said.startswith(f"{copy.target}: 1,000,000,000,") and said.endswith(" are free; make room")
+        assert writer.sent == 0
+
+    def test_a_list_that_is_too_long(self, copy, writer, monkeypatch):
+        monkeypatch.setattr(copying, "_MOST_BYTES_OF_LIST", 100)
+        said = f"{writer.url}/files: the list of files has more than 100 bytes"
+        assert refusal(copy.ask, error=DownloadError) == said
+
+    def test_a_damaged_index(self, copy, writer):
+        generation, files = writer.files()
+        writer.files = lambda: (generation, files[:1])
+        said = refusal(copy.take, copy.ask(), error=DownloadError)
+        assert said.startswith(f"{writer.url}: its index cannot be opened: ") and "index --verify" in said
+
+    @pytest.mark.parametrize("kind", ["file", "folder", "link", "link inside"])
+    def test_a_hidden_folder_that_holds_something_else(self, copy, tmp_path, kind):
+        staging, precious = tmp_path / ".copy.copying", tmp_path / "precious"
+        precious.mkdir()
+        (precious / "_0.cfs").write_text("mine")
+        if kind == "link":
+            staging.symlink_to(precious)
+        else:
+            staging.mkdir()
+            place = staging / ("_0.cfs.00000000.4.part" if kind == "link inside" else "letters")
+            {"file": place.touch, "folder": place.mkdir, "link inside": lambda: place.symlink_to(precious / "_0.cfs")}[
+                kind
+            ]()
+        said = refusal(copy.take, copy.ask(), error=OutputError)
+        assert said.startswith(f"{staging}: ") and said.endswith("a copy is made there; move it away")
+        assert (precious / "_0.cfs").read_text() == "mine"
+
     def test_a_folder_that_is_no_index_stays(self, copy, tmp_path):
         write_jsonl(tmp_path / "copy" / "letters.jsonl", {})
         said = refusal(copy.take, copy.ask(), error=OutputError)

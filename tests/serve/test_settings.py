@@ -67,7 +67,23 @@ FOLLOWS = "{url: 'http://a/v1/a', key: long-enough}"
                 f"indexes: {{a: {{path: x, follows: {{url: '{url}', key: long-enough}}}}}}",
                 "indexes.a.follows.url: the address of an index is http:// or https://, a host without a password",
             )
-            for url in ("films", "ftp://a/v1/a", "http://name:word@a/v1/a", "http:///v1/a", "http://a/v1/a?x=1")
+            for url in (
+                "films",
+                "ftp://a/v1/a",
+                "http://name:word@a/v1/a",
+                "http:///v1/a",
+                "http://a/v1/a?x=1",
+                "http://a/v1/a#x",
+                "http://a:70000/v1/a",
+            )
+        ),
+        (
+            f"indexes: {{a: {{path: /, follows: {FOLLOWS}}}}}",
+            "indexes.a.path: a copy needs a folder with a name, and no mount point, got '/'",
+        ),
+        (
+            f'indexes: {{a: {{path: "x\\0", follows: {FOLLOWS}}}}}',
+            "indexes.a.path: a copy needs a folder with a name, and no mount point, got 'x\\x00'",
         ),
         ("indexes: {a: x}\ncopy_keys: [short]", "copy_keys[0]: an API key has 8 or more printable ASCII characters"),
         ("indexes: {a: x}\nlimits: {atoms: 0}", "limits.atoms: expected a number from 1, got 0"),
