@@ -65,6 +65,7 @@ _HEARTBEAT_SECONDS = 0.5  # a process that works answers in a few milliseconds
 _LEAST_SECONDS = 0.05  # no answer is late before
 _FIRST_SECONDS = 1.0  # until it is known what is usual, and between the heartbeats of long requests
 _LONGEST_PAUSE = 10.0
+_SPREAD_SECONDS = 10.0  # between two looks at how the replicas are spread over the nodes
 _INSTANT = 0.001
 
 _Request: TypeAlias = tuple[Callable[..., Any], Sequence[Any], dict[str, Any]]
@@ -124,9 +125,11 @@ class RayShard(Shard):
         self._lock = threading.RLock()
         self._turn = 0
         self._usual: dict[Hashable, deque[float]] = defaultdict(partial(deque, maxlen=100))
-        self._replicas: list[_Replica] = []
+        self._count, self._replicas = replicas, list[_Replica]()
         for _ in range(replicas):
             self._replicas.append(self._start(self._replicas))
+        self._retired: list[_Replica] = []
+        self._spread_at = time.monotonic() + _SPREAD_SECONDS
 
     def _start(self, others: Sequence[_Replica], avoided: str = "") -> _Replica:
         """A new actor, if possible on a node that has none of the others, but not on the one to be avoided."""
@@ -163,12 +166,29 @@ class RayShard(Shard):
             now = time.monotonic()
             for replica in list(self._replicas):
                 self._hear(replica, now)
+            if now >= self._spread_at:
+                self._spread(now)
             others = [replica for replica in self._replicas if replica not in besides]
             others = [replica for replica in others if replica.fault is None] or ([] if besides else others)
             open_ones = [replica for replica in others if replica.is_open] or others
             best = [one for one in open_ones if one.heartbeat is None and now >= one.paused_until] or open_ones
             self._turn += 1
             return best[self._turn % len(best)] if best else None
+
+    def _spread(self, now: float) -> None:
+        """Moves a replica that shares its node with another one to a node that has none, such as one that came back."""
+        self._spread_at = now + _SPREAD_SECONDS
+        while self._retired:
+            self._kill(self._retired.pop())  # its last searches have ended meanwhile
+        nodes = [replica.node for replica in self._replicas]
+        second = next((one for at, one in enumerate(self._replicas) if one.node in nodes[:at]), None)
+        if second is None or not all(replica.is_open for replica in self._replicas):
+            return
+        if len(self._replicas) > self._count:
+            self._replicas.remove(second)
+            self._retired.append(second)
+        elif {*self._cluster.worker_nodes()} - {*nodes}:
+            self._replicas.append(self._start(self._replicas))
 
     def _hear(self, replica: _Replica, now: float) -> None:
         """Takes note of what a replica has answered meanwhile. Replaces it if it is lost, or silent for too long."""
@@ -313,7 +333,7 @@ class RayShard(Shard):
             self._ray.kill(replica.actor)
 
     def close(self) -> None:
-        replicas, self._replicas = self._replicas, []
+        replicas, self._replicas, self._retired = [*self._replicas, *self._retired], [], []
         for replica in replicas:
             self._kill(replica)
 

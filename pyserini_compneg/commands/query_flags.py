@@ -54,12 +54,17 @@ _logger = logging.getLogger(__name__)
 
 
 class _OperatorSet(argparse.Action):
-    """Gives the flags of operators that are not given the values of a set."""
+    """Gives the flags of operators that are not given the values of a set, which the last of several sets replaces."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
-        for name, value in OPERATOR_SETS[values].items():
-            if getattr(namespace, name, None) is None:
-                setattr(namespace, name, value)
+        for name in getattr(namespace, "of_set", ()):
+            setattr(namespace, name, None)
+        chosen = {
+            name: value for name, value in OPERATOR_SETS[values].items() if getattr(namespace, name, None) is None
+        }
+        for name, value in chosen.items():
+            setattr(namespace, name, value)
+        namespace.of_set = list(chosen)
 
 
 def add_query_options(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +80,7 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
         action=_OperatorSet,
         choices=OPERATOR_SETS,
         help="operators for OR, AND and NOT together: default, paper (maxpool, cpt and disentangled), or vanilla (the "
-        "wording, encoded as one text); the next flags replace single ones",
+        "query in words, encoded as one text); the next flags replace single ones",
     )
     add_flags(parser, Operators, _KINDS)
     parser.add_argument(
@@ -149,6 +154,7 @@ def chosen_method(args: argparse.Namespace) -> Method | None:
         unused.append("cpt")
     if unused:
         flag = unused[0] if unused[0] in args.method[1] else f"--{unused[0].replace('_', '-')}"
+        flag = "--operators" if unused[0] in getattr(args, "of_set", ()) else flag
         takers = [method for method, (_, settings) in METHODS.items() if unused[0] in settings]
         remedy = f"it is for --method {' or '.join(takers)}" if takers else ""
         raise ArgumentError(f"{flag} has no use with --method {name}", remedy=remedy)

@@ -165,8 +165,11 @@ class Backend:
                 return error
             case ValidationError():
                 return HTTPException(400, first_fault(error.errors(include_url=False)))
+            case SearchTimeout(where=where) if where:  # a node did not answer, which is nothing for clients
+                _logger.warning("%s", error)
+                return HTTPException(504, "The search took too long")
             case SearchTimeout():
-                return HTTPException(504, self._told(str(error))[0])
+                return HTTPException(504, str(error))
             case SearchCancelled() | ClientDisconnect():
                 return HTTPException(CLIENT_GONE, str(error) or "the client is gone")
             case BusyError():

@@ -243,6 +243,22 @@ def test_a_replica_that_cannot_open_the_shard_is_passed_over(ray, make_shard, ca
     assert refusal(make_shard(2).ask(max), error=IndexReadError) == "a-shard: no such folder"
 
 
+def test_a_replica_moves_to_a_node_that_comes_back(ray, make_shard):
+    ray.names = ["a", "b"]
+    shard = make_shard(2)
+    answers(ray, shard, 2)
+    ray.names = ["a"]
+    ray.actors[1].lives = False
+    for names, moved in ((["a"], False), (["a", "c"], True)):
+        ray.names = names
+        for _ in range(4):
+            answers(ray, shard, 4)
+            ray.now += 11
+        assert set(answers(ray, shard, 8)[0]) == ({0, 3} if moved else {0, 2})
+    assert [actor.node for actor in ray.actors] == ["a", "b", "a", "c"]
+    assert [actor.lives for actor in ray.actors] == [True, False, False, True]
+
+
 def test_a_replica_that_does_not_start_is_replaced(ray, make_shard, caplog):
     shard = make_shard(1)
     ray.actors[0].is_frozen = True

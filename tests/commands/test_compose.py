@@ -97,7 +97,14 @@ def test_both_forms_give_the_run_of_their_topics(pairs, tmp_path, same_run, cpt)
     assert ("vector" in lines[1]) == (cpt == "materialised")
 
 
-@pytest.mark.parametrize("flags", ["--operators paper --union addition", "--union addition --operators paper"])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--operators paper --union addition",
+        "--union addition --operators paper",
+        "--operators vanilla --union addition --operators paper",
+    ],
+)
 def test_flags_of_one_operator_replace_that_of_a_set(run, flags):
     query = "compose --index {films} --query 'spy AND comedy NOT animated'"
     same = run(f"{query} --union addition --intersection cpt --difference disentangled").out

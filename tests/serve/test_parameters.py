@@ -3,6 +3,8 @@ import re
 import pytest
 from served import make_client
 
+from pyserini_compneg.compose import OPERATOR_SETS
+from pyserini_compneg.serve.parameters import OperatorParameters
 from pyserini_compneg.serve.settings import Limits
 
 DEEP = 100_000
@@ -209,3 +211,7 @@ def test_bodies_that_are_no_json(client, body, status, error):
 def test_reading(client, parameters, error):
     answer = client.get("/v1/decompose", params={"query": "spy films", **parameters})
     assert (answer.status_code, answer.json()) == (400, {"error": error})
+
+
+def test_sets_of_operators():
+    assert OperatorParameters.model_json_schema()["properties"]["operators"]["enum"] == [*OPERATOR_SETS]
