@@ -118,6 +118,8 @@ def _reproduce(
         protocol = protocol.only(args.rows)
         warn_of_lost_rows(report, {row.title for row in protocol.rows})
     if args.quick:
+        about = f"{protocol.about} Made with --quick, from little data: the figures and their order mean nothing."
+        protocol = protocol.model_copy(update={"about": about})
         protocol = protocol.without([need for need in protocol.needs if need.model and not need.is_trained])
     if args.quick and protocol.interference:  # few queries fill few bins
         curve = protocol.interference.model_copy(update={"bins": min(2, protocol.interference.bins)})

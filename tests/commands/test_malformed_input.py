@@ -34,6 +34,7 @@ FILES = {
     "nothing/notes": "",
     "broken/config.json": "{",
     "no-manifest/compneg.json": "{}",
+    "follower.yaml": "indexes: {a: {path: x, follows: {url: 'http://w/v1/a', key: long-enough}}}\n",
 }
 
 
@@ -145,6 +146,7 @@ search --index films --query a -k 5  # there is no -k; the number of hits is --h
 search --index films --query a --method fusion  # argument --method: invalid choice: 'fusion' (choose from operators,…
 search --index films --query a --rerank m by=x  # argument --rerank: by must be one of both, text, atoms, got x
 search --index films --query a --rerank m 7  # argument --rerank: no setting is '7'; give hits=... and by=...
+serve --config follower.yaml --ray local  # --ray: index a follows another server, and its copy is on this machine alone;…
 search --index films --query spy --ray local replicas=0  # argument --ray: replicas must be a whole number from 1, got 0
 search --index films --query spy --operators paper --method score-fusion  # --operators has no use with --method…
 search --index films --query spy --ray local hedge=.5  # argument --ray: hedge must be a finite number from 1, got .5

@@ -224,7 +224,7 @@ def _section(section: Section, results: Results) -> Iterator[str]:
     yield f"## {escape(section.plan.title)} ({section.queries:,} {'query' if section.queries == 1 else 'queries'})\n"
     yield _table([header, rule, *lines])
     has_published = any(row.plan.published for row in section.rows)
-    yield f"{' '.join(_legend(bool(letters), has_published, results))}\n"
+    yield f"{' '.join(_legend(bool(letters), has_published, bool(changes), results))}\n"
     yield from _noted(notes)
 
 
@@ -266,13 +266,15 @@ def _shown(value: float | None, measure: str) -> str:
     return "–" if value is None else shown_figure(value, measure)
 
 
-def _legend(has_letters: bool, has_published: bool, results: Results) -> Iterator[str]:
+def _legend(has_letters: bool, has_published: bool, has_changes: bool, results: Results) -> Iterator[str]:
     if has_letters:
         yield "A superscript names the methods that a value is significantly better than (paired t-test,"
         yield f"p &lt; {LEVEL}, Holm's correction over all pairs of rows). Bold: the best value of ours."
     if results.lower_is_better:
         yield f"Lower is better for {escape(' and '.join(results.lower_is_better))}."
     yield "Small print: the 95 % confidence interval of the mean."
+    if has_changes:
+        yield f"Change: of {escape(results.measures[0])}, relative to another row of the same model (above)."
     if has_published:
         of = f", for {escape(results.papers_dataset)}" if results.papers_dataset else ""
         yield f"Rows (published): the paper's figures{of}, with the paper's models."
