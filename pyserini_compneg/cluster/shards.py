@@ -192,7 +192,7 @@ class RayShard(Shard):
 
     def _hear(self, replica: _Replica, now: float) -> None:
         """Takes note of what a replica has answered meanwhile. Replaces it if it is lost, or silent for too long."""
-        awaited = replica.heartbeat if replica.is_open else replica.opening
+        awaited = replica.heartbeat if replica.is_open or replica.fault else replica.opening
         try:
             if awaited is not None and self._ray.wait([awaited], timeout=0)[0]:
                 answer = self._ray.get(awaited)
