@@ -25,6 +25,8 @@ from pyserini_compneg.index.copying import IndexCopy
 from pyserini_compneg.index.index_folder import COPY_RECORD
 from pyserini_compneg.support.errors import DownloadError, IndexFormatError, OutputError
 
+pytestmark = pytest.mark.slow
+
 NEW = [{"id": f"n{i}", "title": f"Film {i}", "text": f"A spy film with horses {i}."} for i in range(3)]
 REORDERED = {"reorder": True}
 QUERIES = ("spy NOT comedy", "western", "spy AND horses", "film")

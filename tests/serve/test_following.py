@@ -21,6 +21,8 @@ from pyserini_compneg.serve.search_pool import SearchPool
 from pyserini_compneg.serve.settings import Follows, ServedIndexSettings
 from pyserini_compneg.support.staging import replace_folder
 
+pytestmark = pytest.mark.slow
+
 READS, WRITES = "key-of-reader", "key-of-writer"
 FILES, DOCUMENTS = "/v1/films/files", "/v1/films/documents"
 QUERIES = ("spy NOT comedy", "western", "spy AND new", "film")
