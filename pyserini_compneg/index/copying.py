@@ -8,6 +8,7 @@ killed, at any byte, the copy is an index that the writer had, and what was down
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -34,7 +35,7 @@ from pyserini_compneg.index.index_folder import (
     is_shard,
 )
 from pyserini_compneg.lucene import SHARDS_NAME, is_index, open_reader
-from pyserini_compneg.lucene.manifest import commits, write_json
+from pyserini_compneg.lucene.manifest import commits
 from pyserini_compneg.lucene.shards import commit_files, read_shards, shard_commit, shards_id
 from pyserini_compneg.support.errors import CompNegError, DownloadError, IndexFormatError, InputError, OutputError
 from pyserini_compneg.support.files import reason_of
@@ -245,7 +246,9 @@ class IndexCopy:
                 raise DownloadError(said, where=self.url, remedy=remedy) from None
             if content_id[-GENERATION:] != generation:
                 raise _Unlike(f"its files are not those of generation {shown(generation)}")
-            write_json(self._staging / COPY_RECORD, {"url": self.url})
+            record = self._staging / COPY_RECORD  # what a kill leaves of it is removed by the next try
+            record.write_text(json.dumps({"url": self.url}) + "\n", encoding="utf-8")
+            _sync(record)
             replace_folder(self._staging, self.target)
             _sync(self.target.parent)
         return generation
