@@ -143,7 +143,7 @@ Makers: TypeAlias = Mapping[str, tuple[Callable[..., M], tuple[str, ...]]]
 """For each name of a method, the function that makes it and the names of its settings."""
 
 METHODS: Makers[Method] = {
-    "operators": (_composed, ("operators", *_OPERATORS)),
+    "operators": (_composed, (*_OPERATORS, "operators")),
     "score-fusion": (ScoreFusion, ("depth",)),
     "score-fusion-scaled": (partial(ScoreFusion, scaled=True), ("depth",)),
     "filtering": (_filtering, ("union", "intersection", "cpt_terms", "cpt_weight")),

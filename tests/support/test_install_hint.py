@@ -69,7 +69,7 @@ def test_what_is_there_is_not_named(monkeypatch):
 
     monkeypatch.setattr(metadata, "version", version)
     assert install_hint("serve") == "pip install 'fastapi>=0.115' 'prometheus_client>=0.20'"
-    assert install_hint("ray") == "pip install 'ray>=2.50'"  # too old, or broken
+    assert install_hint("ray") == "pip install 'ray>=2.54'"  # too old, or broken
 
 
 def test_names_of_extras():
