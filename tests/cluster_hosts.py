@@ -3,12 +3,14 @@
     python tests/cluster_hosts.py [work incidents single refusals]                 # those parts; default: all
     python tests/cluster_hosts.py incidents --incidents cut freeze [--seconds 18] [--seed 1]
     python tests/cluster_hosts.py incidents --minutes 30          # one searcher, an incident a minute in random order
+    python tests/cluster_hosts.py incidents --served              # the searches are requests to a server
     python tests/cluster_hosts.py incidents --index ONE --shards SHARDS --topics FILE [--hits 10] [--threads 4]
     python tests/cluster_hosts.py --quick --skip-ok               # under 90 s
 
 - `work` encodes, indexes, searches and serves, and compares with one machine.
 - `incidents` prints a line for each incident that hits a host while threads search: the searches and their milliseconds
-  before it (quiet), over it, and after it. Each answer is compared with that of the one index.
+  before it (quiet), over it, and after it, and at the end medians by kind. Each answer is compared with that of the one
+  index.
 - `single` says what happens without replicas while a host is cut off.
 - `refusals` starts hosts with a wrong token, without the index, with another index, and with another package.
 
@@ -19,10 +21,8 @@ are not allowed, --skip-ok makes that a line and no failure.
 import argparse
 import gzip
 import math
-import os
 import pickle
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,17 +33,18 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path += [str(HERE / "helpers"), str(HERE.parent)]
 
+from cluster_figures import HEADER, SHARES, medians, percentile, row  # noqa: E402
 from cluster_load import Remote  # noqa: E402
+from cluster_refusals import refusals  # noqa: E402
 from network_hosts import HostError, lacking, network  # noqa: E402
 
-import pyserini_compneg  # noqa: E402
 from pyserini_compneg.commands.demo import QUERIES, SAMPLE  # noqa: E402
 from pyserini_compneg.index import build_index, build_sharded_index  # noqa: E402
 from pyserini_compneg.lucene.shards import read_shards  # noqa: E402
 from pyserini_compneg.search import SignedImpactSearcher  # noqa: E402
 from pyserini_compneg.topics import read_topics  # noqa: E402
 
-DOCUMENTS, PACKAGE = SAMPLE / "documents.jsonl.gz", Path(pyserini_compneg.__file__).parent
+DOCUMENTS = SAMPLE / "documents.jsonl.gz"
 ACTOR = "ray::ShardActor"
 PARTS = ["work", "incidents", "single", "refusals"]
 SHARDS, HOSTS = 2, 3
@@ -58,9 +59,6 @@ INCIDENTS = {
 }
 """How each incident begins and ends, given its host."""
 
-COLUMNS = ["quiet", "p50", "p99", "over", "p50", "p99", "longest", "after", "p50", "longest", "wrong", "errors"]
-HEADER = f"{'incident':<20}" + "".join(f"{name:>9}" for name in COLUMNS)
-SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "longest": 1}
 SERVE_PORT = 8099
 
 ASK = f"""
@@ -84,35 +82,14 @@ print(differ or "same")
 """Asks a server for the hits of two indexes."""
 
 
-def percentile(durations, share):
-    """In milliseconds; NaN if there are none."""
-    ordered = sorted(durations)
-    return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else math.nan
-
-
-def row(searches, begun, ended):
-    """The figures of an incident: of the searches before it, of those that overlap it, and of those after it."""
-    parts = {
-        "quiet": [end - start for start, end, *_ in searches if end <= begun],
-        "over": [end - start for start, end, *_ in searches if end > begun and start <= ended],
-        "after": [end - start for start, end, *_ in searches if start > ended],
-    }
-    quiet, over, after = parts.values()
-    return [
-        *(len(quiet), percentile(quiet, 0.5), percentile(quiet, 0.99)),
-        *(len(over), percentile(over, 0.5), percentile(over, 0.99), percentile(over, 1)),
-        *(len(after), percentile(after, 0.5), percentile(after, 1)),
-        *(sum(bool(search[which]) for search in searches) for which in (2, 3)),
-    ]
-
-
 class Trial:
     """A cluster of hosts with an index, and the threads that search it."""
 
     def __init__(self, made, load, options, index):
         self.network, self.hosts, self.address = made, made.hosts, made.address
         self.load, self.options, self.index = load, options, index
-        self.choice, self.faults = random.Random(options.seed), 0
+        self.choice, self.faults, self.rows = random.Random(options.seed), 0, []
+        self.server = None
 
     def fault(self, said):
         self.faults += 1
@@ -121,12 +98,16 @@ class Trial:
     def opened(self, **options):
         """Opens the index, and waits until all processes hold their shards."""
         options = {"replicas": self.options.replicas, **options}
-        self.load.open(index=str(self.index), hits=self.options.hits, **options)
+        if self.options.served:
+            self.serve(self.index, replicas=options["replicas"])
+            self.load.ask(url=f"http://127.0.0.1:{SERVE_PORT}/v1/{self.index.name}", hits=self.options.hits)
+        else:
+            self.load.open(index=str(self.index), hits=self.options.hits, **options)
         wanted = len(read_shards(self.index)) * options["replicas"]
         deadline = time.monotonic() + START_SECONDS
         while True:
-            self.load.search()
-            placed = self.placed()
+            error = self.load.search()[3]  # a server needs some time
+            placed = {} if error else self.placed()
             if sum(placed.values()) == wanted and not any(host.processes(f"{ACTOR}.") for host in self.hosts):
                 return
             if time.monotonic() > deadline:
@@ -153,7 +134,6 @@ class Trial:
 
     def searched(self, options):
         """The rows of incidents, each with a searcher of its own."""
-        print(HEADER, flush=True)
         for name in options.incidents:
             self.opened()
             self.load.start(threads=options.threads)
@@ -164,7 +144,6 @@ class Trial:
 
     def searched_long(self, options):
         """The rows of an incident a minute, with one searcher, whose replaced processes stay where they are."""
-        print(HEADER, flush=True)
         self.opened()
         self.load.start(threads=options.threads)
         time.sleep(WARM_SECONDS)
@@ -201,6 +180,7 @@ class Trial:
     def told(self, name, searches, begun, ended):
         """Prints the row of an incident, and its faults."""
         figures = row(searches, begun, ended)
+        self.rows.append((name, figures))
         print(f"{name:<20}" + "".join(f"{figure:>9.0f}" for figure in figures), flush=True)
         for said in sorted({search[3] for search in searches if search[3]})[:5]:
             self.fault(said)
@@ -240,16 +220,26 @@ class Trial:
             self.same("what was encoded", one, other)
 
     def _serve(self, one, index):
-        given = ["serve", "--port", SERVE_PORT, "--index", one, index, "--ray", self.address, "replicas=2"]
-        server = self._command(*given, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            asked = self.hosts[0].open(sys.executable, "-c", ASK, one.name, index.name, stdout=subprocess.PIPE)
-            differ = asked.communicate(timeout=START_SECONDS)[0].decode().strip()
-        finally:
-            server.kill()
+        self.serve(one, index)
+        asked = self.hosts[0].open(sys.executable, "-c", ASK, one.name, index.name, stdout=subprocess.PIPE)
+        differ = asked.communicate(timeout=START_SECONDS)[0].decode().strip()
+        self.end()
         print(f"served: {differ or 'nothing'}", flush=True)
         if differ != "same":
             self.fault("the server did not answer as with one index")
+
+    def serve(self, *indexes, replicas=2):
+        """Starts a server, in place of the one that runs."""
+        self.end()
+        given = ["serve", "--port", SERVE_PORT, "--index", *indexes, "--ray", self.address, f"replicas={replicas}"]
+        self.server = self._command(*given, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def end(self):
+        """Ends the server, which closes what it has on the cluster."""
+        if self.server is not None:
+            self.server.terminate()
+            self.server.wait(COMMAND_SECONDS)
+            self.server = None
 
     def _command(self, name, *arguments, **options):
         return self.hosts[0].open(sys.executable, "-m", "pyserini_compneg", name, *arguments, **options)
@@ -295,77 +285,6 @@ class Trial:
             print(f"{kind}, rejoined: {end - start:.1f} s: {answer}", flush=True)
         self.load.close()
 
-    def refusals(self, home):
-        """Hosts that must be refused: each message is one line that names the host."""
-        victim = self.hosts[1]
-        folder = home / "refused"
-        shutil.copytree(self.index, folder)
-        find = ["search", "--index", folder, "--query", "spy films", "--ray", self.address]
-        make = ["index", "--collection", DOCUMENTS, "--index", home / "made", "--shards", 4, "--ray", self.address]
-        build_sharded_index(DOCUMENTS, home / "other", SHARDS)
-        nothing = ["-t", "tmpfs", "tmpfs"]
-        with victim.mounted(*nothing, folder):
-            self.refused("without the index", victim, *find)
-        with victim.mounted("--bind", home / "other", folder):
-            self.refused("with another index", victim, *find)
-        with victim.mounted(*nothing, DOCUMENTS.parent):
-            self.refused("without the collection", victim, *make)
-        changed = home / "changed"
-        shutil.copytree(PACKAGE, changed / PACKAGE.name, copy_function=os.symlink)
-        source = changed / PACKAGE.name / "__init__.py"
-        text = source.read_text()
-        source.unlink()
-        source.write_text(f"{text}# changed\n")
-        victim.variables["PYTHONPATH"] = str(changed)
-        victim.restart()
-        self.refused("with another package", victim, *find)
-        victim.variables.clear()
-        victim.restart()
-        code, said = self.said(*find)
-        if code:
-            self.fault(f"a host that is whole again was refused: {said}")
-        self._tokens(victim, find)
-
-    def refused(self, what, victim, *command):
-        """Runs a command, which must fail with one line that names the host. Warnings of lost processes may precede."""
-        began = time.monotonic()
-        code, said = self.said(*command)
-        print(f"{what}: {time.monotonic() - began:.0f} s, exit code {code}: {said}", flush=True)
-        errors = [line for line in said.splitlines() if not line.startswith("warning: ")]
-        if not code or len(errors) != 1 or victim.name not in errors[0]:
-            self.fault(f"{what}: this is no line of an error that names {victim.name}")
-
-    def _tokens(self, victim, find):
-        """A cluster with a token: a host and a command that have another one, or none."""
-        for host in reversed(self.hosts):
-            host.kill()
-        self.network.variables |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a" * 64}
-        self.network.start()
-        code, said = self.said(*find)
-        print(f"with the token: exit code {code}: {said}", flush=True)
-        if code:
-            self.fault("the token was refused")
-        victim.kill()
-        others = ({"RAY_AUTH_TOKEN": "b" * 64}, {"RAY_AUTH_MODE": "disabled", "RAY_AUTH_TOKEN": ""})
-        for what, variables in zip(("another token", "no token"), others, strict=True):
-            victim.variables = variables
-            began = time.monotonic()
-            try:
-                victim.start()
-            except HostError as error:
-                print(f"a host with {what}: {time.monotonic() - began:.0f} s: {error}", flush=True)
-                if "Authentication token" not in str(error):
-                    self.fault(f"a host with {what}: the last line is not about the token")
-            else:
-                self.fault(f"a host with {what} was let in")
-            victim.variables = {}
-            self.hosts[0].variables = variables
-            code, said = self.said(*find)
-            self.hosts[0].variables = {}
-            print(f"a command with {what}: exit code {code}: {said}", flush=True)
-            if not code or len(said.splitlines()) != 1 or "token" not in said:
-                self.fault(f"a command with {what}: no line about the token")
-
 
 def answers(one, topics, hits, path):
     """Writes the answers of one index."""
@@ -381,6 +300,7 @@ def chosen(arguments=None):
     parser.add_argument("parts", nargs="*", help=f"{', '.join(PARTS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="index, search, and one cut of 8 s")
     parser.add_argument("--incidents", nargs="+", default=list(INCIDENTS), choices=list(INCIDENTS))
+    parser.add_argument("--served", action="store_true", help="the incidents hit a server that searches the cluster")
     parser.add_argument("--seconds", type=float, help="how long an incident takes (default: 18, with --quick 8)")
     parser.add_argument("--quiet", type=float, help="seconds before an incident and after it (default: 10, 4)")
     parser.add_argument("--longest", type=float, default=math.inf, help="a search that takes more seconds is a fault")
@@ -427,11 +347,14 @@ def tried(options, home, stack) -> int:
             trial.load = Remote(made.hosts[0], made.address, str(home / "answers.pickle"), said)
             searching.callback(trial.load.end)
             if "incidents" in options.parts:
+                print(HEADER, flush=True)
                 (trial.searched_long if options.minutes else trial.searched)(options)
+                print(*medians(trial.rows), sep="\n", flush=True)
+                trial.end()
             if "single" in options.parts:
                 trial.single()
     if "refusals" in options.parts:
-        trial.refusals(home)
+        refusals(trial, home)
     return trial.faults
 
 

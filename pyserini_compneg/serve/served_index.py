@@ -15,7 +15,8 @@ from typing import TypeAlias, TypeVar
 from pyserini_compneg.encode.hybrid import places
 from pyserini_compneg.encode.query_encoders import same_model
 from pyserini_compneg.index import UpdateReport, update_index
-from pyserini_compneg.index.copying import GENERATION, IndexFile, index_files, index_paths
+from pyserini_compneg.index.copied_files import IndexFile, index_files, index_paths
+from pyserini_compneg.index.copying import GENERATION
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.serve.settings import Follows, ServedIndexSettings, checked_name
 from pyserini_compneg.support.errors import BusyError, CompNegError, IndexFormatError, IndexReadError, InputError

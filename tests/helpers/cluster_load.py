@@ -9,11 +9,15 @@ import pickle
 import sys
 import threading
 import time
+from contextlib import closing
+from http.client import HTTPConnection
 from itertools import count
 from pathlib import Path
+from urllib.parse import urlencode, urlsplit
 
 from pyserini_compneg.cluster import RayCluster, ShardedImpactSearcher
 from pyserini_compneg.lucene.cancellation import Cancellation
+from pyserini_compneg.search import Hit
 from pyserini_compneg.support.errors import CompNegError
 
 
@@ -35,6 +39,11 @@ class Load:
         self.close()
         self._hits = hits
         self._searcher = ShardedImpactSearcher(index, ray=self._cluster.address, **options)
+
+    def ask(self, url, hits):
+        """Has a server search instead."""
+        self.close()
+        self._hits, self._searcher = hits, Served(url)
 
     def close(self):
         if self._searcher is not None:
@@ -86,6 +95,25 @@ class Load:
             if found != hits:
                 wrong = str(query)
         return began, time.monotonic(), wrong, error
+
+
+class Served:
+    """An index at its URL."""
+
+    def __init__(self, url):
+        self._host, self._path = urlsplit(url).netloc, urlsplit(url).path
+
+    def search(self, query, k):
+        with closing(HTTPConnection(self._host, timeout=60)) as connection:
+            connection.request("GET", f"{self._path}/search?{urlencode({'query': str(query), 'hits': k})}")
+            answer = connection.getresponse()
+            content = answer.read().decode()
+        if answer.status != 200:
+            raise RuntimeError(f"status {answer.status}: {content}")
+        return [Hit(found["docid"], found["score"]) for found in json.loads(content)["candidates"]]
+
+    def close(self):
+        pass
 
 
 class Remote:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from local_server import Handler, serving
 
-from pyserini_compneg.index.copying import index_files
+from pyserini_compneg.index.copied_files import index_files
 from pyserini_compneg.index.index_folder import COPY_RECORD
 from pyserini_compneg.lucene import open_reader
 

@@ -20,7 +20,7 @@ from refusals import refusal
 from updated_indexes import draw_document
 
 from pyserini_compneg import SignedImpactSearcher
-from pyserini_compneg.index import build_index, build_sharded_index, copying, update_index
+from pyserini_compneg.index import build_index, build_sharded_index, copied_files, copying, update_index
 from pyserini_compneg.index.copying import IndexCopy
 from pyserini_compneg.index.index_folder import COPY_RECORD
 from pyserini_compneg.support.errors import DownloadError, IndexFormatError, OutputError
@@ -219,7 +219,7 @@ def killed_after(calls, copy, listed):
         left = [calls]
 
         def count(frame, event, _):
-            if event == "c_call" and "copying.py" in frame.f_code.co_filename:
+            if event == "c_call" and frame.f_code.co_filename.endswith(("copying.py", "copied_files.py")):
                 left[0] -= 1
                 if left[0] < 0:
                     os.kill(os.getpid(), signal.SIGKILL)
@@ -370,7 +370,7 @@ def test_a_shard_in_another_place(tmp_path):
     names = index / "compneg-shards.json"
     names.write_text(names.read_text().replace('"shard-00001', f'"{index}/shard-00001'))
     assert "is in another place, so the index cannot be copied" in refusal(
-        copying.index_paths, index, "", error=IndexFormatError
+        copied_files.index_paths, index, "", error=IndexFormatError
     )
 
 
