@@ -2,20 +2,19 @@
 
 import json
 import shutil
-import zlib
 
 import numpy as np
 import pytest
 from impact_indexes import add_documents, delete_documents, json_lines, pairs, write_index
+from maxima_files import FILE, FOOTER, VERSION, earlier_file, parts, with_checksum, with_stock_lucene
 from refusals import refusal
 
 from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, Sum
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.index import verify_index
-from pyserini_compneg.lucene import ImpactReader, ImpactWriter, java_class
+from pyserini_compneg.lucene import ImpactReader, ImpactWriter
 from pyserini_compneg.support.errors import IndexReadError, OutputError
 
-FILE = "compneg.maxima"
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_parts")]
 
 GROUPS, SIZE, OWN, COMMON = 8, 1500, 12, 8  # half of the groups' terms are frequent enough for the file
@@ -72,96 +71,6 @@ def nodes(count=3):
             Excluding(Linear(other), required=(Linear({"c1": 1.0}), Linear(vector(rng, [b])))),
             Linear({f"c{t}": 1.0 for t in range(COMMON)}),
         )
-
-
-def with_stock_lucene(folder, change):
-    """Changes an index by a writer of stock Lucene, which does not know of the file."""
-    paths, directories = java_class("java.nio.file.Paths"), java_class("org.apache.lucene.store.FSDirectory")
-    config = java_class("org.apache.lucene.index.IndexWriterConfig")()
-    with_merges = java_class("org.apache.lucene.index.TieredMergePolicy")()
-    config.setMergePolicy(with_merges)
-    directory = directories.open(paths.get(str(folder)))
-    writer = java_class("org.apache.lucene.index.IndexWriter")(directory, config)
-    change(writer, lambda other: directories.open(paths.get(str(other))))
-    writer.close()
-    directory.close()
-
-
-VERSION = 4 + 1 + len("CompnegBlockMaxima")
-FOOTER = 16
-
-
-def parts(whole):
-    """The terms of a file, and where in its bytes their rows begin, and their postings begin and end."""
-
-    def text(at):
-        length, shift = 0, 0
-        while True:
-            length |= (whole[at] & 127) << shift
-            at, shift = at + 1, shift + 7
-            if whole[at - 1] < 128:
-                return length, at
-
-    length, at = text(VERSION + 4 + 16)  # of the field, behind the id of the segment
-    count, at = text(at + length)
-    terms = []
-    for _ in range(count):
-        length, at = text(at)
-        terms.append(whole[at : at + length].decode())
-        at += length
-    return terms, at, at + count * (1 + -(-COUNT // 32)), len(whole) - FOOTER - 8 * (count + 1)
-
-
-def postings_of(index):
-    """The documents and impacts of each term of an index of one segment."""
-    paths, directories = java_class("java.nio.file.Paths"), java_class("org.apache.lucene.store.FSDirectory")
-    directory = directories.open(paths.get(str(index)))
-    reader = java_class("org.apache.lucene.index.DirectoryReader").open(directory)
-    terms = reader.leaves().get(0).reader().terms("contents").iterator()
-    found = {}
-    while term := terms.next():
-        postings = terms.postings(None, 8)
-        found[term.utf8ToString()] = [(postings.nextDoc(), postings.freq()) for _ in range(terms.docFreq())]
-    reader.close()
-    directory.close()
-    return found
-
-
-def earlier_file(index, version):
-    """What an earlier release wrote beside an index: it had more terms, and no impacts of half a byte."""
-    whole, blocks = (index / FILE).read_bytes(), -(-COUNT // 32)
-    field = VERSION + 4 + 16
-    head = whole[:VERSION] + version.to_bytes(4, "big") + whole[VERSION + 4 : field + 1 + whole[field]]
-    kept = {term: found for term, found in postings_of(index).items() if len(found) >= blocks}
-    varint = bytes([len(kept) & 127 | 128, len(kept) >> 7]) if len(kept) > 127 else bytes([len(kept)])
-    body, written = head + varint + b"".join(bytes([len(term)]) + term.encode() for term in kept), b""
-    starts = []
-    for found in kept.values():
-        largest, shift = max(impact for _, impact in found), 0
-        while largest - 1 >> shift >= 255:
-            shift += 1
-        maxima, offsets, groups, postings = bytearray(blocks), [], [], b""
-        for block in range(blocks + 1):
-            if block % 64 == 0:
-                groups.append(len(postings))
-            offsets.append(len(postings) - groups[-1])
-            own = [(doc % 32, impact) for doc, impact in found if doc // 32 == block]
-            if own:
-                maxima[block] = max((impact - 1 >> shift) + 1 for _, impact in own)
-                postings += sum(1 << place for place, _ in own).to_bytes(4, "little")
-                postings += b"".join((impact & 0xFFFF).to_bytes(1 if shift == 0 else 2, "little") for _, impact in own)
-        body += bytes([shift]) + maxima
-        starts.append(len(written))
-        if shift <= 8:
-            written += postings + b"".join(group.to_bytes(8, "little") for group in groups)
-            written += b"".join(offset.to_bytes(2, "little") for offset in offsets)
-    starts = [len(body) + start for start in (*starts, len(written))]
-    postings = written + b"".join(start.to_bytes(8, "little") for start in starts) if version > 1 else b""
-    return with_checksum(body + postings + whole[-FOOTER:-8])
-
-
-def with_checksum(body):
-    return body + zlib.crc32(body).to_bytes(8, "big")
 
 
 @pytest.fixture(scope="module")
@@ -401,8 +310,8 @@ def test_a_file_of_an_earlier_release(index, version):
     """The bytes that it wrote are read as they were: version 1 has no postings, version 2 none of half a byte."""
     whole = (index / FILE).read_bytes()
     assert whole[VERSION : VERSION + 4] == (3).to_bytes(4, "big")
-    earlier = earlier_file(index, version)
-    assert len(parts(earlier)[0]) > len(parts(whole)[0])
+    earlier = earlier_file(index, version, COUNT)
+    assert len(parts(earlier, COUNT)[0]) > len(parts(whole, COUNT)[0])
     (index / FILE).write_bytes(earlier)
     check(index)
     assert verify_index(index) == COUNT
@@ -413,7 +322,7 @@ def test_a_file_of_an_earlier_release(index, version):
 )
 def test_other_postings_are_noticed(index, part, said):
     whole = bytearray((index / FILE).read_bytes())
-    terms, rows, begin, end = parts(whole)
+    terms, rows, begin, end = parts(whole, COUNT)
     assert (terms[0], whole[rows]) == ("c0", 255)  # its row is of halves
     assert terms[-1] == "wide"  # whose impacts are too large for postings
     # The first block begins with the bits of its documents. The sizes of the last term with postings come last.
@@ -429,7 +338,7 @@ def test_damaged_rows_and_places_are_refused(index, seed):
     said = f"{index}: is damaged, rebuild it: ", f"{index}: cannot be opened: "
     rng = np.random.default_rng(seed)
     whole = bytearray((index / FILE).read_bytes())
-    _, rows, begin, end = parts(whole)
+    _, rows, begin, end = parts(whole, COUNT)
     whole[rng.integers(*[(rows, begin), (end, len(whole) - FOOTER)][seed % 2])] ^= 1 << int(rng.integers(8))
     (index / FILE).write_bytes(with_checksum(bytes(whole[:-8])))
     assert refusal(verify_index, index, error=IndexReadError).startswith(said)
