@@ -8,21 +8,20 @@ Source: Dean and Barroso, The Tail at Scale, Communications of the ACM 56(2), 20
 
 from __future__ import annotations
 
-import itertools
 import logging
 import math
 import os
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from pyserini_compneg.cluster.connection import RayCluster
+from pyserini_compneg.cluster.replicas import Replica, Sent, Starts
 from pyserini_compneg.cluster.worker import Setup, ShardActor
 from pyserini_compneg.lucene import SHARDS_NAME, ShardedReader, resolve_index
 from pyserini_compneg.lucene.cancellation import check_cancelled, remaining_seconds
@@ -61,7 +60,6 @@ _SLICE_SECONDS = 0.1
 _CALLS_AT_ONCE = 8
 _CPU_PARTS = 1000  # Ray's smallest share of a processor is 1/1000
 _HEARTBEATS = "heartbeats"  # the calls of this group do not wait for searches
-_HEARTBEAT_SECONDS = 0.5  # a process that works answers in a few milliseconds
 _LEAST_SECONDS = 0.05  # no answer is late before
 _FIRST_SECONDS = 1.0  # until it is known what is usual, and between the heartbeats of long requests
 _LONGEST_PAUSE = 10.0
@@ -71,38 +69,11 @@ _INSTANT = 0.001
 _Request: TypeAlias = tuple[Callable[..., Any], Sequence[Any], dict[str, Any]]
 
 
-@dataclass(eq=False, slots=True)
-class _Replica:
-    """An actor that holds a shard or is about to open it."""
-
-    actor: Any
-    opening: Any
-    node: str  # the id of the one that it was sent to, and then of the one that it runs on
-    host: str = ""  # the name of that one, once it is known
-    is_open: bool = False
-    fault: CompNegError | None = None  # why it cannot open the shard
-    heard: float = field(default_factory=time.monotonic)
-    heartbeat: Any = None  # one that was asked for and has not come
-    called: float = 0.0  # when it was asked for
-    pause: float = 0.0  # how long it is left out if it is late again
-    paused_until: float = 0.0
-
-    def is_silent(self, now: float) -> bool:
-        return self.heartbeat is not None and now - self.called > _HEARTBEAT_SECONDS
-
-
-class _Sent(NamedTuple):
-    """To whom a request was sent, and when."""
-
-    to: _Replica
-    at: float
-
-
 class RayShard(Shard):
     """A shard in a cluster. One or several actors hold it and take turns.
 
-    All nodes must reach the folder by the same path. Each actor has ``cpus`` processors. ``places`` counts the actors
-    of all shards, and spreads them over the nodes.
+    All nodes must reach the folder by the same path. Each actor has ``cpus`` processors. ``starts`` is shared by the
+    shards of an index.
     """
 
     def __init__(
@@ -114,51 +85,50 @@ class RayShard(Shard):
         replicas: int,
         cpus: float,
         hedge: float = HEDGE,
-        places: Iterator[int] | None = None,
+        starts: Starts | None = None,
         allow_partial: bool = False,
     ) -> None:
         self.folder = folder
         self._entry, self._cluster, self._ray, self._setup = entry, cluster, cluster.ray, setup
-        self._hedge, self._places, self._allow_partial = hedge, places or itertools.count(), allow_partial
+        self._hedge, self._starts, self._allow_partial = hedge, starts or Starts(), allow_partial
         options = {"num_cpus": cpus, "max_restarts": 0, "max_concurrency": _CALLS_AT_ONCE}
         self._actor = self._ray.remote(concurrency_groups={_HEARTBEATS: 1}, **options)(ShardActor)
         self._lock = threading.RLock()
         self._turn = 0
         self._usual: dict[Hashable, deque[float]] = defaultdict(partial(deque, maxlen=100))
-        self._count, self._replicas = replicas, list[_Replica]()
+        self._count, self._replicas = replicas, list[Replica]()
         for _ in range(replicas):
             self._replicas.append(self._start(self._replicas))
-        self._retired: list[_Replica] = []
+        self._missing: list[str] = []  # for each replica that is to be replaced, the node to be avoided
+        self._retired: list[Replica] = []
         self._spread_at = time.monotonic() + _SPREAD_SECONDS
 
-    def _start(self, others: Sequence[_Replica], avoided: str = "") -> _Replica:
+    def _start(self, others: Sequence[Replica], avoided: str = "") -> Replica:
         """A new actor, if possible on a node that has none of the others, but not on the one to be avoided."""
         nodes = [node for node in self._cluster.worker_nodes() if node != avoided]
-        first, taken = next(self._places), {replica.node for replica in others}
-        in_turn = [nodes[(first + place) % len(nodes)] for place in range(len(nodes))]
-        node = min(in_turn, key=taken.__contains__, default="")
+        node = self._starts.next_node(nodes, {replica.node for replica in others})
         affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
         strategy = affinity(node, soft=True, _spill_on_unavailable=True) if node else "SPREAD"
         actor = self._actor.options(scheduling_strategy=strategy).remote()
-        return _Replica(actor, actor.open.remote(self._setup, os.path.abspath(self.folder), self._entry), node)
+        return Replica(actor, actor.open.remote(self._setup, os.path.abspath(self.folder), self._entry), node)
 
     def ask(self, question: Question[Asked, Answer], *args: Asked.args, **kwargs: Asked.kwargs) -> Callable[[], Answer]:
-        request, sent = (question, args, kwargs), dict[Any, _Sent]()
+        request, sent = (question, args, kwargs), dict[Any, Sent]()
         self._send(request, sent)
         return partial(self._answer, request, sent)
 
-    def _send(self, request: _Request, sent: dict[Any, _Sent], failed: Collection[_Replica] = ()) -> None:
+    def _send(self, request: _Request, sent: dict[Any, Sent], failed: Collection[Replica] = ()) -> None:
         """Sends a request to the next replica that does not have it, if there is one, or begins to wait for that."""
         if (replica := self._next({*failed, *(one.to for one in sent.values())})) is not None:
             if replica.is_open:
                 self._ask(replica, request, sent)
             else:
-                sent[replica.opening] = _Sent(replica, time.monotonic())
+                sent[replica.opening] = Sent(replica, time.monotonic())
 
-    def _ask(self, replica: _Replica, request: _Request, sent: dict[Any, _Sent]) -> None:
-        sent[replica.actor.ask.remote(*request, remaining_seconds())] = _Sent(replica, time.monotonic())
+    def _ask(self, replica: Replica, request: _Request, sent: dict[Any, Sent]) -> None:
+        sent[replica.actor.ask.remote(*request, remaining_seconds())] = Sent(replica, time.monotonic())
 
-    def _next(self, besides: Collection[_Replica] = ()) -> _Replica | None:
+    def _next(self, besides: Collection[Replica] = ()) -> Replica | None:
         """The next open replica in turn, if possible one that is neither paused nor silent."""
         with self._lock:
             if not self._replicas:
@@ -166,6 +136,7 @@ class RayShard(Shard):
             now = time.monotonic()
             for replica in list(self._replicas):
                 self._hear(replica, now)
+            self._fill(now)
             if now >= self._spread_at:
                 self._spread(now)
             others = [replica for replica in self._replicas if replica not in besides]
@@ -182,15 +153,16 @@ class RayShard(Shard):
             self._kill(self._retired.pop())  # its last searches have ended meanwhile
         nodes = [replica.node for replica in self._replicas]
         second = next((one for at, one in enumerate(self._replicas) if one.node in nodes[:at]), None)
-        if second is None or not all(replica.is_open for replica in self._replicas):
+        if second is None or self._missing or not all(replica.is_open for replica in self._replicas):
             return
         if len(self._replicas) > self._count:
             self._replicas.remove(second)
             self._retired.append(second)
-        elif {*self._cluster.worker_nodes()} - {*nodes}:
-            self._replicas.append(self._start(self._replicas))
+        elif self._starts.is_free() and {*self._cluster.worker_nodes()} - {*nodes}:
+            self._starts.last = self._start(self._replicas)
+            self._replicas.append(self._starts.last)
 
-    def _hear(self, replica: _Replica, now: float) -> None:
+    def _hear(self, replica: Replica, now: float) -> None:
         """Takes note of what a replica has answered meanwhile. Replaces it if it is lost, or silent for too long."""
         awaited = replica.heartbeat if replica.is_open or replica.fault else replica.opening
         try:
@@ -206,18 +178,18 @@ class RayShard(Shard):
         except self._ray.exceptions.RayError:
             self._replace(replica, "was lost")
 
-    def _opened(self, replica: _Replica, place: tuple[str, str], fault: CompNegError | None) -> None:
+    def _opened(self, replica: Replica, place: tuple[str, str], fault: CompNegError | None) -> None:
         replica.node, replica.host = place
         if fault is not None and replica.fault is None and len(self._replicas) > 1:
             _logger.warning("%s; other processes of the shard are asked", fault)
         replica.fault, replica.is_open = fault, fault is None
 
-    def _answer(self, request: _Request, sent: dict[Any, _Sent]) -> Any:
+    def _answer(self, request: _Request, sent: dict[Any, Sent]) -> Any:
         """The first answer to a request. If an actor is late, silent or lost, another one is asked, too."""
-        kind, lost, failed = _kind(*request[:2]), 0, set[_Replica]()
+        kind, lost, failed = _kind(*request[:2]), 0, set[Replica]()
         limit, begun = self._limit(kind), time.monotonic()
         late = min(one.at for one in sent.values()) + limit
-        most = len(self._replicas) + ATTEMPTS  # all may be lost at once without notice
+        most = self._count + ATTEMPTS  # all may be lost at once without notice
         try:
             while lost < most:
                 wait = min(_SLICE_SECONDS, late - time.monotonic())
@@ -272,7 +244,7 @@ class RayShard(Shard):
             return _FIRST_SECONDS
         return max(_LEAST_SECONDS, self._hedge * known[(len(known) - 1) * 95 // 100])
 
-    def _check(self, asked: Collection[_Replica], now: float) -> None:
+    def _check(self, asked: Collection[Replica], now: float) -> None:
         """Raises SearchCancelled if the search must end. Names the nodes that do not answer."""
         try:
             check_cancelled()
@@ -282,7 +254,7 @@ class RayShard(Shard):
             what = f"the time of the search is over, and {silent} did not answer"
             raise SearchTimeout(what, where=self.folder, remedy="ask again later, or search with replicas=2") from None
 
-    def _drop_lost(self, sent: dict[Any, _Sent], now: float) -> int:
+    def _drop_lost(self, sent: dict[Any, Sent], now: float) -> int:
         """Forgets replicas that were replaced while they were asked, and returns their number. Calls for heartbeats."""
         for replica in [one.to for one in sent.values()]:
             if replica.heartbeat is not None:
@@ -302,11 +274,11 @@ class RayShard(Shard):
             del sent[ref]
         return len(gone)
 
-    def _call(self, replica: _Replica, now: float) -> None:
+    def _call(self, replica: Replica, now: float) -> None:
         replica.called = now
         replica.heartbeat = replica.actor.heartbeat.options(concurrency_group=_HEARTBEATS).remote()
 
-    def _pause(self, late: Collection[_Replica], now: float) -> None:
+    def _pause(self, late: Collection[Replica], now: float) -> None:
         """Leaves out replicas that are late until they give a sign of life, and for longer each time."""
         for replica in late:
             if replica.is_open and now >= replica.paused_until:
@@ -317,18 +289,32 @@ class RayShard(Shard):
                 if replica.heartbeat is None:
                     self._call(replica, now)
 
-    def _replace(self, replica: _Replica, why: str, elsewhere: bool = False) -> None:
-        """Starts another actor in place of one that is lost or silent, maybe on another node. Only one thread does."""
+    def _replace(self, replica: Replica, why: str, elsewhere: bool = False) -> None:
+        """Has another actor take the place of one that is lost or silent, maybe on another node. One thread does."""
         with self._lock:
             if replica not in self._replicas:
                 return
-            place, others = self._replicas.index(replica), [one for one in self._replicas if one is not replica]
-            self._replicas[place] = self._start(others, replica.node if elsewhere else "")
+            self._replicas.remove(replica)
+            self._missing.append(replica.node if elsewhere else "")
+            if self._starts.last is replica:
+                self._starts.last = None
+            self._fill(time.monotonic())
         who = f"the process that searched this shard on {replica.host}" if replica.host else "a process for this shard"
         _logger.warning("%s: %s %s; another one takes its place", self.folder, who, why)
         self._kill(replica)
 
-    def _kill(self, replica: _Replica) -> None:
+    def _fill(self, now: float) -> None:
+        """Starts actors for those that were lost: one at a time of all shards, but at once if no other one answers.
+
+        A start takes processors from searches for some seconds.
+        """
+        while self._missing and (
+            self._starts.is_free() or not any(one.is_open and not one.is_silent(now) for one in self._replicas)
+        ):
+            self._starts.last = self._start(self._replicas, self._missing.pop())
+            self._replicas.append(self._starts.last)
+
+    def _kill(self, replica: Replica) -> None:
         with suppress(Exception):  # the cluster may be gone
             self._ray.kill(replica.actor)
 
@@ -346,7 +332,7 @@ def _kind(question: Callable[..., Any], args: Sequence[Any]) -> Hashable:
     return question.__name__, len(first).bit_length() if isinstance(first, Collection) else 0
 
 
-def _names(replicas: Iterable[_Replica]) -> str:
+def _names(replicas: Iterable[Replica]) -> str:
     return " and ".join(sorted({replica.host or "a starting process" for replica in replicas}))
 
 
@@ -364,10 +350,10 @@ def ray_reader(
     # The actors fit on half of the nodes, or beside the actors of a replaced index.
     cpus = min(0.5, cluster.cpus / (4 * actors))
     cpus = max(1.0, math.floor(cpus * _CPU_PARTS)) / _CPU_PARTS
-    setup, places = cluster.setup(cpus), itertools.count()
+    setup, starts = cluster.setup(cpus), Starts()
 
     def open_shard(folder: Path, entry: ShardEntry) -> RayShard:
-        return RayShard(cluster, setup, folder, entry, replicas, cpus, hedge, places, allow_partial)
+        return RayShard(cluster, setup, folder, entry, replicas, cpus, hedge, starts, allow_partial)
 
     return ShardedReader(folder, open_shard, None, allow_partial)
 

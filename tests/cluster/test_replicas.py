@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from refusals import refusal
 
-from pyserini_compneg.cluster import RayCluster, connection, shards, worker
+from pyserini_compneg.cluster import RayCluster, connection, replicas, shards, worker
 from pyserini_compneg.cluster.shards import RayShard
 from pyserini_compneg.cluster.worker import ShardActor
 from pyserini_compneg.compose import Linear
@@ -45,7 +45,7 @@ class StandIn:
 
     def __init__(self):
         self.actors, self.lives, self.is_begun, self.names = [], True, False, ["a", "b", "c"]
-        self.now, self.faults = 0.0, {}
+        self.now, self.faults, self.is_full = 0.0, {}, False
 
     def monotonic(self):
         return self.now
@@ -57,7 +57,8 @@ class StandIn:
         return SimpleNamespace(remote=lambda: self.start(scheduling_strategy), options=self.options)
 
     def start(self, node):
-        actor = SimpleNamespace(number=len(self.actors), node=node, lives=self.lives, is_frozen=False, delay=0.0)
+        actor = SimpleNamespace(number=len(self.actors), node=node, lives=self.lives, delay=0.0)
+        actor.is_frozen = self.is_full
         actor.asked = []
 
         def ask(_question, _args, _kwargs, seconds):
@@ -109,6 +110,7 @@ class StandIn:
 def ray(monkeypatch):
     ray = StandIn()
     monkeypatch.setattr(shards, "time", ray)
+    monkeypatch.setattr(replicas, "time", ray)
     monkeypatch.setattr(cancellation, "time", ray)
     return ray
 
@@ -206,6 +208,26 @@ def test_a_silent_replica_is_replaced_on_another_node(ray, make_shard, caplog):
     assert (ray.actors[2].node, ray.actors[0].lives) == ("c", False)
     said = "a-shard: the process that searched this shard on host-a is silent; another one takes its place"
     assert warnings(caplog) == [said]
+
+
+def test_lost_replicas_are_replaced_one_at_a_time(ray, make_shard):
+    """Of all shards of an index, but at once if a shard has no other replica."""
+    starts = replicas.Starts()
+    index = [make_shard(2, starts=starts) for _ in range(3)]
+    for shard in index:
+        answers(ray, shard, 4)
+    ray.is_full = True  # what starts now does not get on
+    for number in (0, 2, 4):
+        ray.actors[number].lives = False
+    assert [set(answers(ray, shard, 4)[0]) for shard in index] == [{1}, {3}, {5}]
+    assert len(ray.actors) == 7
+    ray.is_full = ray.actors[6].is_frozen = False
+    assert [set(answers(ray, shard, 4)[0]) for shard in index] == [{1, 6}, {3, 7}, {5, 8}]
+    ray.is_full, ray.actors[1].lives = True, False
+    assert set(answers(ray, index[0], 4)[0]) == {6}
+    ray.is_full, ray.actors[3].lives, ray.actors[7].lives = False, False, False
+    assert set(answers(ray, index[1], 4)[0]) == {10, 11}
+    assert len(ray.actors) == 12 and ray.actors[9].is_frozen
 
 
 def test_the_only_replica_is_silent(ray, make_shard):
