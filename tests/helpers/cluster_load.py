@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 from pyserini_compneg.cluster import RayCluster, ShardedImpactSearcher
+from pyserini_compneg.expression import format_expression
 from pyserini_compneg.lucene.cancellation import Cancellation
 from pyserini_compneg.search import Hit
 from pyserini_compneg.support.errors import CompNegError
@@ -93,7 +94,7 @@ class Load:
             error = f"{'' if isinstance(cause, CompNegError) else type(cause).__name__ + ': '}{cause}"
         else:
             if found != hits:
-                wrong = str(query)
+                wrong = format_expression(query)
         return began, time.monotonic(), wrong, error
 
 
@@ -105,7 +106,7 @@ class Served:
 
     def search(self, query, k):
         with closing(HTTPConnection(self._host, timeout=60)) as connection:
-            connection.request("GET", f"{self._path}/search?{urlencode({'query': str(query), 'hits': k})}")
+            connection.request("GET", f"{self._path}/search?{urlencode({'query': format_expression(query), 'hits': k})}")
             answer = connection.getresponse()
             content = answer.read().decode()
         if answer.status != 200:
