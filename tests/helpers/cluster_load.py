@@ -106,7 +106,8 @@ class Served:
 
     def search(self, query, k):
         with closing(HTTPConnection(self._host, timeout=60)) as connection:
-            connection.request("GET", f"{self._path}/search?{urlencode({'query': format_expression(query), 'hits': k})}")
+            asked = urlencode({"query": format_expression(query), "hits": k})
+            connection.request("GET", f"{self._path}/search?{asked}")
             answer = connection.getresponse()
             content = answer.read().decode()
         if answer.status != 200:
