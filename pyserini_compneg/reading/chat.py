@@ -12,8 +12,6 @@ from pyserini_compneg.support.json_objects import parse_json_object
 URL, KEY, MODEL = "OPENAI_BASE_URL", "OPENAI_API_KEY", "COMPNEG_LLM_MODEL"
 """The environment variables that name the endpoint, its key and the model."""
 
-_TIMEOUT_S = 30.0
-
 
 class ChatModel:
     """A language model that answers by OpenAI's protocol.
@@ -22,6 +20,7 @@ class ChatModel:
 
     Args:
         environment: The environment variables. Three of them describe the model.
+        seconds: How long an answer may take.
 
     Attributes:
         url: The base of the API.
@@ -36,7 +35,7 @@ class ChatModel:
         {"temperature": 0, "max_tokens": 1024, "response_format": {"type": "json_object"}}
     )
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], seconds: float = 30.0) -> None:
         missing = [name for name in (URL, MODEL) if not environment.get(name)]
         if missing:
             raise QueryError(
@@ -55,7 +54,7 @@ class ChatModel:
             raise QueryError(f"{KEY} must be printable ASCII")
         try:  # a redirect would send the text to an unknown server
             client = DefaultHttpxClient(follow_redirects=False)
-            self._client = OpenAI(base_url=self.url, api_key=key, timeout=_TIMEOUT_S, http_client=client)
+            self._client = OpenAI(base_url=self.url, api_key=key, timeout=seconds, http_client=client)
         except Exception as cause:  # errors of httpx: an unusable URL, or proxy of the environment
             fault = " ".join(str(cause).split())
             raise QueryError(f"{URL}={self.url}, or the proxy for it, cannot be used: {fault}") from None
