@@ -58,7 +58,7 @@ SHOWN = 600
 
 _MOST_WORDS = 8
 _LEAST_SHARE = 0.5
-"""The least share of an atom's content words that each of its documents has."""
+"""The least share of an atom's content words that each of its documents has, words that the whole group has apart."""
 
 _JOINING = FUNCTION_WORDS | {"plus", "well"}
 """The words that may stand between two wanted atoms. Any other word would belong to one of them."""
@@ -110,10 +110,10 @@ def question_of_request(query: ComposedQuery, draw: random.Random) -> str:
 def named_atoms(
     answer: str, group: Mapping[str, str], stems: Stems, known: set[str], rejected: Counter[str]
 ) -> dict[str, tuple[Documents, float]]:
-    """The atoms of an answer, each with its documents and the share of its content words that they have.
+    """The atoms of an answer, each with its documents and the share of its telling words that they have.
 
-    ``group`` has the texts of the documents. An atom in ``known`` is rejected, so an atom has all its documents in one
-    group; new ones are added.
+    Telling are content words that not all documents have. ``group`` has the texts of the documents. An atom in
+    ``known`` is rejected, so an atom has all its documents in one group; new ones are added.
     """
     atoms: dict[str, tuple[Documents, float]] = {}
     docids = list(group)
@@ -128,7 +128,8 @@ def named_atoms(
             rejected["atom: given already"] += 1
             continue
         (words,) = stems([" ".join(word for word in re.findall(r"\w+", text) if word.lower() not in FUNCTION_WORDS)])
-        shares = [sum(word in terms[docid] for word in words) / max(len(words), 1) for docid in matched]
+        telling = [word for word in words if not all(word in one for one in terms.values())]
+        shares = [sum(word in terms[docid] for word in telling) / max(len(telling), 1) for docid in matched]
         if min(shares) < _LEAST_SHARE:
             rejected["atom: its words are not in its documents"] += 1
             continue

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +38,7 @@ from pyserini_compneg.lucene import analyze
 from pyserini_compneg.reading import ChatModel
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support.errors import InputError, OutputError, QueryError
-from pyserini_compneg.support.files import content_digest, iter_jsonl
+from pyserini_compneg.support.files import content_digest, iter_jsonl, iter_lines
 from pyserini_compneg.support.progress import progress
 from pyserini_compneg.support.staging import (
     end_or_undo_exchange,
@@ -81,7 +80,8 @@ def generate(
 
     Returns:
         The number of questions, of atoms, of requests, and of rejections by their reasons; and as ``words in
-        documents`` the share of an atom's content words that its documents have, on average over the atoms.
+        documents`` the share of an atom's content words that its documents have, on average over the atoms and
+        apart from words that all documents beside them have, too.
 
     Raises:
         QueryError: The environment names no language model, the model does not answer, or none of its answers can be
@@ -99,15 +99,17 @@ def generate(
             stack.enter_context(parent_folders(output))
             stack.enter_context(locked(output, "another process writes here"))
             end_or_undo_exchange(output, lambda folder: (folder / ANSWERS).is_file())
-        if output.exists() and not (output / ANSWERS).is_file():
+        is_empty = output.is_dir() and not any(output.iterdir())  # a kill may leave a folder without an answer
+        if output.exists() and not (is_empty or (output / ANSWERS).is_file()):
             raise OutputError(f"exists already, and was not made here (no {ANSWERS})", where=output, remedy=_REMEDY)
         stack.enter_context(output_errors(output, _REMEDY))
         folder = stack.enter_context(staged_folder(output, replace=True))
         docids: set[str] = set()
         write_lines(folder / "documents.jsonl", document_lines(iter_documents(files, settings.fields), docids))
-        asked = _Asked(output / ANSWERS, model, settings.limit)
         atoms: dict[str, tuple[Documents, float]] = {}
         rejected = Counter[str]()
+        bar = stack.enter_context(progress(None, settings.limit, " questions", "asking"))
+        asked = _Asked(output / ANSWERS, model, settings.limit, bar)
         with _searcher(folder / "documents.jsonl") as searcher:
             found = list(_requests(searcher, sorted(docids), asked, settings.seed, atoms, rejected))
         counts = {"questions": asked.count, "atoms": len(atoms), "requests": len(found)}
@@ -120,15 +122,15 @@ def generate(
         _write(folder, found, atoms)
         about = {"collection": str(collection), "model": model.name, **asdict(settings), "results": results}
         (folder / "summary.json").write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        shutil.copyfile(output / ANSWERS, folder / ANSWERS)
+        write_lines(folder / ANSWERS, (line for _, line in iter_lines(output / ANSWERS)))
     return results
 
 
 class _Asked:
     """The questions to a model, and the file of its answers, in which each is kept before the next question."""
 
-    def __init__(self, path: Path, model: ChatModel, limit: int) -> None:
-        self._path, self._model, self._limit = path, model, limit
+    def __init__(self, path: Path, model: ChatModel, limit: int, bar: Any) -> None:
+        self._path, self._model, self._limit, self._bar = path, model, limit, bar
         self._answers: dict[str, str] = {}
         self.count = 0
         if path.is_file():
@@ -139,7 +141,6 @@ class _Asked:
                     self._answers[_digest(record)] = str(record["answer"])
                 except KeyError as cause:
                     raise InputError(f"no {cause}", where=f"{path}:{line}", remedy="delete the line") from None
-        self._bar = progress(None, limit, " questions", "asking")
 
     @property
     def is_over(self) -> bool:

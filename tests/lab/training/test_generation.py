@@ -8,6 +8,7 @@ from category_model import DOCUMENTS, KINDS, answered, categories
 from chat_server import chat_server, content
 from json_lines import write_jsonl
 from refusals import refusal
+from works import killed_at_steps
 
 from pyserini_compneg.expression import (
     TEMPLATES,
@@ -154,6 +155,21 @@ def test_a_killed_command_asks_nothing_again(make, use, collection, tmp_path, nu
     _, none = make("made", settings)
     assert none.requests == []
     assert content_of(tmp_path / "made") == first
+
+
+def test_a_kill_at_any_change_of_a_file_loses_no_answer(make, collection, tmp_path):
+    settings = GenerationSettings(limit=3)
+    (tmp_path / "home").mkdir()
+    with killed_at_steps(tmp_path / "home", tmp_path / "kills", every=6) as killed:
+        _, whole = make("home/made", settings)
+    assert len(killed) > 3
+    for folder in killed:
+        kept = folder / "made" / "answers.jsonl"
+        count = len(kept.read_bytes().splitlines()) if kept.exists() else 0
+        _, rest = make(f"kills/{folder.name}/made", settings)
+        assert rest.requests == whole.requests[count:]
+        assert content_of(folder / "made") == content_of(tmp_path / "home" / "made")
+        assert {path.name for path in folder.iterdir()} == {"made"}
 
 
 def test_the_end_of_an_answer_that_was_being_written_is_asked_again(make, tmp_path):
@@ -353,6 +369,16 @@ def test_an_answer_without_atoms(answer):
     rejected = Counter()
     assert named_atoms(answer, GROUP, split_stems, set(), rejected) == {}
     assert rejected == {"atoms: not as asked": 1}
+
+
+def test_a_word_of_all_documents_does_not_tell_them_apart():
+    group = {"a": "a french film", "b": "a war film", "c": "a film"}
+    entries = [{"name": "french film", "documents": [1]}, {"name": "film", "documents": [1, 2]}]
+    entries += [{"name": "war film", "documents": [2, 3]}]
+    rejected = Counter()
+    atoms = named_atoms(json.dumps({"categories": entries}), group, split_stems, set(), rejected)
+    assert atoms == {"french film": (frozenset("a"), 1.0)}
+    assert rejected == {"atom: its words are not in its documents": 2}
 
 
 def test_equal_atoms_of_an_answer_are_one():
