@@ -206,6 +206,8 @@ def _requests(
         first = Atom(_text(searcher, docid)[:SHOWN])
         group = {hit.docid: _text(searcher, hit.docid) for hit in searcher.search(first, _GROUP)}
         shown.update(group)
+        if len(group) < 2:  # an atom that all documents match, or none, is in no expression
+            continue
         if asked.is_over or (asked.count >= _TRIED and not said):
             return
         answer = asked.answer(ATOM_INSTRUCTIONS, question_of_atoms(list(group.values())))

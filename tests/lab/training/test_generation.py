@@ -333,6 +333,16 @@ def test_a_bad_document_is_named_before_anything_is_asked(use, tmp_path, record,
     assert {path.name for path in tmp_path.iterdir()} == {"c.jsonl"}
 
 
+def test_documents_without_words_and_without_neighbours_are_not_asked_about(use, tmp_path):
+    strange = ({"id": "a0", "contents": "???"}, {"id": "a1", "contents": "zyzzyva"}, {"id": "a2", "contents": " "})
+    collection = write_jsonl(tmp_path / "c.jsonl", *DOCUMENTS, *strange)
+    with chat_server(answered) as server:
+        use(server)
+        generate(collection, tmp_path / "made", LIMIT)
+    asked = "".join(request["messages"][-1]["content"] for request in server.requests)
+    assert "things" in asked and "?" not in asked and "zyzzyva" not in asked
+
+
 def split_stems(texts):
     return [text.lower().rstrip(".").split() for text in texts]
 
