@@ -10,6 +10,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import permutations
 from typing import Any, NamedTuple, TypeAlias
 
@@ -115,10 +116,14 @@ def named_atoms(
     Telling are content words that not all documents have. ``group`` has the texts of the documents. An atom in
     ``known`` is rejected, so an atom has all its documents in one group; new ones are added.
     """
+    entries = _field(answer, "categories")
+    if not isinstance(entries, list) or not entries:
+        rejected["atoms: not as asked"] += 1
+        return {}
     atoms: dict[str, tuple[Documents, float]] = {}
     docids = list(group)
     terms = dict(zip(docids, map(set, stems(list(group.values()))), strict=True))
-    for entry in _listed(answer, "categories", rejected):
+    for entry in entries:
         try:
             text, matched = _atom(entry, docids)
         except InputError as error:
@@ -186,10 +191,7 @@ def tagged_request(answer: str, expression: Expression) -> tuple[str, TaggedRequ
     >>> tagged_request('{"request": "Spy films, but no comedies"}', parse("spy films NOT comedies"))[0]
     '[W Spy films], but no [X comedies]'
     """
-    try:
-        text = answered_object(answer).get("request")
-    except InputError:
-        text = None
+    text = _field(answer, "request")
     if not isinstance(text, str) or not text.strip():
         raise InputError("request: not as asked")
     text = " ".join(text.split())
@@ -209,15 +211,11 @@ def plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _listed(answer: str, key: str, rejected: Counter[str]) -> list[Any]:
-    try:
-        entries = answered_object(answer).get(key)
-    except InputError:
-        entries = None
-    if isinstance(entries, list) and entries:
-        return entries
-    rejected["atoms: not as asked"] += 1
-    return []
+def _field(answer: str, key: str) -> Any:
+    """A field of the JSON object of an answer; None if there is no such field or object."""
+    with suppress(InputError):
+        return answered_object(answer).get(key)
+    return None
 
 
 def _atom(entry: object, docids: Sequence[str]) -> tuple[str, list[str]]:
