@@ -270,9 +270,8 @@ def test_a_model_whose_answers_cannot_be_used(use, collection, tmp_path, reply, 
 
 
 def test_a_useless_model_is_not_asked_to_the_limit(use, tmp_path):
-    collection = write_jsonl(
-        tmp_path / "c.jsonl", *({"id": f"d{n}", "contents": f"word{n} word{n + 1000}"} for n in range(99))
-    )
+    documents = ({"id": f"d{number}", "contents": f"shared word{number}"} for number in range(99))
+    collection = write_jsonl(tmp_path / "c.jsonl", *documents)
     with chat_server(content("{}")) as server:
         use(server)
         refusal(generate, collection, tmp_path / "made", error=QueryError)
