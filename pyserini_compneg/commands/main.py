@@ -20,6 +20,7 @@ COMMANDS = {
     "eval": "evaluate and compare runs",
     "datasets": "convert the official files of a dataset, or make a synthetic one",
     "reproduce": "make the tables and figures of the papers",
+    "generate": "make training data with a language model",
     "train": "train a sparse encoder",
     "export": "export a model to ONNX before it is needed",
     "paths": "print the paths of Java, Anserini and this plugin's jar",

@@ -60,7 +60,20 @@ def text_documents(
 
 
 def collection_texts(files: Sequence[CollectionFile], fields: Sequence[str] | None = None) -> Iterator[str]:
-    """The texts of a collection, without those that are blank.
+    """The texts of :func:`iter_documents`.
+
+    Args:
+        files: The files, from :func:`collection_files`.
+        fields: The fields that make up a text; None for ``contents``, or ``title`` and ``text``.
+
+    Raises:
+        InputError: A document is bad.
+    """
+    return (document.text or "" for document in iter_documents(files, fields))
+
+
+def iter_documents(files: Sequence[CollectionFile], fields: Sequence[str] | None = None) -> Iterator[SourceDocument]:
+    """The documents of a collection, without those whose text is blank.
 
     Args:
         files: The files, from :func:`collection_files`.
@@ -77,7 +90,7 @@ def collection_texts(files: Sequence[CollectionFile], fields: Sequence[str] | No
         for document in documents.values():
             unread.add(document.docid, document.unread)
             if document.text and not document.text.isspace():
-                yield document.text
+                yield document
     unread.warn()
 
 

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from pyserini_compneg.reading.assembly import tagged_reading
+from pyserini_compneg.reading.chat import ChatModel, answered_object
 from pyserini_compneg.reading.confidence import SIGNS
 from pyserini_compneg.reading.decomposition import READINGS, Decomposition, Span, undivided
 from pyserini_compneg.reading.llm import LlmReader, ReadTexts, read_texts, reader, warn_of_doubts
@@ -32,11 +33,13 @@ __all__ = [
     "TAGS",
     "TOKENIZER_FILE",
     "WANTED",
+    "ChatModel",
     "Decomposition",
     "LlmReader",
     "ModelReader",
     "ReadTexts",
     "Span",
+    "answered_object",
     "decompose",
     "first_tokens",
     "is_capital",

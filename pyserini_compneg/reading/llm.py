@@ -12,17 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Intersection, format_expression, parse
 from pyserini_compneg.expression.syntax import SEARCHED_AS_WORDS, signs_as_words
+from pyserini_compneg.reading.chat import ChatModel, answered_object
 from pyserini_compneg.reading.decomposition import READINGS, Decomposition, Part, Span, undivided
 from pyserini_compneg.reading.model_reader import ModelReader, decompose, packaged_reader
 from pyserini_compneg.reading.words import words_of
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import ArgumentError, CompNegError, QueryError, install_hint
+from pyserini_compneg.support.errors import ArgumentError, CompNegError, QueryError
 from pyserini_compneg.support.files import cache_home, content_digest
-from pyserini_compneg.support.json_objects import parse_json_object
 from pyserini_compneg.support.progress import warn_of
 from pyserini_compneg.support.staging import atomic_writer
 from pyserini_compneg.support.terminal import shown
@@ -30,10 +29,6 @@ from pyserini_compneg.support.terminal import shown
 ReadTexts = Callable[[Sequence[str]], list[Decomposition]]
 """Reads several texts at once."""
 
-URL, KEY, MODEL = "OPENAI_BASE_URL", "OPENAI_API_KEY", "COMPNEG_LLM_MODEL"
-"""The environment variables that name the endpoint, its key and the model."""
-
-_TIMEOUT_S = 30.0
 _MOST_CHARACTERS = 2000
 _MOST_FAILURES = 3
 _CONFIDENCE = 0.9
@@ -135,35 +130,14 @@ class LlmReader:
     """
 
     def __init__(self, environment: Mapping[str, str], cache: Path) -> None:
-        missing = [name for name in (URL, MODEL) if not environment.get(name)]
-        if missing:
-            raise QueryError(
-                f"a language model needs {' and '.join(missing)} in the environment: the base of an OpenAI-compatible "
-                f"API, such as http://localhost:8000/v1, and the model's name; {KEY} where it wants a key"
-            )
-        self._url, self._model = environment[URL], environment[MODEL]
-        if not self._url.startswith(("http://", "https://")):
-            raise QueryError(f"{URL} must start with http:// or https://, got {self._url!r}")
-        try:
-            from openai import DefaultHttpxClient, OpenAI
-        except ImportError:
-            raise QueryError(f"openai is not installed: {install_hint('llm')}") from None
-        key = environment.get(KEY) or "none"
-        if not (key.isascii() and key.isprintable()):
-            raise QueryError(f"{KEY} must be printable ASCII")
-        try:  # a redirect would send the text to an unknown server
-            client = DefaultHttpxClient(follow_redirects=False)
-            self._client = OpenAI(base_url=self._url, api_key=key, timeout=_TIMEOUT_S, http_client=client)
-        except Exception as cause:  # errors of httpx: an unusable URL, or proxy of the environment
-            fault = " ".join(str(cause).split())
-            raise QueryError(f"{URL}={self._url}, or the proxy for it, cannot be used: {fault}") from None
+        self._model = ChatModel(environment)
         self._cache = cache
         self._failures = 0
 
     def __call__(self, text: str) -> Decomposition:
         if not text.strip():
             return decompose(text)
-        key = json.dumps([self._url, self._model, _INSTRUCTIONS, text])
+        key = json.dumps([self._model.url, self._model.name, _INSTRUCTIONS, text])
         path = self._cache / f"{content_digest(key)}.json"
         with suppress(OSError, ValueError):  # the answer is missing or damaged
             return _reading(text, path.read_text(encoding="utf-8"))
@@ -186,32 +160,19 @@ class LlmReader:
 
     def _answer(self, text: str) -> str:
         """The model's answer, a text that should be a JSON object."""
-        import openai
-
         if len(text) > _MOST_CHARACTERS:
             raise QueryError(f"the text has {len(text)} characters, and at most {_MOST_CHARACTERS} are sent")
         if self._failures >= _MOST_FAILURES:
             raise QueryError("the model has not answered several times")
         self._failures += 1
-        messages: list[Any] = [{"role": "system", "content": _INSTRUCTIONS}, {"role": "user", "content": text}]
-        settings: dict[str, Any] = {"temperature": 0, "max_tokens": 1024, "response_format": {"type": "json_object"}}
-        try:
-            completion = self._client.chat.completions.create(model=self._model, messages=messages, **settings)
-            answer = completion.choices[0].message.content
-        except openai.APIStatusError as error:
-            raise QueryError(f"HTTP status {error.status_code}") from None
-        except openai.OpenAIError as error:
-            raise QueryError(" ".join(str(error.__cause__ or error).split()).rstrip(".")) from None
-        except (AttributeError, LookupError, TypeError, ValueError):  # the answer is not such JSON
-            raise QueryError("the answer is not a chat completion") from None
+        answer = self._model.answer(_INSTRUCTIONS, text)
         self._failures = 0
-        return answer or ""
+        return answer
 
 
 def _reading(text: str, answer: str) -> Decomposition:
-    """The decomposition that an answer gives. Text around the JSON object is ignored. Errors are ``CompNegError``s."""
-    start, end = answer.find("{"), answer.rfind("}") + 1
-    expression = parse_json_object(answer[start:end] or answer, "answer").get("expression")
+    """The decomposition that an answer gives. Errors are ``CompNegError``s."""
+    expression = answered_object(answer).get("expression")
     if not isinstance(expression, str):
         raise QueryError("`expression` must be a text")
     tree = parse(expression)

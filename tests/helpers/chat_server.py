@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -33,18 +33,23 @@ class ChatServer:
 
 
 @contextmanager
-def chat_server(reply: Reply, location: str = "") -> Iterator[ChatServer]:
-    """A server that always answers the same; clients are told not to ask again, or where to ask instead."""
-    status, body = reply[0], reply[1].encode()
-    headers = {"Content-Type": "application/json", "x-should-retry": "false"}
-    headers |= {"Location": f"{location}/chat/completions"} if location else {}
+def chat_server(
+    reply: Reply | Callable[[dict], Reply], location: str = "", headers: Mapping[str, str] | None = None
+) -> Iterator[ChatServer]:
+    """A server that always answers the same, or answers each request by a function.
+
+    Clients are told not to ask again, or where to ask instead, unless ``headers`` tell otherwise.
+    """
+    told = {"Content-Type": "application/json", "x-should-retry": "false", **(headers or {})}
+    told |= {"Location": f"{location}/chat/completions"} if location else {}
 
     class Answering(Handler):
         def do_POST(self) -> None:
             assert self.path == "/v1/chat/completions"
             server.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             server.keys.append(self.headers["Authorization"])
-            self.reply(status, body, headers)
+            status, body = reply(server.requests[-1]) if callable(reply) else reply
+            self.reply(status, body.encode(), told)
 
     with serving(Answering) as port:
         server = ChatServer(f"http://127.0.0.1:{port}/v1")

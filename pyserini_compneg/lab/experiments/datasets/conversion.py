@@ -35,7 +35,7 @@ def convert(dataset: Dataset, split: str, output: str | Path) -> tuple[int, int,
     topics, qrels = dataset.topics(split), dataset.qrels(split)
     with new_folder(target) as folder:
         docids: set[str] = set()
-        write_lines(folder / DOCUMENTS, _document_lines(dataset.documents(split), docids))
+        write_lines(folder / DOCUMENTS, document_lines(dataset.documents(split), docids))
         unknown = next((docid for judged in qrels.values() for docid in judged if docid not in docids), None)
         if unknown is not None:
             what = f"document {unknown!r} is judged, but there is no such document"
@@ -63,7 +63,7 @@ def new_folder(target: Path) -> Iterator[Path]:
         yield folder
 
 
-def _document_lines(documents: Iterable[SourceDocument], docids: set[str]) -> Iterator[str]:
+def document_lines(documents: Iterable[SourceDocument], docids: set[str]) -> Iterator[str]:
     """The lines of the documents. Adds their ids to ``docids``."""
     for document in progress(documents, None, " docs", "converting"):
         if document.docid in docids:

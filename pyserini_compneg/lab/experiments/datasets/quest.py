@@ -34,6 +34,10 @@ _QUEST = "QUEST, google-research/language (Apache-2.0); text from Wikipedia (CC 
 _OTHER = "queries with ids in QUEST's fields, on documents of their own; not the benchmark QUEST"
 _FILMSETS = "FilmSets, which is not QUEST, from prust/wikipedia-movie-data (MIT); text from Wikipedia (CC BY-SA)"
 
+_GENERATED = "generated: requests by a language model, on documents of their own"
+ANSWERS = "answers.jsonl"
+"""The file that generated requests have beside them: what a language model answered."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -60,8 +64,10 @@ def open_quest(folder: Path) -> Dataset:
 def open_filmsets(folder: Path) -> Dataset:
     """FilmSets and similar datasets: a split for each file, and one with the atomic queries of each training file.
 
-    FilmSets' documents have ids; elsewhere titles may be the ids, as in QUEST.
+    FilmSets' documents have ids; elsewhere titles may be the ids, as in QUEST. Generated requests have their answers.
     """
+    if (folder / ANSWERS).is_file():
+        return _opened(folder, "filmsets", _GENERATED)
     collection = find_file(folder, "documents.jsonl")
     has_ids = collection is None or first_fields(collection) & {*DOCUMENT_ID_FIELDS}
     return _opened(folder, "filmsets", _FILMSETS if has_ids else _OTHER)
