@@ -2,8 +2,8 @@
 
 The official files are JSON lists. The id of a document is its position in ``corpus.json``, from 0. The id of a query is
 ``excluir_`` and its position in ``test_manual_final.json``. A training file has the same records. Its name must begin
-with ``train``; the authors' repository does not fix the name. Each record also has the question of HotpotQA from which its
-query was made, and which both documents answer: the splits ``hotpotqa-``. Samples are JSON Lines that name both
+with ``train``; the authors' repository does not fix the name. Each record also has the question of HotpotQA from which
+its query was made, and which both documents answer: the splits ``hotpotqa-``. Samples are JSON Lines that name both
 documents.
 
 Source: Zhang et al. 2024, ExcluIR: Exclusionary Neural Information Retrieval.

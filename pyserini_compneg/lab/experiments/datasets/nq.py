@@ -3,7 +3,8 @@
 The id of a document is the title in the page's address. Of several revisions of a page, the first in the files is
 taken, without its tags. Both files give documents, so all splits share one collection.
 
-Source: Kwiatkowski et al. 2019, Natural Questions. Zhang et al. 2024 (ExcluIR) use NQ320k, and do not say how it is made.
+Source: Kwiatkowski et al. 2019, Natural Questions. Zhang et al. 2024 (ExcluIR) use NQ320k, and do not say how it is
+made.
 """
 
 from __future__ import annotations
