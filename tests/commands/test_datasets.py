@@ -1,3 +1,8 @@
+import json
+
+import pytest
+from json_lines import write_jsonl
+
 from pyserini_compneg.commands.datasets import main
 from pyserini_compneg.commands.demo import SAMPLE
 
@@ -8,6 +13,44 @@ def test_likings(tmp_path, capsys):
     assert capsys.readouterr() == ("", f"{tmp_path}/made: 200 documents, 14 queries\n")
     assert main(command) != 0
     assert capsys.readouterr().err.startswith(f"error: {tmp_path}/made: exists already")
+
+
+def test_atoms(tmp_path, capsys):
+    """Documents of A AND B have both atoms, those of A NOT B have A, and those of A OR B may have either."""
+    marked = {
+        "a and b": "<mark>a</mark> that are also <mark>b</mark>",
+        "not": "<mark>a</mark> that are not <mark>b</mark>",
+    }
+    marked["or"] = "<mark>c</mark> or <mark>b</mark>"
+    docs = {"a and b": ["1", "2"], "not": ["3"], "or": ["4"]}
+    metadata = {"a and b": "_ that are also _", "not": "_ that are not _", "or": "_ or _"}
+    records = [
+        {"query": name, "original_query": text, "docs": docs[name], "metadata": {"template": metadata[name]}}
+        for name, text in marked.items()
+    ]
+    file, output = write_jsonl(tmp_path / "any.jsonl", *records), tmp_path / "atoms.jsonl"
+    assert main(["atoms", "--topics", str(file), "--output", str(output)]) == 0
+    assert [json.loads(line) for line in output.read_text().splitlines()] == [
+        {"atom": "a", "docs": ["1", "2", "3"]},
+        {"atom": "b", "docs": ["1", "2"]},
+    ]
+    said = "2 atoms of 3 queries; queries with compositional negatives: 1 of _ that are also _, 1 of _ that are not _"
+    assert capsys.readouterr() == ("", f"{output}: {said}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("atoms", "the action atoms needs --topics, and no other action takes it"),
+        ("convert --dataset d --split s --topics f", "the action atoms needs --topics, and no other action takes it"),
+        ("atoms --topics f --split s", "--split belongs to the action convert"),
+        ("atoms --topics f --seed 2", "--seed belongs to the action likings"),
+        ("likings --topics f", "--topics belongs to the action atoms"),
+    ],
+)
+def test_options_of_other_actions(capsys, arguments, message):
+    assert main([*arguments.split(), "--output", "out"]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_convert(tmp_path, monkeypatch, capsys):
