@@ -17,16 +17,14 @@ def test_likings(tmp_path, capsys):
 
 def test_atoms(tmp_path, capsys):
     """Documents of A AND B have both atoms, those of A NOT B have A, and those of A OR B may have either."""
-    marked = {
-        "a and b": "<mark>a</mark> that are also <mark>b</mark>",
-        "not": "<mark>a</mark> that are not <mark>b</mark>",
-    }
-    marked["or"] = "<mark>c</mark> or <mark>b</mark>"
-    docs = {"a and b": ["1", "2"], "not": ["3"], "or": ["4"]}
-    metadata = {"a and b": "_ that are also _", "not": "_ that are not _", "or": "_ or _"}
+    queries = (
+        ("_ that are also _", "<mark>a</mark> that are also <mark>b</mark>", ["1", "2"]),
+        ("_ that are not _", "<mark>a</mark> that are not <mark>b</mark>", ["3"]),
+        ("_ or _", "<mark>c</mark> or <mark>b</mark>", ["4"]),
+    )
     records = [
-        {"query": name, "original_query": text, "docs": docs[name], "metadata": {"template": metadata[name]}}
-        for name, text in marked.items()
+        {"query": "q", "original_query": marked, "docs": docs, "metadata": {"template": template}}
+        for template, marked, docs in queries
     ]
     file, output = write_jsonl(tmp_path / "any.jsonl", *records), tmp_path / "atoms.jsonl"
     assert main(["atoms", "--topics", str(file), "--output", str(output)]) == 0

@@ -201,7 +201,7 @@ def by_template(topics: Iterable[Topic], negatives: Mapping[str, Sequence[str]])
 def write_atoms(queries: Path, output: Path) -> str:
     """Writes the documents of the atoms of a file in QUEST's form, for ``atoms`` of a source. Returns what is in it."""
     topics, qrels = read_topics(queries), read_qrels(queries)
-    relevant = {topic.qid: [docid for docid, grade in qrels.get(topic.qid, {}).items() if grade > 0] for topic in topics}
+    relevant = {one.qid: [docid for docid, grade in qrels.get(one.qid, {}).items() if grade > 0] for one in topics}
     atoms = shared_documents(topics, relevant)
     with atomic_writer(output) as lines:
         for atom, docids in atoms.items():
