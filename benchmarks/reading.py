@@ -2,11 +2,11 @@
 
     python benchmarks/reading.py [--data DATASETS] [--reader FOLDER] [--plot FILE] [--wrong]
 
-Compares readings of requests with what they ask for, by kind, and shows how well the confidence is calibrated, how long
-a reading takes, and how much memory. With --data, it counts how many exclusions are seen in the wordings of
-quest-evidence/, and how many texts of scifact/, cisi/, nevir/ and pairs/ are decomposed; and it ranks the dev splits
-of excluir/, negconstraint/ and filmsets/, with BM25 impacts in indexes/, built on the first call. --wrong lists
-the readings that are wrong, or decomposed. Prints Markdown.
+Compares readings of requests with what they ask for, by kind and for words such as "non-European", and shows how well
+the confidence is calibrated, how long a reading takes, and how much memory. With --data, it counts how many exclusions
+are seen in the wordings of quest-evidence/, and how many texts of scifact/, cisi/, nevir/ and pairs/ are decomposed;
+and it ranks the dev splits of excluir/, negconstraint/ and filmsets/, with BM25 impacts in indexes/, built on the first
+call. --wrong lists the readings that are wrong, or decomposed. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 from dev_sets import index_of, search
 
@@ -48,6 +50,9 @@ RANKINGS = {
 EDGES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95)
 """Of the intervals of confidence."""
 
+PREFIXED = re.compile(r"(?<![\w-])(?:non[-‐‑–]?|un[-‐‑–]?|non )(?=\w{3})(\w+)", re.IGNORECASE)
+"""Words such as "non-European", "non European" and "unsalted", and the word after the prefix."""
+
 FEWEST = 10
 """Readings of a point in the diagram."""
 
@@ -67,6 +72,7 @@ def main() -> int:
     args = parser.parse_args()
     reader = ModelReader(args.reader)
     found = requests(reader, args.requests, args.wrong)
+    prefixes(reader, args.requests, args.data, args.wrong)
     if args.data:
         found["QUEST"] = wordings(reader, args.data / "quest-evidence", args.wrong)
     calibration(found, args.plot)
@@ -102,6 +108,42 @@ def requests(reader: ModelReader, folder: Path, wrong: bool) -> dict[str, Judgem
                 )
                 print(f"{list(request.excluded)}\n  - read as {tagged(reading)} {reading.confidence:.2f}")
     return found
+
+
+def prefixes(reader: ModelReader, folder: Path, data: Path | None, wrong: bool) -> None:
+    """Prints how many words with a prefix are read as an exclusion of the rest, and how many ask for that.
+
+    A word with "un" counts if the rest is a word of another request, so "under" and "until" do not. QUEST's wordings
+    ask for an exclusion if their template has one, and the texts of ``LOADERS`` never.
+    """
+    sets = {path.stem: [(one.query, one.excluded) for one in read_judged(path)] for path in folder.glob("*.jsonl")}
+    known = {word for texts in sets.values() for text, _ in texts for word in re.findall(r"\w+", text.lower())}
+    if data:
+        sets |= {name: [(text, []) for text in load(data).values()] for name, load in LOADERS.items()}
+        records = (record for _, record in iter_jsonl(data / "quest-evidence" / "wordings.train.jsonl"))
+        sets["QUEST"] = [(r["query"], [r["query"]] if excludes(r) else []) for r in records]
+    print("\n| words with | in | number | read as an exclusion | asked for | both |\n|---|---|---|---|---|---|")
+    for prefix, (name, texts) in product(("non", "un"), sorted(sets.items())):
+        matched = [
+            (text, match, gold)
+            for text, gold in texts
+            for match in PREFIXED.finditer(text)
+            if match[0].lower().startswith(prefix) and (prefix == "non" or match[1].lower() in known)
+        ]
+        found = list[tuple[bool, bool]]()
+        for (_, match, gold), reading in zip(matched, reader.read([text for text, *_ in matched]), strict=True):
+            starts = [start for part in reading.parts if part.excluded for start, _ in part.spans]
+            asked = any(re.search(rf"(?<!\w){match[1]}\b", one, re.IGNORECASE) for one in gold)
+            found.append((match.start(1) in starts, asked))
+            if wrong and found[-1][0] != asked:
+                print(f"- {name}: {tagged(reading)}\n  - asks for {'' if asked else 'no '}exclusion of {match[1]}")
+        counts = [sum(column) for column in zip(*found, strict=True)] or [0, 0]
+        print(f"| {prefix} | {name} | {len(found)} | {counts[0]} | {counts[1]} | {sum(map(all, found))} |")
+
+
+def excludes(record: Mapping[str, Any]) -> bool:
+    """Whether the template of a query of QUEST has an exclusion."""
+    return "not" in record["metadata"]["template"].split()
 
 
 def calibration(found: Mapping[str, Judgements], plot: Path | None) -> None:
@@ -224,16 +266,16 @@ def wordings(reader: ModelReader, folder: Path, wrong: bool) -> Judgements:
     print(
         "\n| QUEST train, wordings | number | an exclusion is read | none is, and it is understood |\n|---|---|---|---|"
     )
-    for name, excludes in (("with an exclusion", True), ("without", False)):
+    for name, wanted in (("with an exclusion", True), ("without", False)):
         found = [
             (record, reading, isinstance(reading.expression, Difference))
             for record, reading in zip(records, readings, strict=True)
-            if ("not" in record["metadata"]["template"].split()) == excludes
+            if excludes(record) == wanted
         ]
-        silent = sum(excludes and reading.understood and not seen for _, reading, seen in found)
+        silent = sum(wanted and reading.understood and not seen for _, reading, seen in found)
         print(f"| {name} | {len(found)} | {100 * statistics.mean(seen for *_, seen in found):.1f} % | {silent} |")
         if wrong:
-            listed = [(record, reading) for record, reading, seen in found if seen != excludes]
+            listed = [(record, reading) for record, reading, seen in found if seen != wanted]
             print(*(f"- {record['query']}\n  - {tagged(reading)}" for record, reading in listed), sep="\n")
     return [
         (

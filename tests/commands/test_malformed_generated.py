@@ -157,6 +157,9 @@ FILES = {
     "nevir/test.csv": NEVIR,
     "excluir/corpus.json": ["An emu.", "A bat."],
     "excluir/test_manual_final.json": EXCLUIR,
+    "nq/nq-dev-all.jsonl": [
+        {"example_id": 1, "question_text": "q", "document_url": "https://a.b/?title=Emu", "document_text": "An emu."}
+    ],
     "cisi/CISI.ALL": ".I 1\n.T\nEmus\n.A\nBird, B.\n.W\nAn emu\n.X\n1\t5\t1\n.I 2\n.W\nA bat.\n",
     "cisi/CISI.QRY": ".I 1\n.W\nWhat are emus?\n.I 2\n.T\nBats\n.W\nOn bats.\n",
     "cisi/CISI.REL": "     1      1\t0\t0.000000\n     2      2\t0\t0.000000\n",
@@ -166,9 +169,9 @@ FILES = {
 }
 CONVERT = "datasets convert --dataset ../{} --split {} --output new"
 CONVERTED = {
-    name: [CONVERT.format(folder, "all" if folder == "cisi" else "test")]
+    name: [CONVERT.format(folder, {"cisi": "all", "nq": "dev"}.get(folder, "test"))]
     for name in FILES
-    if (folder := name.split("/")[0]) in ("beir", "quest", "nevir", "excluir", "cisi")
+    if (folder := name.split("/")[0]) in ("beir", "quest", "nevir", "excluir", "nq", "cisi")
 }
 ENCODE = "encode --collection ../documents.jsonl --output new --encoder ../model"
 QUERIES = "compose --encoder ../model --query spy"

@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import quote
 
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_jsonl
@@ -35,7 +36,8 @@ _LENGTHS = "words of {0} 1", "words of {0} 2", "difference of the {0}s' lengths"
 STATISTICS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "nevir": ("pairs", *(name.format(text) for text in ("question", "passage") for name in _LENGTHS)),
-        "excluir": ("queries", "words of a query"),
+        "excluir": ("queries", "words of a query", "documents"),
+        "nq": ("queries", "words of a query", "documents"),
     }
 )
 """The names of the statistics of texts, by kind of dataset."""
@@ -80,6 +82,7 @@ def quick_dataset(kinds: Sequence[str], folder: Path) -> Path:
         "filmsets": _filmsets(documents[:_DOCUMENTS], queries),
         "nevir": {"train.jsonl": _pairs(documents[_PAIRS : 2 * _PAIRS]), "dev.jsonl": _pairs(documents[:_PAIRS])},
         "excluir": _excluir(documents[: 4 * _PAIRS]),
+        "nq": {"nq-dev-all.jsonl": _nq(documents[:_PAIRS]), "simplified-nq-train.jsonl": _nq(documents[_PAIRS:99])},
         "beir": _beir(documents[:_DOCUMENTS], queries),
     }
     if there := [kind for kind in kinds if kind in made]:
@@ -121,6 +124,7 @@ def _excluir(documents: list[Any]) -> dict[str, Iterable[Any]]:
     """Asks for each film without its neighbour in the list."""
     queries = [
         {
+            "question0": f"What do {one['title']} and {other['title']} have in common?",
             "RQ_rewrite": f"What film is like {one['title']}, other than {other['title']}?",
             "corpus_sub_index": [2 * number + 1, 2 * number],
         }
@@ -128,6 +132,19 @@ def _excluir(documents: list[Any]) -> dict[str, Iterable[Any]]:
     ]
     corpus = [f"{document['title']} {document['text']}" for document in documents]
     return {"corpus.json": corpus, "test_manual_final.json": queries[:_PAIRS], "train.json": queries[_PAIRS:]}
+
+
+def _nq(documents: list[Any]) -> list[Any]:
+    """Asks for each film by its title."""
+    return [
+        {
+            "example_id": number,
+            "question_text": f"what is {document['title']} about",
+            "document_url": f"https://en.wikipedia.org//w/index.php?title={quote(document['docid'])}&amp;oldid=1",
+            "document_text": document["text"],
+        }
+        for number, document in enumerate(documents)
+    ]
 
 
 def _beir(documents: list[Any], queries: list[Any]) -> dict[str, Iterable[Any]]:

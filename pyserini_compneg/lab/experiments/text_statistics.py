@@ -36,7 +36,7 @@ def text_statistics(
         curve = Curve("Different words of a pair", "number of words", "share of pairs", shares, "pairs")
     else:
         lengths = [len(text.split()) for text in queries]
-        values.append(fmean(lengths))
+        values += fmean(lengths), sum(1 for _ in documents)
         label = f"number of words, from this to {_STEP - 1} more"
         shares = {"all": _shares(length - length % _STEP for length in lengths)}
         curve = Curve("Lengths of queries", label, "share of queries", shares)

@@ -17,13 +17,14 @@ from types import MappingProxyType
 from typing import Any
 
 from pyserini_compneg.documents import SourceDocument
+from pyserini_compneg.eval import read_qrels
 from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Intersection, Union, leaves, verbalise
 from pyserini_compneg.lab.experiments.datasets import Dataset, open_dataset
 from pyserini_compneg.lab.training.config import SourceConfig
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_jsonl
 from pyserini_compneg.support.staging import atomic_writer
-from pyserini_compneg.topics import Topic
+from pyserini_compneg.topics import Topic, read_topics
 
 BM25_RANKS = (50, 100)
 """The first and the last rank of negatives. Higher documents are often relevant but not judged."""
@@ -106,9 +107,8 @@ def _negative_pools(
     if kind in ("compositional", "mixed"):
         atoms = _checked_atoms(source.atoms, dataset, split, topics) if source.atoms else {}
         pools.append(compositional_negatives(topics, relevant, atoms))
-        groups = Counter(topic.group for topic in topics if pools[-1][topic.qid])
-        counted = ", ".join(f"{count} of {group}" for group, count in groups.items())
-        _logger.info("%s: queries of %s with compositional negatives: %s", dataset.folder, split, counted or "none")
+        counted = by_template(topics, pools[-1])
+        _logger.info("%s: queries of %s with compositional negatives: %s", dataset.folder, split, counted)
     if pools and not any(pool.get(qid) for pool in pools for qid in relevant):
         fault = f"{split} has no negatives of the kind {kind!r}"
         raise InputError(fault, where=dataset.folder, remedy="choose another kind")
@@ -174,14 +174,40 @@ def compositional_negatives(
     is an atom or a union of atoms.
     """
     atoms = defaultdict[Atom, set[str]](set, {atom: set(docids) for atom, docids in known.items()})
-    for topic in topics:
-        for atom in _shared(_expression(topic)):
-            atoms[atom].update(relevant[topic.qid])
+    for atom, docids in shared_documents(topics, relevant).items():
+        atoms[atom] |= docids
     negatives = {}
     for topic in topics:
         misleading = [atoms[atom] for atom in _misleading(_expression(topic))]
         negatives[topic.qid] = sorted(set().union(*misleading) - set(relevant[topic.qid]))
     return negatives
+
+
+def shared_documents(topics: Iterable[Topic], relevant: Mapping[str, Iterable[str]]) -> dict[Atom, set[str]]:
+    """For each atom, the relevant documents of the queries all of whose documents have it."""
+    atoms = defaultdict[Atom, set[str]](set)
+    for topic in topics:
+        for atom in _shared(_expression(topic)):
+            atoms[atom].update(relevant[topic.qid])
+    return dict(atoms)
+
+
+def by_template(topics: Iterable[Topic], negatives: Mapping[str, Sequence[str]]) -> str:
+    """How many queries of each template have negatives, in words."""
+    groups = Counter(topic.group for topic in topics if negatives[topic.qid])
+    return ", ".join(f"{count} of {group}" for group, count in groups.items()) or "none"
+
+
+def write_atoms(queries: Path, output: Path) -> str:
+    """Writes the documents of the atoms of a file in QUEST's form, for ``atoms`` of a source. Returns what is in it."""
+    topics, qrels = read_topics(queries), read_qrels(queries)
+    relevant = {one.qid: [docid for docid, grade in qrels.get(one.qid, {}).items() if grade > 0] for one in topics}
+    atoms = shared_documents(topics, relevant)
+    with atomic_writer(output) as lines:
+        for atom, docids in atoms.items():
+            lines.write(json.dumps({"atom": atom.text, "docs": sorted(docids)}, ensure_ascii=False) + "\n")
+    counted = by_template(topics, compositional_negatives(topics, relevant))
+    return f"{len(atoms)} atoms of {len(topics)} queries; queries with compositional negatives: {counted}"
 
 
 def _shared(expression: Expression) -> Iterator[Atom]:

@@ -3,10 +3,12 @@ import re
 import pytest
 from refusals import refusal
 
+from pyserini_compneg.baselines import make_method
 from pyserini_compneg.expression import TEMPLATES
 from pyserini_compneg.lab.experiments.datasets.nevir import EDITS
 from pyserini_compneg.lab.experiments.inputs import protocol_names
 from pyserini_compneg.lab.experiments.protocol import read_protocol
+from pyserini_compneg.lab.experiments.rows import ROW_METHODS
 from pyserini_compneg.lab.experiments.run_folder import Engine
 from pyserini_compneg.lab.experiments.word_space import ONE_NEGATED, TWO_NEGATED
 from pyserini_compneg.support.errors import InputError
@@ -25,6 +27,12 @@ sections:
 ROWS = ": sections[0].rows"
 
 
+def how_it_runs(row):
+    """All that makes two rows of a section one run: a method with its defaults, and what it is given."""
+    given = row.reads, row.ablation, row.model, row.model_weight, row.encoder, row.rerank, row.rerank_judged, row.tuned
+    return repr(make_method(ROW_METHODS, row.method, row.settings)), *given, row.similarity
+
+
 @pytest.mark.parametrize("name", protocol_names())
 def test_protocols_of_the_package(name):
     """Reading checks methods, settings, measures and kinds of datasets."""
@@ -37,6 +45,10 @@ def test_protocols_of_the_package(name):
         assert all(value is None or -0.1 < value <= 1 for value in row.published)
         named, operands = (set(re.findall(r"\b[ABC]\b", text)) for text in (row.note, row.formula))
         assert named <= operands or not row.formula, row.name  # a note is on the operands of the formula
+    for section in protocol.sections:
+        assert len({row.title for row in section.rows}) == len(section.rows)
+        run = [how_it_runs(row) for row in section.rows if row.method]
+        assert len({*run}) == len(run)
 
 
 def test_figures_of_the_paper():

@@ -30,7 +30,8 @@ def test_pairs_by_their_lengths_and_different_words():
 
 
 def test_queries_by_their_lengths():
-    values, curve = text_statistics("excluir", topics("a b c d", "a b c d e", "a b c d e f g h i"), [])
-    assert values == {"queries": 3, "words of a query": 6.0}
+    documents = [SourceDocument(docid, "", "") for docid in "ab"]
+    values, curve = text_statistics("excluir", topics("a b c d", "a b c d e", "a b c d e f g h i"), documents)
+    assert values == {"queries": 3, "words of a query": 6.0, "documents": 2}
     shares = {point.x: round(point.y, 3) for point in curve.series["all"]}
     assert shares == {0: 0.333, 5: 0.667}

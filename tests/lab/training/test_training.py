@@ -1,7 +1,10 @@
 """Whole trainings of tiny models: results, kills, faults."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -44,6 +47,21 @@ def test_pairs_are_learned_by_heart(tmp_path, checkpoints):
     config = tiny_config(checkpoints.bert, pairs, steps=40, batch_size=24, evaluate_every=40, learning_rate=3e-3)
     results = train(config, tmp_path / "model")
     assert results["P.1"] == results["recip_rank"] == 1.0
+
+
+def test_the_same_command_gives_the_same_bits(tmp_path, checkpoints, dataset):
+    """With one thread, in another process, whose sets have another order. Another seed gives other bits."""
+    config = tiny_config(checkpoints.bert, dataset, dev=False, steps=5, model={"head": "snrelu:sum"})
+    (tmp_path / "config.yaml").write_text(config.model_dump_json(exclude_none=True))
+    command = [sys.executable, "-m", "pyserini_compneg", "train", tmp_path / "config.yaml", "--output"]
+    variables = os.environ | {"PYTHONHASHSEED": "7", "OMP_NUM_THREADS": "1"}
+    subprocess.run([*command, tmp_path / "again"], env=variables, check=True)
+    train(config, tmp_path / "first")
+    train(changed(config, seed=7), tmp_path / "other")
+    first, again, other = (weights(tmp_path / name) for name in ("first", "again", "other"))
+    assert first.keys() == again.keys() == other.keys()
+    assert [key for key, tensor in first.items() if not torch.equal(tensor, again[key])] == []
+    assert any(not torch.equal(tensor, other[key]) for key, tensor in first.items())
 
 
 @pytest.mark.kill

@@ -2,7 +2,9 @@
 
 The official files are JSON lists. The id of a document is its position in ``corpus.json``, from 0. The id of a query is
 ``excluir_`` and its position in ``test_manual_final.json``. A training file has the same records. Its name must begin
-with ``train``; the authors' repository does not fix the name. Samples are JSON Lines that name both documents.
+with ``train``; the authors' repository does not fix the name. Each record also has the question of HotpotQA from which
+its query was made, and which both documents answer: the splits ``hotpotqa-``. Samples are JSON Lines that name both
+documents.
 
 Source: Zhang et al. 2024, ExcluIR: Exclusionary Neural Information Retrieval.
 """
@@ -33,6 +35,7 @@ from pyserini_compneg.topics import Topic, read_topics
 
 _CORPUS, _QUERIES = "corpus.json", "test_manual_final.json"
 _QUERY_FIELDS = ("RQ_rewrite", "ExcluQ")
+_HOTPOTQA_FIELDS = ("question0",)
 _INDEX_FIELDS = ("corpus_sub_index", "index")
 _PROVENANCE = "ExcluIR, zwh-sdu/ExcluIR (no licence stated)"
 
@@ -45,7 +48,10 @@ def is_excluir(folder: Path) -> bool:
 
 
 def open_excluir(folder: Path) -> Dataset:
-    """The official files, ``test`` and perhaps ``train``, or a sample: a split for each ``queries.SPLIT.jsonl``."""
+    """The official files, ``test`` and perhaps ``train``, or a sample: a split for each ``queries.SPLIT.jsonl``.
+
+    ``hotpotqa-test`` and ``hotpotqa-train`` have HotpotQA's questions of the same records.
+    """
     samples = _samples(folder)
     if _has_official_files(folder) or not samples:
         corpus, queries = require_file(folder, _CORPUS, "excluir"), {"test": require_file(folder, _QUERIES, "excluir")}
@@ -55,8 +61,13 @@ def open_excluir(folder: Path) -> Dataset:
             raise InputError(f"{names}: several files of training queries", where=folder, remedy="leave one")
         if training:
             queries["train"] = training[0]
+        documents = partial(_documents, corpus)
         parts = {
-            name: Split(partial(_documents, corpus), partial(_topics, path), partial(_qrels, path))
+            name: Split(documents, partial(_topics, path, _QUERY_FIELDS), partial(_qrels, path))
+            for name, path in queries.items()
+        }
+        parts |= {
+            f"hotpotqa-{name}": Split(documents, partial(_topics, path, _HOTPOTQA_FIELDS), partial(_supporting, path))
             for name, path in queries.items()
         }
         return Dataset("excluir", _PROVENANCE, folder, None, parts)
@@ -106,12 +117,12 @@ def _documents(path: Path) -> Iterator[SourceDocument]:
         yield SourceDocument(str(number), text, source)
 
 
-def _topics(path: Path) -> list[Topic]:
+def _topics(path: Path, fields: tuple[str, ...]) -> list[Topic]:
     topics = []
     for qid, record, source in _queries(path):
-        text = next((record[field] for field in _QUERY_FIELDS if field in record), None)
+        text = next((record[field] for field in fields if field in record), None)
         if not isinstance(text, str) or not text.strip():
-            raise InputError(f"no query; expected a text as {' or '.join(_QUERY_FIELDS)}", where=source)
+            raise InputError(f"no query; expected a text as {' or '.join(fields)}", where=source)
         topics.append(plain_topic(qid, text.strip(), source))
     return topics
 
@@ -127,6 +138,11 @@ def _qrels(path: Path) -> Qrels:
         negative, positive = map(str, positions)
         qrels[qid] = _judged(positive, negative, source)
     return qrels
+
+
+def _supporting(path: Path) -> Qrels:
+    """Both documents of each record answer the question of HotpotQA."""
+    return {qid: dict.fromkeys(judged, 1) for qid, judged in _qrels(path).items()}
 
 
 def _queries(path: Path) -> Iterator[tuple[str, dict[str, Any], str]]:

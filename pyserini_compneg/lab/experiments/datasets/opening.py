@@ -12,6 +12,7 @@ from pyserini_compneg.lab.experiments.datasets.dataset import Dataset
 from pyserini_compneg.lab.experiments.datasets.excluir import is_excluir, open_excluir
 from pyserini_compneg.lab.experiments.datasets.likings import is_likings, open_likings
 from pyserini_compneg.lab.experiments.datasets.nevir import is_nevir, open_nevir
+from pyserini_compneg.lab.experiments.datasets.nq import is_nq, open_nq
 from pyserini_compneg.lab.experiments.datasets.quest import is_filmsets, is_quest, open_filmsets, open_quest
 from pyserini_compneg.support.errors import InputError
 
@@ -29,6 +30,7 @@ _KINDS = {
     "filmsets": _Kind("FilmSets", "the same with query ids", is_filmsets, open_filmsets),
     "nevir": _Kind("NevIR", "train, validation or test.csv, or .jsonl of pairs", is_nevir, open_nevir),
     "excluir": _Kind("ExcluIR", "corpus.json with test_manual_final.json, or a sample", is_excluir, open_excluir),
+    "nq": _Kind("NQ320k", "simplified-nq-train.jsonl or nq-dev-all.jsonl", is_nq, open_nq),
     "beir": _Kind("BEIR", "corpus.jsonl with queries.jsonl and qrels/SPLIT.tsv or qrels.SPLIT.tsv", is_beir, open_beir),
     "cisi": _Kind("CISI", "CISI.ALL with CISI.QRY and CISI.REL", is_cisi, open_cisi),
 }

@@ -106,17 +106,25 @@ EXCLUIR = {"corpus.json": ["An emu.", "A bat."], "test_manual_final.json": [{"Ex
 def test_excluir(tmp_path, text, index):
     queries = [{"question0": "Which birds?", text: QUERY, index: [0, 1]}]
     dataset = open_dataset(write(tmp_path, EXCLUIR | {"test_manual_final.json": queries}))
-    assert about(dataset) == ("excluir", ("test",), None)
-    topics, qrels = [topic("excluir_0", QUERY)], {"excluir_0": {"1": 1, "0": 0}}
-    assert read(dataset, "test") == ([("0", "An emu."), ("1", "A bat.")], topics, qrels)
+    assert about(dataset) == ("excluir", ("test", "hotpotqa-test"), None)
+    documents, topics = [("0", "An emu."), ("1", "A bat.")], [topic("excluir_0", QUERY)]
+    assert read(dataset, "test") == (documents, topics, {"excluir_0": {"1": 1, "0": 0}})
+    asked, answered = [topic("excluir_0", "Which birds?")], {"excluir_0": {"1": 1, "0": 1}}
+    assert read(dataset, "hotpotqa-test") == (documents, asked, answered)
+    dataset = open_dataset(write(tmp_path, EXCLUIR))
+    message = f"{tmp_path}/test_manual_final.json: query 0: no query; expected a text as question0"
+    assert refusal(dataset.topics, "hotpotqa-test") == message
 
 
 def test_a_training_file_of_excluir_has_the_same_records(tmp_path):
-    dataset = open_dataset(write(tmp_path, EXCLUIR | {"train_final.json": EXCLUIR["test_manual_final.json"]}))
-    assert dataset.splits == ("test", "train")
+    (record,) = EXCLUIR["test_manual_final.json"]
+    dataset = open_dataset(write(tmp_path, EXCLUIR | {"train_final.json": [{"question0": "Which?", **record}]}))
+    assert dataset.splits == ("test", "train", "hotpotqa-test", "hotpotqa-train")
     assert read(dataset, "train") == read(dataset, "test")
     examples = read_examples(SourceConfig(dataset=str(tmp_path), split="train", negatives="judged"), 0)
     assert examples == [TrainingExample(QUERY, "A bat.", ("An emu.",))]
+    examples = read_examples(SourceConfig(dataset=str(tmp_path), split="hotpotqa-train", positives=2), 0)
+    assert {*examples} == {TrainingExample("Which?", "A bat."), TrainingExample("Which?", "An emu.")}
     write(tmp_path, {"train2.json": "[]"})
     message = f"{tmp_path}: train2.json, train_final.json: several files of training queries; leave one"
     assert refusal(open_dataset, tmp_path) == message
@@ -132,6 +140,45 @@ def test_a_sample_of_excluir(tmp_path):
     del query["negative"]
     dataset = open_dataset(write(tmp_path, {"queries.dev.jsonl": [query]}), "excluir")
     assert refusal(dataset.qrels, "dev") == f"{tmp_path}/queries.dev.jsonl:1: no `negative` document"
+
+
+# Natural Questions
+
+PAGE = "https://en.wikipedia.org//w/index.php?title={}&amp;oldid=8"
+TRAIN = [
+    {"example_id": 7, "question_text": "who (not) flies", "document_url": PAGE.format("Emu_(bird)")},
+    {"example_id": -8, "question_text": "what is an emu", "document_url": PAGE.format("Emu_(bird)")},
+]
+TRAIN = [{**record, "document_text": f"<P> An emu : {record['example_id']} . </P>"} for record in TRAIN]
+TOKENS = [{"token": token, "html_token": token[0] == "<"} for token in ("<H1>", "A", "bat", ".", "</H1>")]
+DEV = [{"example_id": 9, "question_text": "bats?", "document_url": PAGE.format("B%C3%A4t"), "document_tokens": TOKENS}]
+DEV[0]["document_title"] = "Bat"
+
+
+@pytest.mark.parametrize("downloaded", ["", "v1.0-simplified_"])
+def test_natural_questions(tmp_path, downloaded):
+    """The pages of both files, each once; the files of the training set have another form than those of dev."""
+    files = {f"{downloaded}simplified-nq-train.jsonl.gz": TRAIN, f"{downloaded}nq-dev-all.jsonl": DEV}
+    dataset = open_dataset(write(tmp_path, files))
+    assert about(dataset) == ("nq", ("dev", "train"), None)
+    pages = [("Bät", "Bät A bat ."), ("Emu_(bird)", "Emu (bird) An emu : 7 .")]
+    assert read(dataset, "dev") == (pages, [topic("9", "bats?")], {"9": {"Bät": 1}})
+    asked = [topic("7", "who (not) flies"), topic("-8", "what is an emu")]
+    assert read(dataset, "train") == (pages, asked, {"7": {"Emu_(bird)": 1}, "-8": {"Emu_(bird)": 1}})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"example_id": None}, "the query id must be a text or a whole number, got None"),
+        ({"question_text": " "}, "`question_text` must be a text that is not blank, got ' '"),
+        ({"document_url": "Emu"}, "`document_url` must be an address with a title, got 'Emu'"),
+        ({"document_text": 1}, "no text of the page; expected `document_text` or `document_tokens`"),
+    ],
+)
+def test_what_is_no_natural_question(tmp_path, change, message):
+    dataset = open_dataset(write(tmp_path, {"simplified-nq-train.jsonl": [TRAIN[0] | change]}))
+    assert refusal(read, dataset, "train") == f"{tmp_path}/simplified-nq-train.jsonl:1: {message}"
 
 
 # NevIR

@@ -31,9 +31,9 @@ def test_no_folder(tmp_path):
 
 
 def test_no_such_kind(tmp_path):
-    assert KINDS == ("likings", "quest", "filmsets", "nevir", "excluir", "beir", "cisi")
+    assert KINDS == ("likings", "quest", "filmsets", "nevir", "excluir", "nq", "beir", "cisi")
     assert refusal(open_dataset, tmp_path, "msmarco") == (
-        "no kind of dataset 'msmarco'; there are: likings, quest, filmsets, nevir, excluir, beir, cisi"
+        "no kind of dataset 'msmarco'; there are: likings, quest, filmsets, nevir, excluir, nq, beir, cisi"
     )
 
 
@@ -48,6 +48,7 @@ def test_no_dataset(tmp_path, content):
         "filmsets: the same with query ids; "
         "nevir: train, validation or test.csv, or .jsonl of pairs; "
         "excluir: corpus.json with test_manual_final.json, or a sample; "
+        "nq: simplified-nq-train.jsonl or nq-dev-all.jsonl; "
         "beir: corpus.jsonl with queries.jsonl and qrels/SPLIT.tsv or qrels.SPLIT.tsv; "
         "cisi: CISI.ALL with CISI.QRY and CISI.REL"
     )
@@ -77,6 +78,7 @@ FILES = "train.jsonl, train_aug.jsonl, val.jsonl, dev.jsonl, test.jsonl, queries
         ("nevir", "", "no pairs; the kind nevir needs train, validation, val, dev, test, each .csv or .jsonl"),
         ("excluir", "", f"corpus.json {MISSING} excluir needs"),
         ("excluir", "queries.dev.jsonl", f"corpus.jsonl {MISSING} excluir needs"),
+        ("nq", "", "no questions; the kind nq needs nq-dev-all.jsonl or simplified-nq-train.jsonl, plain or gzip"),
         ("beir", "qrels.dev.tsv", f"corpus.jsonl {MISSING} beir needs"),
         ("beir", "corpus.jsonl", "no judgements; the kind beir needs qrels/SPLIT.tsv or qrels.SPLIT.tsv"),
         ("beir", "corpus.jsonl qrels.dev.tsv", f"queries.dev.jsonl or queries.jsonl {MISSING} beir needs"),
