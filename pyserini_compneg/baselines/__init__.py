@@ -2,10 +2,19 @@
 
 from pyserini_compneg.baselines.feedback import Rocchio
 from pyserini_compneg.baselines.fusion import ScoreFusion
+from pyserini_compneg.baselines.late_interaction import LateInteraction
 from pyserini_compneg.baselines.methods import METHODS, ComposingMethod, Filtering, Makers, TwoStep, make_method
 from pyserini_compneg.baselines.model_files import COSINE, DOT, Similarity, check_dense_model, dense_model_hash
-from pyserini_compneg.baselines.pair_scorers import DenseEncoder, MonoT5, PairScorer, check_pair_scorer, pair_scorer
+from pyserini_compneg.baselines.pair_scorers import (
+    DenseEncoder,
+    MonoT5,
+    PairScorer,
+    check_pair_scorer,
+    dense_encoder,
+    pair_scorer,
+)
 from pyserini_compneg.baselines.reranking import RERANKED, Reranked
+from pyserini_compneg.baselines.token_index import TokenIndex
 
 __all__ = [
     "COSINE",
@@ -13,6 +22,7 @@ __all__ = [
     "DOT",
     "DenseEncoder",
     "Filtering",
+    "LateInteraction",
     "METHODS",
     "Makers",
     "PairScorer",
@@ -21,10 +31,12 @@ __all__ = [
     "Rocchio",
     "ScoreFusion",
     "Similarity",
+    "TokenIndex",
     "TwoStep",
     "check_dense_model",
     "MonoT5",
     "check_pair_scorer",
+    "dense_encoder",
     "dense_model_hash",
     "make_method",
     "pair_scorer",

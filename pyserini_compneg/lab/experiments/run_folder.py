@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.baselines import (
-    DenseEncoder,
     PairScorer,
     Similarity,
+    TokenIndex,
     check_dense_model,
     check_pair_scorer,
+    dense_encoder,
     dense_model_hash,
     pair_scorer,
 )
@@ -131,7 +132,7 @@ class RunFolder(ExitStack):
         super().__init__()
         self.folder, self.dataset, self.split, self.options = folder, dataset, split, options
         self.topics, self.qrels = dataset.topics(split), dataset.qrels(split)
-        self._dense: dict[tuple[str, Similarity | None], VectorIndex] = {}
+        self._dense: dict[tuple[str, Similarity | None], VectorIndex | TokenIndex] = {}
         self._searchers: dict[tuple[Engine, str | None, float | None], SignedImpactSearcher] = {}
         keep_inputs(folder, dataset.folder, remedy=REMEDY)
         if folder.exists() and (is_index(folder) or not folder.is_dir()):
@@ -183,11 +184,11 @@ class RunFolder(ExitStack):
         """The inputs of rankings by a dense encoder. Does not load the model."""
         return f"{dense_model_hash(encoder, similarity)}-{self.collection_key}"
 
-    def dense(self, encoder: str, similarity: Similarity | None) -> VectorIndex:
+    def dense(self, encoder: str, similarity: Similarity | None) -> VectorIndex | TokenIndex:
         """The documents' vectors by a dense encoder. Missing vectors are made."""
         key = encoder, similarity
         if key not in self._dense:  # only one is kept, because they are large
-            self._dense = {key: dense_index(self.documents, DenseEncoder(encoder, similarity))}
+            self._dense = {key: dense_index(self.documents, dense_encoder(encoder, similarity))}
         return self._dense[key]
 
     @cached_property
