@@ -20,7 +20,6 @@ from pyserini_compneg.encode.models.configuration import (
     part_folder,
     required_json,
 )
-from pyserini_compneg.encode.models.loading import quiet_transformers
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import EncodingError, in_one_line
 from pyserini_compneg.support.surrogates import without_halves
@@ -194,7 +193,7 @@ class LateInteraction:
 
         readable = list(map(without_halves, checked_list("texts", texts)))
         found = []
-        with quiet_transformers(), in_one_line(EncodingError, "the model fails on these texts", where=self.name):
+        with in_one_line(EncodingError, "the model fails on these texts", where=self.name):
             for one in encode(readable, batch_size=_BATCH_SIZE, show_progress_bar=False, output_value=None):
                 counts = one["attention_mask"].bool()
                 tokens = self._model.tokenizer.convert_ids_to_tokens(one["input_ids"][counts].tolist())

@@ -97,7 +97,7 @@ class Reranked:
             method=self.first,
             remove_query=request.remove_query,
         )
-        documents = _texts(searcher, [hit.docid for hits in first.values() for hit in hits])
+        documents = document_texts(searcher, [hit.docid for hits in first.values() for hit in hits])
         read = {qid: self._read(wording, one) for qid, wording, one in zip(first, wordings, expressions, strict=True)}
         pairs = dict.fromkeys((part, hit.docid) for qid, hits in first.items() for part in read[qid] for hit in hits)
         scores = _scored(self.model, list(pairs), documents)
@@ -195,7 +195,8 @@ def _scored(
     return scores
 
 
-def _texts(searcher: SignedImpactSearcher, docids: Sequence[str]) -> dict[str, str]:
+def document_texts(searcher: SignedImpactSearcher, docids: Sequence[str]) -> dict[str, str]:
+    """The stored texts of documents, by their ids."""
     known = list(dict.fromkeys(docids))
     folder = searcher.reader.folder
     texts = {docid: _text(folder, docid, raw) for docid, raw in zip(known, searcher.reader.raws(known), strict=True)}

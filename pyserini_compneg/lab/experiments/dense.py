@@ -121,13 +121,13 @@ _UNIONS: Mapping[str, Callable[[Sequence[Vectors]], Vectors]] = {
 }
 _DIFFERENCES = {"orthogonal": orthogonal, "subtraction": subtraction, "constant": constant, "ignore": ignore}
 
-_OF_SCORES = {"union": "max", "intersection": "min", "difference": "disentangled"}
+OF_SCORES = {"union": "max", "intersection": "min", "difference": "disentangled"}
 """The operators of late interaction; see :func:`~pyserini_compneg.baselines.composed_score`."""
 
 DENSE_OPERATORS: Mapping[str, tuple[str, ...]] = {
-    "union": (*_UNIONS, _OF_SCORES["union"], "vanilla"),
-    "intersection": ("addition", _OF_SCORES["intersection"], "vanilla"),
-    "difference": (*_DIFFERENCES, _OF_SCORES["difference"], "vanilla"),
+    "union": (*_UNIONS, OF_SCORES["union"], "vanilla"),
+    "intersection": ("addition", OF_SCORES["intersection"], "vanilla"),
+    "difference": (*_DIFFERENCES, OF_SCORES["difference"], "vanilla"),
 }
 """The operators for each kind of node. The first is the default."""
 
@@ -272,9 +272,9 @@ class DenseMethod:
             case Intersection(strict=True):
                 raise InputError("dense vectors cannot require every operand, as AND! does; use AND")
         kind = {Union: "union", Intersection: "intersection", Difference: "difference"}.get(type(expression))
-        if kind and (name := getattr(self, kind)) != "ignore" and (name == _OF_SCORES[kind]) != by_scores:
-            made_for, other = ("one vector for a text", "late") if by_scores else ("late interaction", "dense")
-            raise QueryError(f"{kind} {name!r} is for models of {made_for}", remedy=f"see `reproduce {other}`")
+        if kind and (name := getattr(self, kind)) != "ignore" and (name == OF_SCORES[kind]) != by_scores:
+            made_for = "one vector for a text" if by_scores else "late interaction"
+            raise QueryError(f"{kind} {name!r} is for models of {made_for}")
         for child in expression.children:
             self._check(child, by_scores)
 

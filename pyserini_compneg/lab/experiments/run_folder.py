@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from pyserini_compneg.baselines import (
     check_pair_scorer,
     dense_encoder,
     dense_model_hash,
+    is_late_interaction,
     pair_scorer,
 )
 from pyserini_compneg.documents import SourceDocument
@@ -30,7 +31,7 @@ from pyserini_compneg.lab.experiments.datasets import Dataset
 from pyserini_compneg.lab.experiments.dense import VectorIndex, dense_index
 from pyserini_compneg.lab.experiments.inputs import ALL_MINILM, MS_MARCO_MINILM, REMEDY
 from pyserini_compneg.lab.experiments.protocol import ProtocolPlan
-from pyserini_compneg.lab.experiments.rows import DENSE_ENCODER, RERANKER, WORDNET_FILES, Need, Read, RowPlan
+from pyserini_compneg.lab.experiments.rows import DENSE_ENCODER, OF_TOKENS, RERANKER, WORDNET_FILES, Need, Read, RowPlan
 from pyserini_compneg.lab.experiments.run_cache import KEY_DIGITS
 from pyserini_compneg.lab.experiments.term_measures import WORDNET, check_wordnet
 from pyserini_compneg.lab.experiments.word_space import WordSpace, word_queries
@@ -94,6 +95,14 @@ class RunOptions:
             return self.engines if row.method else []
         model = str(self.models[row.model]) if row.model else self.dense_name
         return [Engine(row.encoder or model)]
+
+    def has_late_interaction(self, protocol: ProtocolPlan) -> bool:
+        """Whether the dense model gives vectors of tokens, which matters to some protocols. A missing one does not."""
+        if not any(OF_TOKENS in row.needs for row in protocol.rows):
+            return False
+        with suppress(DownloadError, EncodingError):
+            return is_late_interaction(self.dense_name)
+        return False
 
     def absent(self, protocol: ProtocolPlan) -> dict[Need, str]:
         """The defaults and the models of the hub that a protocol needs and that are missing, and what that leaves out.
