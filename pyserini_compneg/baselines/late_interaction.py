@@ -99,7 +99,8 @@ def _types(folder: Path, name: str) -> list[str]:
 
 
 def _is_stanford(folder: Path, name: str) -> bool:
-    return _STANFORD in (optional_json(folder / "config.json", name).get("architectures") or [])
+    listed = optional_json(folder / "config.json", name).get("architectures")
+    return isinstance(listed, list) and _STANFORD in listed
 
 
 class LateInteraction:
