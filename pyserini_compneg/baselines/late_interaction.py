@@ -151,20 +151,27 @@ class LateInteraction:
     def scores(
         self, pairs: Sequence[tuple[str, str]], without: Sequence[Sequence[str]] | None = None
     ) -> NDArray[np.float64]:
-        """The mean, over the tokens of a query, of the largest similarity to a token of the document.
+        """MaxSim: the sum, over the tokens of a query, of the largest similarity to a token of the document.
 
-        Without expansion, MaxSim, the sum, is larger for longer texts; the mean ranks documents alike, and compares
-        with those of other texts. ``without`` has texts for each pair, whose tokens do not count in its query; a query
-        without tokens scores 0. The last documents' vectors are kept.
+        If the model's files say ``meanmaxsim``, it is the mean. ``without`` has texts for each pair, whose tokens do
+        not count in its query; a query without tokens scores 0. The last documents' vectors are kept.
         """
         import numpy as np
 
-        return np.asarray([mean_similarity(query, document) for query, document in self._read(pairs, without)])
+        best = (_best(query, document)[1] for query, document in self._read(pairs, without))
+        return np.asarray([float(self.total(similarities)) for similarities in best])
+
+    def total(self, similarities: NDArray[Any]) -> NDArray[np.float64]:
+        """The scores of largest similarities, (tokens, documents) or (tokens,), as the model's files add them."""
+        import numpy as np
+
+        count = len(similarities) if self._model.similarity_fn_name == "meanmaxsim" else 1
+        return np.asarray(similarities.sum(axis=0, dtype=np.float64) / max(1, count))
 
     def matches(
         self, pairs: Sequence[tuple[str, str]], without: Sequence[Sequence[str]] | None = None
     ) -> list[list[TokenMatch]]:
-        """What :meth:`scores` has the means of: for each token of a query, the document's token that it met."""
+        """What :meth:`scores` adds: for each token of a query, the document's token that it met."""
         found = []
         for query, document in self._read(pairs, without):
             places, similarities = _best(query, document)
@@ -211,12 +218,6 @@ def without_tokens(query: TokenVectors, others: Sequence[TokenVectors]) -> Token
     seen = {token for other in others for token in other.tokens}
     kept = [place for place, token in enumerate(query.tokens) if token not in seen]
     return TokenVectors([query.tokens[place] for place in kept], query.vectors[kept])
-
-
-def mean_similarity(query: TokenVectors, document: TokenVectors) -> float:
-    """The mean of the largest similarities of a query's tokens; 0 if there are no tokens."""
-    _, similarities = _best(query, document)
-    return float(similarities.mean()) if len(similarities) else 0.0
 
 
 def _best(query: TokenVectors, document: TokenVectors) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

@@ -54,11 +54,9 @@ class TokenIndex:
         """The score of each document, as :meth:`LateInteraction.scores` gives it."""
         import numpy as np
 
-        if not query.tokens:
-            return np.zeros(len(self._docids))
         products = ((query.vectors @ vectors.T, starts) for vectors, starts in self._blocks)
         best = [np.maximum.reduceat(product, starts, axis=1) for product, starts in products]
-        return np.asarray(np.concatenate(best, axis=1).mean(axis=0, dtype=np.float64))
+        return self._model.total(np.concatenate(best, axis=1))
 
     @cached_property
     def _blocks(self) -> list[tuple[NDArray[np.float32], list[int]]]:

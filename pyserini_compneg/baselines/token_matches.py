@@ -18,7 +18,8 @@ class PartMatches(NamedTuple):
 
     Attributes:
         text: The atom.
-        score: The mean of the similarities; negative for a part that the query excludes.
+        score: The sum of the similarities, or their mean if the model's files say ``meanmaxsim``; negative for a part
+            that the query excludes.
         tokens: The tokens of the atom that count, and what each met. Similarities are negative in excluded parts.
     """
 
@@ -50,12 +51,14 @@ def token_matches(
     for docid, text in texts.items():
         matches = model.matches([(part.text, text) for part, _ in parts], [part.without for part, _ in parts])
         found[docid] = [
-            _signed(part.text, 1 if is_wanted else -1, each)
+            _signed(model, part.text, 1 if is_wanted else -1, each)
             for (part, is_wanted), each in zip(parts, matches, strict=True)
         ]
     return found
 
 
-def _signed(text: str, sign: int, matches: Sequence[TokenMatch]) -> PartMatches:
+def _signed(model: LateInteraction, text: str, sign: int, matches: Sequence[TokenMatch]) -> PartMatches:
+    import numpy as np
+
     tokens = tuple(match._replace(similarity=sign * match.similarity) for match in matches)
-    return PartMatches(text, sum(match.similarity for match in tokens) / max(1, len(tokens)), tokens)
+    return PartMatches(text, float(model.total(np.array([match.similarity for match in tokens]))), tokens)

@@ -122,7 +122,7 @@ def matches_drawing(
     """For each document and part of a query, a table of the tokens that met, with their similarities."""
     parts = [part for of_document in matches.values() for part in of_document]
     rows = [
-        [*((f"{token} → {met}", [similarity]) for token, met, similarity in part.tokens), ("mean", [part.score])]
+        [*((f"{token} → {met}", [similarity]) for token, met, similarity in part.tokens), ("score", [part.score])]
         for part in parts
     ]
     tables = iter(_contribution_tables(rows))

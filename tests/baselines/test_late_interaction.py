@@ -71,7 +71,7 @@ def best(query, document):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_scores_are_means_of_the_best_similarities(folders, kind):
+def test_scores_add_the_best_similarities(folders, kind):
     scorer = pair_scorer(str(folders(kind)))
     assert isinstance(scorer, LateInteraction) and check_pair_scorer(scorer.name) == "late-interaction"
     other = library.MultiVectorEncoder(str(folders(kind)), device="cpu")
@@ -79,9 +79,9 @@ def test_scores_are_means_of_the_best_similarities(folders, kind):
     documents = other.encode_document(DOCUMENTS, convert_to_numpy=True, show_progress_bar=False)
     pairs = [(query, document) for query in QUERIES for document in DOCUMENTS]
     found = scorer.scores(pairs).reshape(len(QUERIES), len(DOCUMENTS))
-    np.testing.assert_allclose(found, [[np.mean(best(q, d)) for d in documents] for q in queries], atol=1e-5)
-    counts = [[len(query)] for query in queries] if other.similarity_fn_name == "maxsim" else 1
-    np.testing.assert_allclose(found * counts, other.similarity(queries, documents).numpy(), atol=1e-4)
+    total = np.mean if kind == "mean" else np.sum
+    np.testing.assert_allclose(found, [[total(best(q, d)) for d in documents] for q in queries], atol=1e-4)
+    np.testing.assert_allclose(found, other.similarity(queries, documents).numpy(), atol=1e-4)
     assert len({*found.round(5).ravel()}) == found.size
 
 
@@ -114,7 +114,7 @@ def part(model, document, text, *without):
     (query, *others), (read,) = model.encode_queries([text, *without]), model.encode_documents([document])
     seen = {token for other in others for token in other.tokens}
     kept = [vector for token, vector in zip(query.tokens, query.vectors, strict=True) if token not in seen]
-    return float(np.mean(best(kept, read.vectors))) if kept else 0.0
+    return float(np.sum(best(kept, read.vectors)))
 
 
 COMPOSED = {
@@ -140,11 +140,10 @@ def test_atoms_are_composed_and_what_is_wanted_is_not_excluded(searcher, model):
             hit.docid: composed(lambda *texts, d=hit.docid: part(model, TEXTS[d], *texts)) for hit in found[query]
         }
         assert len(expected) > 1
-        assert [hit.score for hit in found[query]] == pytest.approx(list(expected.values()), abs=1e-5)
-        assert list(expected.values()) == sorted(expected.values(), reverse=True)
+        assert [hit.score for hit in found[query]] == pytest.approx(list(expected.values()), abs=1e-4)
     found = searcher.search("spy NOT comedy", 10, method=Reranked(model, by="text"))
     for docid, score in found:
-        assert score == pytest.approx(part(model, TEXTS[docid], "spy that are not comedy"), abs=1e-5)
+        assert score == pytest.approx(part(model, TEXTS[docid], "spy that are not comedy"), abs=1e-4)
 
 
 def test_all_documents_are_ranked(model):
@@ -153,9 +152,9 @@ def test_all_documents_are_ranked(model):
     rankings = TokenIndex(docids[::-1], lambda: iter(documents[::-1]), model).search(list(map(parse, COMPOSED)), 5)
     for composed, ranking in zip(COMPOSED.values(), rankings, strict=True):
         scores = [composed(lambda *texts, d=document: part(model, d, *texts)) for document in documents]
-        ranked = sorted(zip(docids, scores, strict=True), key=lambda hit: (-round(hit[1], 5), hit[0]))[:5]
+        ranked = sorted(zip(docids, scores, strict=True), key=lambda hit: (-round(hit[1], 4), hit[0]))[:5]
         assert [hit.docid for hit in ranking] == [docid for docid, _ in ranked]
-        assert [hit.score for hit in ranking] == pytest.approx([score for _, score in ranked], abs=1e-5)
+        assert [hit.score for hit in ranking] == pytest.approx([score for _, score in ranked], abs=1e-4)
 
 
 def test_blocks_and_documents_that_are_forgotten_change_nothing(model, monkeypatch):
@@ -169,7 +168,7 @@ def test_blocks_and_documents_that_are_forgotten_change_nothing(model, monkeypat
     before = model.scores(pairs)
     encode, asked = model.encode_documents, []
     monkeypatch.setattr(model, "encode_documents", lambda texts: asked.append(list(texts)) or encode(texts))
-    np.testing.assert_allclose(model.scores(pairs), before, atol=1e-6)
+    np.testing.assert_allclose(model.scores(pairs), before, atol=1e-4)
     assert asked == [DOCUMENTS[:3]]
 
 
@@ -178,8 +177,8 @@ def test_what_each_token_met(searcher, model):
     assert list(found) == ["d1", "d2"]
     for docid, (wanted, excluded) in found.items():
         assert (wanted.text, excluded.text) == ("spy films", "comedy films")
-        assert wanted.score == pytest.approx(part(model, TEXTS[docid], "spy films"), abs=1e-5)
-        assert excluded.score == pytest.approx(-part(model, TEXTS[docid], "comedy films", "spy films"), abs=1e-5)
+        assert wanted.score == pytest.approx(part(model, TEXTS[docid], "spy films"), abs=1e-4)
+        assert excluded.score == pytest.approx(-part(model, TEXTS[docid], "comedy films", "spy films"), abs=1e-4)
         tokens = [match.token for match in wanted.tokens]
         assert "films" in tokens and "[MASK]" in tokens
         assert not {"films", "[MASK]", "[CLS]"} & {match.token for match in excluded.tokens}
@@ -197,7 +196,7 @@ def test_the_command_shows_what_each_token_met(folders, index, capsys):
     assert main(command) == 0
     lines = [line.split() for line in capsys.readouterr().out.split("what each token met")[1].splitlines()]
     assert [line for line in lines if len(line) == 1] == [["spy"], ["comedy"]]
-    wanted, excluded = (float(line[1]) for line in lines if line[:1] == ["mean"])
+    wanted, excluded = (float(line[1]) for line in lines if line[:1] == ["score"])
     assert wanted > 0 > excluded
     assert main([*command, "--output-format", "json"]) == 0
     (parts,) = json.loads(capsys.readouterr().out)["matches"].values()

@@ -53,11 +53,11 @@ def test_rows_of_late_interaction(reproduced, dataset, folder, tmp_path):
         left, right = topic.expression.left.text, topic.expression.right.text
         wanted = model.scores([(left, text) for text in texts.values()])
         excluded = model.scores([(right, text) for text in texts.values()], [[left]] * len(texts))
-        assert rows["ignore"][topic.qid] == pytest.approx(dict(zip(texts, wanted, strict=True)), abs=1e-5)
+        assert rows["ignore"][topic.qid] == pytest.approx(dict(zip(texts, wanted, strict=True)), abs=1e-4)
         composed = dict(zip(texts, wanted - excluded, strict=True))
-        assert rows["disentangled"][topic.qid] == pytest.approx(composed, abs=1e-5)
+        assert rows["disentangled"][topic.qid] == pytest.approx(composed, abs=1e-4)
         again = rows["again"][topic.qid]
-        assert again == pytest.approx({docid: composed[docid] for docid in again}, abs=1e-5)
+        assert again == pytest.approx({docid: composed[docid] for docid in again}, abs=1e-4)
         assert rows["vanilla"][topic.qid] != rows["ignore"][topic.qid]
 
 
