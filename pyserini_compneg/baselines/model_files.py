@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from pyserini_compneg.encode.models import model_folder
+from pyserini_compneg.encode.models import LAYERS_OF_TOKENS, model_folder
 from pyserini_compneg.encode.models.cache import content_hash
 from pyserini_compneg.encode.models.configuration import optional_json
 from pyserini_compneg.encode.models.loading import quiet_transformers
@@ -18,11 +18,13 @@ Similarity = Literal["cosine", "dot"]
 COSINE: Similarity = "cosine"
 DOT: Similarity = "dot"
 
-_MODEL_FILES = ("*.json", "*.txt", "*.model", "*.safetensors", "*.bin")
+_MODEL_FILES = ("*.json", "*.txt", "*.model", "*.safetensors", "*.bin", "*.metadata")
 _FORMAT = 2
 """The version of vectors. It is increased when a change alters the vectors of unchanged models, or their files."""
 
 WHOLE = "get a whole model"
+PYLATE_LAYER = LAYERS_OF_TOKENS[0]
+"""The class of PyLate in whose place sentence-transformers runs its own."""
 
 
 def load_model(load: Callable[[str], Any], name: str, unused: str = "") -> Any:
@@ -102,7 +104,7 @@ def similarity_of(name: str, given: Similarity | None) -> Similarity:
 def folder_of(name: str) -> Path:
     """The folder of a model, which is downloaded if necessary."""
     try:
-        return model_folder(name)
+        return model_folder(name, [PYLATE_LAYER])
     except EncodingError as error:
         if error.where:  # of a model that was found
             raise

@@ -6,6 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from pyserini_compneg.baselines.late_interaction import (
+    LateInteraction,
+    check_late_interaction,
+    is_late_interaction,
+)
 from pyserini_compneg.baselines.model_files import (
     DOT,
     WHOLE,
@@ -56,8 +61,9 @@ def pair_scorer(name: str) -> PairScorer:
     """Loads a model from a folder or from the hub. Its files say what kind of model it is.
 
     A folder of sentence-transformers names the kind of the model. Another model is a cross-encoder if its network
-    classifies sequences, and is run as MonoT5 if its network is a T5 that writes text. It is a bi-encoder, whose vector
-    is the mean of the tokens' vectors, if its network has no head.
+    classifies sequences, is run as MonoT5 if its network is a T5 that writes text, and is a :class:`LateInteraction` in
+    the layout of Stanford's ColBERT. It is a bi-encoder, whose vector is the mean of the tokens' vectors, if its
+    network has no head.
 
     Raises:
         EncodingError: There is no model, it is of another kind, it gives no score, or it cannot be loaded.
@@ -68,10 +74,12 @@ def pair_scorer(name: str) -> PairScorer:
             return _CrossEncoder(name)
         case "t5":
             return MonoT5(name)
+        case "late-interaction":
+            return LateInteraction(name)
     return DenseEncoder(name)
 
 
-def check_pair_scorer(name: str) -> Literal["cross-encoder", "bi-encoder", "t5"]:
+def check_pair_scorer(name: str) -> Literal["cross-encoder", "bi-encoder", "t5", "late-interaction"]:
     """Checks, without loading its weights, that a model exists and scores pairs of texts; returns its kind.
 
     Raises:
@@ -79,6 +87,9 @@ def check_pair_scorer(name: str) -> Literal["cross-encoder", "bi-encoder", "t5"]
         DownloadError: The model cannot be downloaded from the hub.
     """
     check_dense_model(name)
+    if is_late_interaction(name):
+        check_late_interaction(name)
+        return "late-interaction"
     folder = folder_of(name)
     kind = optional_json(folder / "config_sentence_transformers.json", name).get("model_type")
     if kind is None and (folder / "modules.json").is_file():
@@ -97,8 +108,20 @@ def check_pair_scorer(name: str) -> Literal["cross-encoder", "bi-encoder", "t5"]
         return "t5"
     if kind == "SentenceTransformer" or (kind is None and network.endswith("Model")):
         return "bi-encoder"
-    expected = "a cross-encoder, which classifies sequences, a MonoT5, or a bi-encoder of sentence-transformers"
+    expected = "a cross-encoder, which classifies sequences, a MonoT5, a ColBERT, or a bi-encoder"
+    expected += " of sentence-transformers"
     raise EncodingError(f"has no head that scores ({kind or network})", where=name, remedy=f"rerank with {expected}")
+
+
+def dense_encoder(name: str, similarity: Similarity | None = None) -> DenseEncoder | LateInteraction:
+    """Loads a model that gives vectors, of texts or of their tokens. For ``similarity`` see :class:`DenseEncoder`.
+
+    Raises:
+        EncodingError: There is no model, it cannot be loaded, or its files name another similarity.
+        DownloadError: The model cannot be downloaded from the hub.
+    """
+    check_dense_model(name, similarity)
+    return LateInteraction(name) if is_late_interaction(name) else DenseEncoder(name, similarity)
 
 
 class DenseEncoder:
@@ -125,6 +148,8 @@ class DenseEncoder:
 
     def __init__(self, name: str, similarity: Similarity | None = None) -> None:
         check_dense_model(name, similarity)
+        if is_late_interaction(name):
+            raise EncodingError("gives a vector for each token, and none for a whole text", where=name)
         from sentence_transformers import SentenceTransformer
 
         self.name, self.model_hash = name, dense_model_hash(name, similarity)

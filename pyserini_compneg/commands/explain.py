@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 
+from pyserini_compneg.baselines import LateInteraction, PartMatches, check_pair_scorer
 from pyserini_compneg.commands import flags, query_flags
 from pyserini_compneg.commands.running import command
+from pyserini_compneg.support.errors import EncodingError
 from pyserini_compneg.support.options import COUNT
 from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 
@@ -27,26 +29,45 @@ examples:
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if (args.topics is None) != (args.qid is None):
         parser.error("--topics needs --qid, the topic to explain" if args.qid is None else "--qid needs --topics")
-    from pyserini_compneg.display.drawing import documents_drawing, draw, query_drawing
+    if args.rerank and not args.docid:
+        parser.error("--rerank needs --docid, the documents whose tokens are shown")
+    from pyserini_compneg.baselines import token_matches
+    from pyserini_compneg.display.drawing import documents_drawing, draw, matches_drawing, query_drawing
     from pyserini_compneg.display.hit_list import decomposition_lines, heading
     from pyserini_compneg.display.query_explanation import explain_query, to_object
     from pyserini_compneg.reading.decomposition import to_object as decomposition_object
     from pyserini_compneg.topics.batch import topic_query
 
     (topic,) = query_flags.chosen_topics(args, args.qid)
-    keep_inputs(args.output, *query_flags.inputs(args))
+    keep_inputs(args.output, *query_flags.inputs(args, args.rerank))
+    model = _late_interaction(args.rerank) if args.rerank else None
     with (
         query_flags.open_searcher(args) as searcher,
         atomic_writer(args.output, colours=args.output_format == "text") as handle,
     ):
         explained = explain_query(searcher, topic_query(topic), args.docid, topic.text, topic.filter)
+        titles = {document.docid: document.title for document in explained.documents}
+        matches = token_matches(searcher, model, topic_query(topic), list(titles)) if model else {}
         if args.output_format == "json":
             read = {"decomposition": decomposition_object(topic.decomposition)} if topic.decomposition else {}
+            read |= {"matches": {docid: list(map(_object, parts)) for docid, parts in matches.items()}} if model else {}
             handle.write(json.dumps({**to_object(explained), **read}, ensure_ascii=False, indent=2) + "\n")
             return
         reading = [f"  {line}" for line in decomposition_lines(topic.decomposition)] if topic.decomposition else []
         drawing = (documents_drawing if explained.documents else query_drawing)(explained, args.terms)
+        drawing += matches_drawing(titles, matches)
         draw(handle, [heading(explained.text, searcher, topic.filter), *reading, "", *drawing])
+
+
+def _late_interaction(name: str) -> LateInteraction:
+    if check_pair_scorer(name) != "late-interaction":
+        what, remedy = "has no vectors of tokens", "explain takes a model of late interaction, such as ColBERT"
+        raise EncodingError(what, where=name, remedy=remedy)
+    return LateInteraction(name)
+
+
+def _object(part: PartMatches) -> dict[str, object]:
+    return {**part._asdict(), "tokens": [match._asdict() for match in part.tokens]}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -62,6 +83,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--docid", nargs="+", action="extend", default=[], metavar="ID", help="documents whose scores are explained"
     )
+    text = "show which token of --docid each token of the query met, by a model of late interaction, such as ColBERT"
+    parser.add_argument("--rerank", metavar="MODEL", help=text)
     group = flags.advanced(parser)
     text = "terms shown, the heaviest (default 20); json has all terms"
     group.add_argument("--terms", type=COUNT, default=20, metavar="N", help=text)

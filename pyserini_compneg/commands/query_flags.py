@@ -136,10 +136,10 @@ def add_method_options(parser: argparse.ArgumentParser) -> None:
         "--rerank",
         action=flags.with_settings(hits=COUNT, by=flags.one_of(READS)),
         metavar=("MODEL", "hits=N by=WHAT"),
-        help="rank the first documents again by their stored texts: a cross-encoder or a bi-encoder of "
-        f"sentence-transformers, a folder or a name on the Hugging Face hub; hits=N: how many (default {RERANKED}), "
-        "the others are left out; by=text, atoms or both: what the model reads of a query, its text, its atoms, whose "
-        f"scores are composed, or both (default {READS[0]})",
+        help="rank the first documents again by their stored texts: a cross-encoder, a bi-encoder or a "
+        "ColBERT of sentence-transformers, a folder or a name on the Hugging Face hub; hits=N: how many "
+        f"(default {RERANKED}), the others are left out; by=text, atoms or both: what the model reads of a query, its "
+        f"text, its atoms, whose scores are composed, or both (default {READS[0]})",
     )
 
 

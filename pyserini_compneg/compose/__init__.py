@@ -15,7 +15,7 @@ from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
 from pyserini_compneg.compose.queries import ParsedQuery, Query, compose_queries, compose_query, query_pairs, query_text
 from pyserini_compneg.compose.query_terms import QueryTerm, query_terms
 from pyserini_compneg.compose.resolve import TopScores
-from pyserini_compneg.compose.rewrite import alternatives, conjunction, verbalised
+from pyserini_compneg.compose.rewrite import alternatives, conjunction, verbalised, without_differences
 from pyserini_compneg.compose.scoring import All, Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.compose.trees import is_empty
 
@@ -42,6 +42,7 @@ __all__ = [
     "TopScores",
     "WEIGHT_SCALE",
     "verbalised",
+    "without_differences",
     "conjunction",
     "alternatives",
     "compose_queries",

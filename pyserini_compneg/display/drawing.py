@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from pyserini_compneg.baselines import PartMatches
 from pyserini_compneg.compose import (
     All,
     Damped,
@@ -113,6 +114,24 @@ def documents_drawing(explained: ExplainedQuery, most: int) -> list[RenderableTy
     tables = _contribution_tables([_rows(document, most) for document in documents], concepts=concepts)
     parts = [part for heading, table in zip(headings, tables, strict=True) for part in (heading, table, "")]
     return [*tree, *parts[:-1]]
+
+
+def matches_drawing(
+    titles: Mapping[str, str | None], matches: Mapping[str, Sequence[PartMatches]]
+) -> list[RenderableType]:
+    """For each document and part of a query, a table of the tokens that met, with their similarities."""
+    parts = [part for of_document in matches.values() for part in of_document]
+    rows = [
+        [*((f"{token} → {met}", [similarity]) for token, met, similarity in part.tokens), ("score", [part.score])]
+        for part in parts
+    ]
+    tables = iter(_contribution_tables(rows))
+    drawn: list[RenderableType] = []
+    for docid, of_document in matches.items():
+        drawn += ["", f"{titled(titles[docid], docid)}: what each token met"]
+        for part in of_document:
+            drawn += [part.text, next(tables)]
+    return drawn
 
 
 def _tree(expression: Expression | Filter, explained: ExplainedQuery) -> Tree:

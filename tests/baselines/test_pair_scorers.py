@@ -185,8 +185,8 @@ def test_what_cannot_rerank_is_said_in_one_line(pair_scorer, folder, tmp_path, c
     for wrong in (["a", "b"], {"first": "a", "1": "b"}):
         edit_json(labels / "config.json", id2label=wrong)
         assert refused(labels) == f"{labels}: its id2label must name a label for each number, got {wrong}"
-    kinds = "a cross-encoder, which classifies sequences, a MonoT5, or a bi-encoder of sentence-transformers"
-    remedy = f"rerank with {kinds}"
+    kinds = "a cross-encoder, which classifies sequences, a MonoT5, a ColBERT, or a bi-encoder"
+    remedy = f"rerank with {kinds} of sentence-transformers"
     masked = write_masked_lm(tmp_path / "masked")
     assert refused(masked) == f"{masked}: has no head that scores (BertForMaskedLM); {remedy}"
     sparse = write_sparse_encoder(tmp_path / "sparse", masked)

@@ -306,6 +306,81 @@ def write_dense(folder: Path, pooling: str = "mean") -> Path:
     return folder
 
 
+def write_late_interaction(
+    folder: Path, similarity: str | None = None, expansion: Mapping[str, Any] | None = None
+) -> Path:
+    """A MultiVectorEncoder of sentence-transformers, with prompts, a longest document and skipped punctuation."""
+    import string
+
+    import torch
+    from sentence_transformers import MultiVectorEncoder
+    from sentence_transformers.base.modules import Dense, Normalize, Transformer
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
+    expanded: Any = None if expansion is None else dict(expansion)
+    network = Transformer(str(write_masked_lm(folder / "network")), document_length=24, query_expansion=expanded)
+    shutil.rmtree(folder / "network")
+    settings = {"bias": False, "activation_function": torch.nn.Identity(), "module_input_name": "token_embeddings"}
+    layer = Dense(_WIDTH, 16, init_weight=_projection(), **settings)
+    modules = [network, layer, MultiVectorMask(list(string.punctuation)), Normalize("token_embeddings")]
+    prompts = {"query": "query : ", "document": "document : "}
+    made = MultiVectorEncoder(modules=modules, prompts=prompts, similarity_fn_name=similarity, device="cpu")
+    made.save_pretrained(str(folder), create_model_card=False)
+    return folder
+
+
+def write_pylate(folder: Path) -> Path:
+    """A ColBERT as PyLate saves it: a network, a layer of its own class, and settings at the root."""
+    _write_trunk(folder, "BertModel")
+    layer = folder / "1_Dense"
+    layer.mkdir()
+    settings: dict[str, Any] = {"in_features": _WIDTH, "out_features": 16, "bias": False}
+    write_json(layer / "config.json", settings | {"activation_function": "torch.nn.modules.linear.Identity"})
+    save_weights(layer, {"linear.weight": _projection()})
+    types = {"": "sentence_transformers.models.Transformer", "1_Dense": "pylate.models.Dense.Dense"}
+    modules = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(types.items())]
+    write_json(folder / "modules.json", modules)
+    write_json(folder / "sentence_bert_config.json", {"max_seq_length": 63, "do_lower_case": False})
+    settings = {"model_type": "ColBERT", "similarity_fn_name": "MaxSim", "skiplist_words": [",", "."]}
+    settings |= {"query_length": 12, "document_length": 24, "attend_to_expansion_tokens": False}
+    settings |= {"query_prefix": "spy ", "document_prefix": "film "}
+    write_json(folder / "config_sentence_transformers.json", settings)
+    return folder
+
+
+def write_stanford(folder: Path) -> Path:
+    """A ColBERT as Stanford's code saves it: a layer among the weights, and settings in ``artifact.metadata``."""
+    from safetensors.torch import load_file
+
+    _write_trunk(folder, "HF_ColBERT")
+    weights = {f"bert.{name}": tensor for name, tensor in load_file(folder / "model.safetensors").items()}
+    save_weights(folder, weights | {"linear.weight": _projection()})
+    settings = {"query_maxlen": 12, "doc_maxlen": 24, "mask_punctuation": True}
+    write_json(folder / "artifact.metadata", settings | {"query_token_id": "film", "doc_token_id": "spy"})
+    return folder
+
+
+def _projection() -> Any:
+    import torch
+
+    return torch.randn(16, _WIDTH, generator=torch.Generator().manual_seed(5))
+
+
+def _write_trunk(folder: Path, architecture: str) -> None:
+    """A network without a head, under the name of an architecture."""
+    from transformers import AutoModel
+
+    AutoModel.from_pretrained(write_masked_lm(folder)).save_pretrained(folder)
+    edit_json(folder / "config.json", architectures=[architecture])
+
+
+def save_weights(folder: Path, weights: Mapping[str, Any]) -> None:
+    from safetensors.torch import save_file
+
+    whole = {name: tensor.contiguous() for name, tensor in weights.items()}
+    save_file(whole, folder / "model.safetensors", {"format": "pt"})
+
+
 def write_cross_encoder(folder: Path, labels: Mapping[int, str] | None = None, seed: int = 0) -> Path:
     """A cross-encoder of the hub: a network that classifies sequences, with one logit or with labels."""
     import torch

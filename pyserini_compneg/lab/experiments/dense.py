@@ -9,6 +9,8 @@ are composed bottom-up, with these approximations:
 - A difference changes each spanning vector of its left side. ``orthogonal`` excludes the whole plane on the right,
   ``subtraction`` the sum of its vectors.
 
+A model of late interaction has a vector for each token, and no subspaces: its scores are composed, as in reranking.
+
 Source: Widdows 2003, Orthogonal Negation in Vector Spaces, Section 2; Widdows and Peters 2003, Word Vectors and Quantum
 Logic.
 """
@@ -26,10 +28,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_compneg.baselines import DOT, DenseEncoder
-from pyserini_compneg.compose import alternatives, conjunction, verbalised
+from pyserini_compneg.baselines import DOT, DenseEncoder, LateInteraction, TokenIndex
+from pyserini_compneg.compose import alternatives, conjunction, verbalised, without_differences
 from pyserini_compneg.documents import SourceDocument
-from pyserini_compneg.expression import Atom, Expression, Union, atoms
+from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Intersection, Union, atoms
 from pyserini_compneg.search import Hit
 from pyserini_compneg.support.errors import InputError, QueryError
 from pyserini_compneg.support.files import cache_home
@@ -119,10 +121,13 @@ _UNIONS: Mapping[str, Callable[[Sequence[Vectors]], Vectors]] = {
 }
 _DIFFERENCES = {"orthogonal": orthogonal, "subtraction": subtraction, "constant": constant, "ignore": ignore}
 
+OF_SCORES = {"union": "max", "intersection": "min", "difference": "disentangled"}
+"""The operators of late interaction; see :func:`~pyserini_compneg.baselines.composed_score`."""
+
 DENSE_OPERATORS: Mapping[str, tuple[str, ...]] = {
-    "union": (*_UNIONS, "vanilla"),
-    "intersection": ("addition", "vanilla"),
-    "difference": (*_DIFFERENCES, "vanilla"),
+    "union": (*_UNIONS, OF_SCORES["union"], "vanilla"),
+    "intersection": ("addition", OF_SCORES["intersection"], "vanilla"),
+    "difference": (*_DIFFERENCES, OF_SCORES["difference"], "vanilla"),
 }
 """The operators for each kind of node. The first is the default."""
 
@@ -173,14 +178,18 @@ class VectorIndex:
         return [Hit(self._docids[document], float(scores[document])) for document in best]
 
 
-def dense_index(documents: Callable[[], Iterable[SourceDocument]], encoder: DenseEncoder) -> VectorIndex:
+def dense_index(
+    documents: Callable[[], Iterable[SourceDocument]], encoder: DenseEncoder | LateInteraction
+) -> VectorIndex | TokenIndex:
     """The vectors of all documents by a model. They are kept in the cache, so they are encoded only once.
 
     ``documents`` is called twice, and must give the same order each time. The cache has a folder for each model and
     collection, with a ``.npy`` file of float32 (documents, dimensions) for every 4,096 documents. Each file is written
-    atomically, so a killed process loses at most one file.
+    atomically, so a killed process loses at most one file. Vectors of tokens, which are large, are not cached.
     """
     docids, digest = _docids_and_digest(documents())
+    if isinstance(encoder, LateInteraction):
+        return TokenIndex(docids, lambda: (document.text or "" for document in documents()), encoder)
     folder = cache_home() / "dense" / f"{encoder.model_hash}-{digest}"
     parts = [folder / f"{start:09d}.npy" for start in range(0, len(docids), _PART_DOCUMENTS)]
     if not all(part.exists() for part in parts):
@@ -230,19 +239,44 @@ class DenseMethod:
             if (name := getattr(self, kind)) not in choices:
                 raise QueryError(f"{kind} of dense vectors must be one of {', '.join(choices)}, got {name!r}")
 
-    def search(self, index: Callable[[], VectorIndex], topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
+    def search(
+        self, index: Callable[[], VectorIndex | TokenIndex], topics: Sequence[Topic], k: int
+    ) -> dict[str, list[Hit]]:
         """Composes the vectors of topics, then opens or makes the index and searches it. Topics are checked first."""
         for topic in topics:
             if topic.expression is None:
                 raise InputError(f"query {topic.qid} is composed of terms already; dense vectors have no terms")
-        opened = index()
-        bases = self.composed([topic.expression for topic in topics if topic.expression], opened.encode)
-        return dict(zip([topic.qid for topic in topics], opened.search(bases, k), strict=True))
+        opened, expressions = index(), [topic.expression for topic in topics if topic.expression]
+        if isinstance(opened, TokenIndex):
+            hits = opened.search(self._worded(expressions, by_scores=True), k)
+        else:
+            hits = opened.search(self.composed(expressions, opened.encode), k)
+        return dict(zip([topic.qid for topic in topics], hits, strict=True))
 
     def composed(self, expressions: Sequence[Expression], encode: Encode) -> list[Vectors]:
-        worded = [verbalised(expression, self) for expression in expressions]
+        worded = self._worded(expressions, by_scores=False)
         spaces = _encoded([text for expression in worded for text in atoms(expression)], encode)
         return [orthonormal(self._composed(expression, spaces)) for expression in worded]
+
+    def _worded(self, expressions: Sequence[Expression], by_scores: bool) -> list[Expression]:
+        """The expressions without vanilla operators. Refuses what vectors, or scores of late interaction, cannot do."""
+        worded = [verbalised(expression, self) for expression in expressions]
+        for expression in worded:
+            self._check(expression, by_scores)
+        return list(map(without_differences, worded)) if by_scores and self.difference == "ignore" else worded
+
+    def _check(self, expression: Expression, by_scores: bool) -> None:
+        match expression:
+            case Exclusion():
+                raise InputError("dense vectors cannot leave documents out, as NOT! does; use NOT")
+            case Intersection(strict=True):
+                raise InputError("dense vectors cannot require every operand, as AND! does; use AND")
+        kind = {Union: "union", Intersection: "intersection", Difference: "difference"}.get(type(expression))
+        if kind and (name := getattr(self, kind)) != "ignore" and (name == OF_SCORES[kind]) != by_scores:
+            made_for = "one vector for a text" if by_scores else "late interaction"
+            raise QueryError(f"{kind} {name!r} is for models of {made_for}")
+        for child in expression.children:
+            self._check(child, by_scores)
 
     def _composed(self, expression: Expression, spaces: Mapping[str, Vectors]) -> Vectors:
         """The subspace of an expression without vanilla operators, from the subspaces of its atoms."""
@@ -252,10 +286,6 @@ class DenseMethod:
             case Union():
                 return _UNIONS[self.union]([self._composed(member, spaces) for member in alternatives(expression)])
         parts = conjunction(expression)
-        if parts.barred:
-            raise InputError("dense vectors cannot leave documents out, as NOT! does; use NOT")
-        if parts.required:
-            raise InputError("dense vectors cannot require every operand, as AND! does; use AND")
         kept = [self._composed(member, spaces) for member in parts.kept]
         positive = addition(kept) if len(kept) > 1 else kept[0]
         if not parts.excluded:

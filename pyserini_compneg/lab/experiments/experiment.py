@@ -30,7 +30,7 @@ from pyserini_compneg.lab.experiments.inputs import DENSE, LOWER_IS_BETTER, SYNO
 from pyserini_compneg.lab.experiments.jobs import Jobs
 from pyserini_compneg.lab.experiments.protocol import ProtocolPlan
 from pyserini_compneg.lab.experiments.results import Curve, Results, Section
-from pyserini_compneg.lab.experiments.rows import RERANKER
+from pyserini_compneg.lab.experiments.rows import OF_TEXTS, OF_TOKENS, RERANKER
 from pyserini_compneg.lab.experiments.run_folder import RunFolder, RunOptions
 from pyserini_compneg.lab.experiments.splits import reported_split, tuning_split
 from pyserini_compneg.lab.experiments.term_measures import WORDNET, TermMeasures
@@ -81,13 +81,13 @@ class Experiment:
             return self._results(protocol, jobs, sections, "; ".join(absent.values()))
 
     def _with_models(self, protocol: ProtocolPlan) -> ProtocolPlan:
-        """The protocol without runs of missing trained models."""
+        """The protocol without runs of missing trained models, and without rows for the other kind of dense model."""
         trained = [need for need in protocol.needs if need.is_trained]
         changed = protocol.without([need for need in trained if need.model not in self.options.models])
         if not changed.sections:
             said = f"protocol {protocol.name}: all its rows are of trained models, and none is there"
             raise InputError(said, remedy="train them with --train, or name their folder with --models")
-        return changed
+        return changed.without([OF_TEXTS if self.options.has_late_interaction(changed) else OF_TOKENS])
 
     def _check_weights(self, protocol: ProtocolPlan) -> None:
         other = next((engine.encoder for engine in self.options.engines if not engine.is_hybrid), None)

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 from pyserini_compneg.baselines import METHODS, Makers, Similarity, make_method
 from pyserini_compneg.encode import checked_weight
 from pyserini_compneg.encode.models import ABLATIONS
-from pyserini_compneg.lab.experiments.dense import DENSE_OPERATORS, DenseMethod
+from pyserini_compneg.lab.experiments.dense import DENSE_OPERATORS, OF_SCORES, DenseMethod
 from pyserini_compneg.lab.experiments.inputs import DENSE, SYNONYMS, WORD_SPACE
 from pyserini_compneg.lab.experiments.word_space import WordSpaceMethod
 from pyserini_compneg.search import Method
@@ -42,6 +42,9 @@ class Need:
 
 
 DENSE_ENCODER, RERANKER = Need("rows of dense vectors"), Need("rows that are reranked")
+OF_TEXTS, OF_TOKENS = Need("rows of vectors of texts"), Need("rows of late interaction")
+"""The kinds of model that operators of dense rows are for."""
+
 WORDNET_FILES = Need(SYNONYMS)
 """What the command chooses for all rows, and the folder for a measure."""
 
@@ -107,7 +110,10 @@ class RowPlan(Settings):
             needs.append(Need(f"rows of {self.model}", self.model, is_trained=True))
         if self.encoder is not None:
             needs.append(Need(f"rows of {self.encoder}", self.encoder, False, is_dense, self.similarity))
-        needs += [DENSE_ENCODER] if is_dense and not needs else []
+        if is_dense and not needs:
+            names = {*self.settings.values()} - {"vanilla", "ignore"}
+            of_kind = OF_TOKENS if names & {*OF_SCORES.values()} else OF_TEXTS
+            needs += [DENSE_ENCODER, of_kind] if names else [DENSE_ENCODER]
         return needs + [RERANKER] if self.rerank else needs
 
     def without(self, absent: Collection[Need]) -> dict[str, Any] | None:

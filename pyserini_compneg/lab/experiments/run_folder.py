@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.baselines import (
-    DenseEncoder,
     PairScorer,
     Similarity,
+    TokenIndex,
     check_dense_model,
     check_pair_scorer,
+    dense_encoder,
     dense_model_hash,
+    is_late_interaction,
     pair_scorer,
 )
 from pyserini_compneg.documents import SourceDocument
@@ -29,7 +31,7 @@ from pyserini_compneg.lab.experiments.datasets import Dataset
 from pyserini_compneg.lab.experiments.dense import VectorIndex, dense_index
 from pyserini_compneg.lab.experiments.inputs import ALL_MINILM, MS_MARCO_MINILM, REMEDY
 from pyserini_compneg.lab.experiments.protocol import ProtocolPlan
-from pyserini_compneg.lab.experiments.rows import DENSE_ENCODER, RERANKER, WORDNET_FILES, Need, Read, RowPlan
+from pyserini_compneg.lab.experiments.rows import DENSE_ENCODER, OF_TOKENS, RERANKER, WORDNET_FILES, Need, Read, RowPlan
 from pyserini_compneg.lab.experiments.run_cache import KEY_DIGITS
 from pyserini_compneg.lab.experiments.term_measures import WORDNET, check_wordnet
 from pyserini_compneg.lab.experiments.word_space import WordSpace, word_queries
@@ -94,6 +96,14 @@ class RunOptions:
         model = str(self.models[row.model]) if row.model else self.dense_name
         return [Engine(row.encoder or model)]
 
+    def has_late_interaction(self, protocol: ProtocolPlan) -> bool:
+        """Whether the dense model gives vectors of tokens, which matters to some protocols. A missing one does not."""
+        if not any(OF_TOKENS in row.needs for row in protocol.rows):
+            return False
+        with suppress(DownloadError, EncodingError):
+            return is_late_interaction(self.dense_name)
+        return False
+
     def absent(self, protocol: ProtocolPlan) -> dict[Need, str]:
         """The defaults and the models of the hub that a protocol needs and that are missing, and what that leaves out.
 
@@ -131,7 +141,7 @@ class RunFolder(ExitStack):
         super().__init__()
         self.folder, self.dataset, self.split, self.options = folder, dataset, split, options
         self.topics, self.qrels = dataset.topics(split), dataset.qrels(split)
-        self._dense: dict[tuple[str, Similarity | None], VectorIndex] = {}
+        self._dense: dict[tuple[str, Similarity | None], VectorIndex | TokenIndex] = {}
         self._searchers: dict[tuple[Engine, str | None, float | None], SignedImpactSearcher] = {}
         keep_inputs(folder, dataset.folder, remedy=REMEDY)
         if folder.exists() and (is_index(folder) or not folder.is_dir()):
@@ -183,11 +193,11 @@ class RunFolder(ExitStack):
         """The inputs of rankings by a dense encoder. Does not load the model."""
         return f"{dense_model_hash(encoder, similarity)}-{self.collection_key}"
 
-    def dense(self, encoder: str, similarity: Similarity | None) -> VectorIndex:
+    def dense(self, encoder: str, similarity: Similarity | None) -> VectorIndex | TokenIndex:
         """The documents' vectors by a dense encoder. Missing vectors are made."""
         key = encoder, similarity
         if key not in self._dense:  # only one is kept, because they are large
-            self._dense = {key: dense_index(self.documents, DenseEncoder(encoder, similarity))}
+            self._dense = {key: dense_index(self.documents, dense_encoder(encoder, similarity))}
         return self._dense[key]
 
     @cached_property

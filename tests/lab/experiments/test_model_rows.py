@@ -55,7 +55,7 @@ def run(reproduced, tmp_path, monkeypatch):
     def run(text, name=None, check=lambda model: None, labels=("",), **options):
         loaded = []
         for place, stand_in in {
-            "run_folder.DenseEncoder": lambda model, _: loaded.append(model) or DenseStandIn(),
+            "run_folder.dense_encoder": lambda model, _: loaded.append(model) or DenseStandIn(),
             "run_folder.pair_scorer": lambda model: loaded.append(model) or Shortest(),
             "run_folder.dense_model_hash": lambda model, _: f"hash of {model}",
             "jobs.dense_model_hash": lambda model: f"hash of {model}",
