@@ -19,7 +19,14 @@ from dataclasses import replace
 
 from pyserini_compneg.compose.scoring import Linear, Product, ScoringNode
 from pyserini_compneg.support.errors import QueryError
-from pyserini_compneg.support.vectors import SparseVector, complement_term, is_complement, is_number, is_pair, positive_part
+from pyserini_compneg.support.vectors import (
+    SparseVector,
+    complement_term,
+    is_complement,
+    is_number,
+    is_pair,
+    positive_part,
+)
 
 WEIGHT_SCALE = 100.0
 LARGEST_QUANTISED = 2**31 - 1
