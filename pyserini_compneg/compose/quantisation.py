@@ -19,7 +19,14 @@ from dataclasses import replace
 
 from pyserini_compneg.compose.scoring import Linear, Product, ScoringNode
 from pyserini_compneg.support.errors import QueryError
-from pyserini_compneg.support.vectors import SparseVector, complement_term, is_complement, is_number, positive_part
+from pyserini_compneg.support.vectors import (
+    SparseVector,
+    complement_term,
+    is_complement,
+    is_number,
+    is_pair,
+    positive_part,
+)
 
 WEIGHT_SCALE = 100.0
 LARGEST_QUANTISED = 2**31 - 1
@@ -38,7 +45,7 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
       to other terms. A vector that a difference adds to a tree has none.
     - In an operand of a product, and in a part that damps a score, excludes documents or is required, all terms. Its
       scores are compared only with scores of the same rounded part.
-    - In a vector of pairs, and in a vector that was not composed here, all terms.
+    - In a vector that was not composed here, all terms.
 
     Args:
         node: The composed query.
@@ -62,6 +69,22 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
         proportion = 1.0 if math.isclose(node.degree, 1) else weight_scale ** (1 - node.degree)
         return replace(node, operands=scaled, weight=node.weight * proportion)
     return node.with_children([quantised(child, weight_scale) for child in node.children]).rescaled(weight_scale)
+
+
+def with_rounded_pairs(node: ScoringNode, pair_scale: int) -> ScoringNode:
+    """A rounded query over pairs, for an index that multiplies the impacts of pairs by ``pair_scale``, a power of two.
+
+    The weights of pairs are divided by it. Then all weights become multiples of 1 / pair_scale², and none becomes 0. So
+    a pair's weight is as fine as its impacts in the index, and :mod:`topics.token_form` can make the weights whole.
+
+    >>> with_rounded_pairs(Linear({"andes∩birds": 70.7, "birds": 50.0}), 4)
+    Linear(weights={'andes∩birds': 17.6875, 'birds': 50.0})
+    """
+    if isinstance(node, Linear):
+        fine = pair_scale**2
+        exact = {term: weight * (pair_scale if is_pair(term) else fine) for term, weight in node.weights.items()}
+        return Linear({term: (round(one) or math.copysign(1, one)) / fine for term, one in exact.items()})
+    return node.with_children([with_rounded_pairs(child, pair_scale) for child in node.children])
 
 
 def checked_scale(weight_scale: float) -> float:

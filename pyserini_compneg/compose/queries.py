@@ -13,7 +13,7 @@ from pyserini_compneg.compose.composer import Composer
 from pyserini_compneg.compose.intersection import cpt_pairs
 from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
-from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
+from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised, with_rounded_pairs
 from pyserini_compneg.compose.resolve import TopScores, resolved
 from pyserini_compneg.compose.rewrite import check_exclusions, verbalised, without_differences, without_exclusions
 from pyserini_compneg.compose.scoring import All, Linear, Product, ScoringNode
@@ -89,8 +89,9 @@ def compose_query(
     signed: bool = False,
     weight_scale: float = WEIGHT_SCALE,
     top_scores: TopScores | None = None,
+    pair_scale: int = 1,
 ) -> ScoringNode:
-    """Turns an expression into a composed query, whose weights are whole numbers.
+    """Turns an expression into a composed query, whose weights are whole numbers, but for pairs.
 
     Args:
         query: The expression. A scoring tree is returned unchanged.
@@ -98,8 +99,9 @@ def compose_query(
         operators: The operators of union, intersection and difference.
         cpt: ``factored``, for any index, or ``materialised``, for an index with pairs.
         signed: Whether the index keeps negative weights of documents.
-        weight_scale: Weights are round(w · weight_scale).
+        weight_scale: Weights are round(w · weight_scale); those of pairs are then computed from rounded ones.
         top_scores: Gives the best scores of queries in the index that will be searched; ``damped`` needs it.
+        pair_scale: For ``materialised``: what the index multiplies the impacts of pairs by, as its manifest says.
 
     Returns:
         The scoring tree. It ``is_empty`` if the encoder knows no term of the query's positive part.
@@ -111,7 +113,14 @@ def compose_query(
             materialised.
     """
     return compose_queries(
-        [query], encoder, operators, cpt=cpt, signed=signed, weight_scale=weight_scale, top_scores=top_scores
+        [query],
+        encoder,
+        operators,
+        cpt=cpt,
+        signed=signed,
+        weight_scale=weight_scale,
+        top_scores=top_scores,
+        pair_scale=pair_scale,
     )[0]
 
 
@@ -124,6 +133,7 @@ def compose_queries(
     signed: bool = False,
     weight_scale: float = WEIGHT_SCALE,
     top_scores: TopScores | None = None,
+    pair_scale: int = 1,
 ) -> list[ScoringNode]:
     """Works like ``compose_query``, for many queries. Every distinct text is encoded once, all in one batch."""
     parsed = parsed_queries(queries)
@@ -136,7 +146,9 @@ def compose_queries(
         trees = iter(resolved(composed, operators.union, top_scores, weight_scale, signed))
     with gathered_warnings():
         return [
-            _runnable(query, next(trees), cpt, signed, weight_scale) if query.composed is None else query.composed
+            _runnable(query, next(trees), cpt, signed, weight_scale, pair_scale)
+            if query.composed is None
+            else query.composed
             for query in parsed
         ]
 
@@ -286,10 +298,13 @@ def scoring_trees(
     return trees
 
 
-def _runnable(query: ParsedQuery, tree: ScoringNode, cpt: str, signed: bool, weight_scale: float) -> ScoringNode:
-    """Adapting comes before rounding, so that merged leaves are rounded once."""
+def _runnable(
+    query: ParsedQuery, tree: ScoringNode, cpt: str, signed: bool, weight_scale: float, pair_scale: int
+) -> ScoringNode:
+    """Pairs get the products of the weights that the ``factored`` form has, so both forms give the same scores."""
     try:
-        node = quantised(adapted(tree, cpt, signed), weight_scale)
+        node = quantised(adapted(tree, signed=signed), weight_scale)
+        node = with_rounded_pairs(adapted(node, cpt), pair_scale) if cpt != FACTORED else node
     except QueryError as error:
         raise error.at(f"query {query.text!r}") from None
     wanted = kept_terms(tree)

@@ -15,6 +15,7 @@ from typing import Any, Self
 from pyserini_compneg.index.index_folder import SKIPPED_LOG, keep_unfinished, new_index_folder
 from pyserini_compneg.lucene import ENGLISH, LEAST_REORDERED, ImpactWriter, IndexSettings, Manifest, java_class
 from pyserini_compneg.lucene.index_settings import RECORDED, STORED
+from pyserini_compneg.lucene.manifest import PAIR_SCALE
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 from pyserini_compneg.support.json_objects import json_line
 from pyserini_compneg.support.processors import bounded_threads
@@ -113,7 +114,8 @@ class ImpactIndexer(VectorLines):
             )
         options = replace(options or IndexSettings(), **changes)
         scale, threads = options.impact_scale or 1.0, bounded_threads(options.threads)
-        self._options = replace(options, impact_scale=scale, threads=threads)
+        pair_scale = options.pair_scale or PAIR_SCALE if options.pair_terms or options.pairs else 1
+        self._options = replace(options, impact_scale=scale, pair_scale=pair_scale, threads=threads)
         java_class("io.compneg.index.ImpactIndexer")  # without Java, fail before creating a file
         self._target = Path(os.path.realpath(index))
         super().__init__(str(self._target))

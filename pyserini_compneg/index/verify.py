@@ -30,8 +30,8 @@ def verify_index(index: str | Path, threads: int | None = None) -> int:
 
     In the manifest, it checks the number of documents without a term, ``signed``, the names of the filter fields, and
     BM25's impact scale: the largest impact cannot exceed it, because BM25's weights are below 1. It checks each
-    document's number of pairs by ``pair_terms``, and the documents and impacts of ``pairs``. A pair whose terms contain
-    the sign of pairs is not checked.
+    document's number of pairs by ``pair_terms``, and the impact of its largest pair, or the documents and impacts of
+    ``pairs``. A chosen pair whose terms contain the sign of pairs is not checked.
 
     Several documents of an index without a manifest may have the same id, as in Anserini: a warning counts them.
 
@@ -65,9 +65,11 @@ def _verify(whole: Path, commit: str | None, threads: int | None) -> int:
     check = java_class("io.compneg.index.IndexCheck").check
     with java_errors(IndexReadError, "is damaged, rebuild it", folder):
         paths = [os.path.abspath(place) for place in (folder, folder / (commit or ""))]
-        pair_terms, pairs = (manifest.pair_terms, manifest.pairs) if manifest else (-1, ())
+        pair_terms, pairs, scale = (
+            (manifest.pair_terms, manifest.pairs, manifest.pair_scale) if manifest else (-1, (), 1)
+        )
         documents, *found, repeated = check(
-            *paths, CONTENTS, threads or processors(), pair_terms, "\n".join(pairs).encode()
+            *paths, CONTENTS, threads or processors(), pair_terms, "\n".join(pairs).encode(), scale
         )
     if manifest and (fault := _contradiction(manifest, documents, *found)):
         raise IndexReadError(f"is damaged, rebuild it: {fault}", where=folder)

@@ -29,6 +29,10 @@ FORMAT_VERSION = 1
 LARGEST_IMPACT = 1 << 20
 """Larger impacts would leave the range in which scores are exact to the last bit; Lucene's own limit is 2^31 - 1."""
 
+PAIR_SCALE = 8
+"""What the impacts of pairs in a new index are multiplied by, so that their rounding changes few rankings. They are at
+most 8 * 2^20 then, and floats, in which stock Anserini scores, hold all whole numbers up to 2^24."""
+
 BM25_SETTINGS = ("k1", "b", "average_length")
 _COMMIT = re.compile("segments_[0-9a-z]+")
 
@@ -36,6 +40,11 @@ _COMMIT = re.compile("segments_[0-9a-z]+")
 def _fit_bm25(settings: Mapping[str, Any]) -> bool:
     values = [settings.get(name, 0) for name in BM25_SETTINGS]
     return all(not isinstance(value, str) and value >= 0 for value in values)
+
+
+def fit_pair_scale(scale: object) -> bool:
+    """Whether the impacts of pairs can be multiplied by a number, so that the largest is an ``int`` of Java."""
+    return type(scale) is int and 0 < scale < 2**31 // LARGEST_IMPACT and scale & (scale - 1) == 0
 
 
 def fit_passages(passages: Mapping[str, Any]) -> bool:
@@ -58,6 +67,8 @@ class Manifest:
         empty_documents: The number of documents without a term.
         filter_fields: The fields of documents that a search can filter by.
         pairs: The chosen pairs, indexed in each document with both terms; empty if ``pair_terms`` chose the pairs.
+        pair_scale: What the impacts of pairs are multiplied by before they are rounded, a power of two; 1 for an index
+            of an earlier release.
         language: The language in which BM25 analysed the texts.
         passages: For an index of passages, their ``words`` and their ``overlap``. All counts are then of passages.
         format_version: The version of this file's layout.
@@ -72,6 +83,7 @@ class Manifest:
     empty_documents: int = entry(lambda count: count >= 0, 0)
     filter_fields: tuple[str, ...] = entry(lambda _: True, (), optional=True)
     pairs: tuple[str, ...] = entry(lambda pairs: all(map(is_pair, pairs)), (), optional=True)
+    pair_scale: int = entry(fit_pair_scale, 1, optional=True)
     language: str = entry(bool, ENGLISH, optional=True)
     passages: Mapping[str, int] = field(
         default_factory=dict,

@@ -347,14 +347,16 @@ class SignedImpactSearcher:
     def _composed(
         self, queries: Sequence[ParsedQuery], operators: Operators, encoder: QueryEncoder | None
     ) -> list[ScoringNode]:
+        manifest = self.reader.manifest
         nodes = compose_queries(
             queries,
             encoder,
             operators,
             cpt=self.settings.cpt,
-            signed=self.reader.manifest is not None and self.reader.manifest.signed,
+            signed=manifest is not None and manifest.signed,
             weight_scale=self.weight_scale,
             top_scores=self.reader.top_scores,
+            pair_scale=manifest.pair_scale if manifest is not None else 1,
         )
         warn_of_lacking_pairs(self.reader, queries, nodes)
         return nodes

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.compose.trees import leaf_vectors, nodes
 from pyserini_compneg.support.errors import QueryError
-from pyserini_compneg.support.vectors import SparseVector
+from pyserini_compneg.support.vectors import SparseVector, is_pair
 
 MOST_TOKENS = 1_000_000
 MOST_TERMS = 1024
 """Lucene's limit on the clauses of a query."""
+
+_FINEST = 2**20
+"""The finest weights of pairs are multiples of 1 / 2^20, see :func:`quantisation.with_rounded_pairs`."""
 
 _LONGEST_TOKEN = 255
 _REMEDIES = {Product: "use --cpt materialised", Max: "use --union maxpool or addition"}
@@ -59,8 +62,9 @@ def stock_obstacle(node: ScoringNode) -> tuple[type[Product | Max] | None, str] 
         return Max, "a maximum"
     if not isinstance(node, Linear):
         return None, "a sum of vectors" if isinstance(node, Sum) else "more than one vector"
+    fineness = _fineness(node)
     for term, weight in weights:
-        if weight != int(weight):
+        if not (weight * fineness).is_integer():
             return None, f"a fractional weight, {weight:g} of {term!r}"
     if len(weights) > MOST_TERMS:
         return None, f"{len(weights)} terms (Lucene's limit is {MOST_TERMS})"
@@ -68,9 +72,23 @@ def stock_obstacle(node: ScoringNode) -> tuple[type[Product | Max] | None, str] 
 
 
 def whole_weights(node: ScoringNode) -> dict[str, int]:
-    """The weights of a query without a :func:`stock_obstacle`."""
+    """The weights of a query without a :func:`stock_obstacle`.
+
+    Those of a query with pairs are multiplied by the least power of two that makes them whole, and so are its scores.
+
+    >>> whole_weights(Linear({"andes∩birds": 17.25, "birds": 50.0}))
+    {'andes∩birds': 69, 'birds': 200}
+    """
     assert isinstance(node, Linear)
-    return {term: int(weight) for term, weight in node.weights.items()}
+    fineness = _fineness(node)
+    return {term: int(weight * fineness) for term, weight in node.weights.items()}
+
+
+def _fineness(node: Linear) -> int:
+    """What makes the weights of a query with pairs whole; 1 for other queries."""
+    if not any(map(is_pair, node.weights)):
+        return 1
+    return min(_FINEST, max(float(weight).as_integer_ratio()[1] for weight in node.weights.values()))
 
 
 def _check_tokens(qid: str, weights: SparseVector) -> None:

@@ -73,7 +73,7 @@ def test_documents_of_other_programs(run, tmp_path, capfd):
     lines = objects(run(f"doc --index {tmp_path / 'index'} d2 d3").lines)
     assert lines == [{"id": "d2", "raw": "a spy"}, {"id": "d3", "raw": "[1]"}]
     (signed,) = objects(run(f"doc --index {tmp_path / 'index'} --vector d2").lines)
-    assert signed["vector"] == {"c": 9, "¬b": 9, "a∩c": 6, "a": 4}
+    assert signed["vector"] == {"c": 9, "¬b": 9, "a∩c": 8 * 6, "a": 4}
 
 
 def test_what_cannot_be_shown(run, index, tmp_path):

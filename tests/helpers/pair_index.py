@@ -6,6 +6,7 @@ from itertools import combinations_with_replacement
 from json_lines import write_jsonl
 
 from pyserini_compneg.index import ImpactIndexer
+from pyserini_compneg.lucene.manifest import PAIR_SCALE
 from pyserini_compneg.support.vectors import pair_term, positive_part, top_terms
 
 
@@ -22,12 +23,14 @@ def document_pairs(vector, top):
     }
 
 
-def with_pairs(documents, top):
+def stored_pairs(vector, top, scale=PAIR_SCALE):
+    """The impacts of a document's pairs in an index, rounded."""
+    return {pair: round(scale * impact) for pair, impact in document_pairs(vector, top).items() if pair not in vector}
+
+
+def with_pairs(documents, top, scale=PAIR_SCALE):
     """What an index holds of documents: their terms, and the pairs of their heaviest."""
-    return {
-        docid: {**impacts, **{term: round(impact) for term, impact in document_pairs(impacts, top).items()}}
-        for docid, impacts in documents.items()
-    }
+    return {docid: impacts | stored_pairs(impacts, top, scale) for docid, impacts in documents.items()}
 
 
 def write(folder, documents, **options):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from index_folders import impacts
-from pair_index import document_pairs
+from pair_index import document_pairs, stored_pairs
 from refusals import refusal
 
 from pyserini_compneg.index import ImpactIndexer, build_index
@@ -32,8 +32,8 @@ def test_signed_weights_go_under_complement_terms(tmp_path, scale):
         indexer.add("d", weights)
     assert Manifest.read(tmp_path / "index").signed
     expected = {(term if weight > 0 else f"¬{term}"): abs(round(weight * scale)) for term, weight in weights.items()}
-    pair = round(((4 * scale) * (2 * scale)) ** 0.5) if scale != 51.2 else round((205 * 102) ** 0.5)
-    expected = {term: impact for term, impact in expected.items() if impact} | {"a∩¬": pair}
+    expected = {term: impact for term, impact in expected.items() if impact}
+    expected |= stored_pairs({"a": expected["a"], "¬": expected["¬"]}, 2)
     assert impacts(tmp_path / "index", "d", ["a", "b", "c", "¬", "∩", "¬a", "¬b", "¬c", "¬∩", "a∩¬"]) == expected
 
 
@@ -56,10 +56,10 @@ def test_pairs_are_those_of_equation_7(tmp_path_factory, vectors, choice):
     manifest = Manifest.read(index)
     assert (manifest.pair_terms or {*manifest.pairs}) == choice
     for i, vector in enumerate(vectors):
-        everything = document_pairs(vector, len(vector))
-        pairs = document_pairs(vector, choice) if isinstance(choice, int) else {p: everything.get(p, 0) for p in choice}
-        expected = {term: round(weight) for term, weight in pairs.items()} | vector
-        assert impacts(index, f"d{i}", sorted(everything)) == {term: w for term, w in expected.items() if w}
+        everything = stored_pairs(vector, len(vector))
+        chosen = stored_pairs(vector, choice) if isinstance(choice, int) else {*everything} & choice
+        expected = {pair: everything[pair] for pair in chosen} | vector
+        assert impacts(index, f"d{i}", sorted({*everything, *vector})) == expected
 
 
 @pytest.mark.parametrize(
@@ -84,6 +84,10 @@ def test_pairs_are_those_of_equation_7(tmp_path_factory, vectors, choice):
             {"pairs": tuple(f"a∩{i}" for i in range(1_000_001))},
             "an index may have 1,000,000 chosen pairs, got 1,000,001",
         ),
+        *(
+            ({"pair_scale": scale}, f"pair_scale must be a power of two, at most 1,024, got {scale}")
+            for scale in (0, 3, 2048, 2.0)
+        ),
     ],
 )
 def test_pairs_that_cannot_be_indexed(settings, said):
@@ -95,8 +99,8 @@ def test_pairs_of_many_terms(tmp_path):
     with ImpactIndexer(tmp_path / "index", "m", pair_terms=MOST_PAIR_TERMS) as indexer:
         indexer.add("d", vector)
     assert impacts(tmp_path / "index", "d", ["t044∩t299", "t043∩t299", "t298∩t299"]) == {
-        "t044∩t299": round((45 * 300) ** 0.5),
-        "t298∩t299": round((299 * 300) ** 0.5),
+        "t044∩t299": round(8 * (45 * 300) ** 0.5),
+        "t298∩t299": round(8 * (299 * 300) ** 0.5),
     }
 
 

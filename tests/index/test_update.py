@@ -43,6 +43,7 @@ PAIRS = "t1∩t2", "t1∩t9", "t3∩t4"
 FORMS = {
     "plain": (0, {}, 60),
     "pairs": (0, {"pair_terms": 4, "store_docvectors": True}, 60),
+    "pairs of earlier releases": (0, {"pair_terms": 4, "pair_scale": 1}, 60),
     "signed": (0, {"signed": True, "impact_scale": 51.2}, 60),
     "shards": (3, {}, 60),
     "shards with pairs": (2, {"pair_terms": 3, "signed": True}, 60),

@@ -45,11 +45,12 @@ EVERY_KEY = """{
   "pairs": [
     "bird∩fly"
   ],
+  "pair_scale": 8,
   "language": "de",
   "format_version": 1
 }
 """
-OPTIONAL = {"filter_fields", "pairs", "language"}
+OPTIONAL = {"filter_fields", "pairs", "pair_scale", "language"}
 
 
 def test_the_file_has_the_settings_of_the_index(tmp_path):
@@ -81,6 +82,7 @@ BAD_VALUES = [
         "empty_documents": [None, -1, 8],
         "filter_fields": ["year", [1]],
         "pairs": ["a∩b", ["a"]],
+        "pair_scale": [0, -8, 3, 2048, 8.0, True],
         "passages": [[], {"words": 3}, {"words": 3, "overlap": 3}, {"words": 3, "overlap": -1}, {"words": 3.0}],
     }.items()
     for value in values

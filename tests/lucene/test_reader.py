@@ -105,6 +105,14 @@ def test_an_index_that_is_not_what_its_manifest_says(tmp_path, segments, fault):
             {"pair_terms": 0, "pairs": ("a∩b", "a∩c", "a∩e", "b∩c", "x∩y")},
             "the pair 'a∩e' is not in the documents of both its terms, with their impacts",
         ),
+        (
+            {"pair_scale": 16},
+            "a document's largest pair has the impact 20, and it should have 39 by the manifest's pair_scale: 16",
+        ),
+        (
+            {"pair_terms": 0, "pairs": ("a∩b", "a∩c", "b∩c"), "pair_scale": 1},
+            "the pair 'a∩b' is not in the documents of both its terms, with their impacts",
+        ),
         ({"impact_scale": 2}, "it has an impact of 3, and bm25's are at most 2, the manifest's impact_scale"),
     ],
 )

@@ -5,11 +5,14 @@ from itertools import product
 
 import pytest
 from lookup_encoder import LookupEncoder
-from pair_index import with_pairs, write, write_atoms
+from pair_index import document_pairs, with_pairs, write, write_atoms
 from refusals import refusal
 from score_oracle import evaluate
 
 from pyserini_compneg.compose import Linear, Operators, query_pairs
+from pyserini_compneg.compose.trees import leaf_vectors
+from pyserini_compneg.lucene import Manifest
+from pyserini_compneg.lucene.manifest import PAIR_SCALE
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError
 from pyserini_compneg.support.vectors import is_pair
@@ -97,15 +100,57 @@ def test_pairs_that_were_not_chosen_are_warned_of(folder, caplog):
         )
 
 
-def test_rounded_pairs_of_the_heaviest_terms_are_what_is_scored(tmp_path):
+def any_impacts():
     choice = random.Random(7)
-    documents = {f"d{i:03}": {term: choice.randint(1, 300) for term in choice.sample(TERMS, 6)} for i in range(200)}
-    stored = with_pairs(documents, 4)
-    write(tmp_path / "index", documents, pair_terms=4)
-    atoms = write_atoms(tmp_path / "atoms.jsonl", {name: {t: w / 7 for t, w in ATOMS[name].items()} for name in ATOMS})
-    with SignedImpactSearcher(tmp_path / "index", atoms, PAPER, cpt="materialised") as searcher:
+    return {f"d{i:03}": {term: choice.randint(1, 300) for term in choice.sample(TERMS, 6)} for i in range(200)}
+
+
+def write_sevenths(folder):
+    """Atoms whose weights are not whole numbers, also when they are multiplied by 100."""
+    return write_atoms(folder / "atoms.jsonl", {name: {t: w / 7 for t, w in ATOMS[name].items()} for name in ATOMS})
+
+
+@pytest.mark.parametrize("scale", [PAIR_SCALE, 1])
+def test_rounded_pairs_of_the_heaviest_terms_are_what_is_scored(tmp_path, scale):
+    documents = any_impacts()
+    stored = with_pairs(documents, 4, scale)
+    write(tmp_path / "index", documents, pair_terms=4, pair_scale=scale)
+    with SignedImpactSearcher(tmp_path / "index", write_sevenths(tmp_path), PAPER, cpt="materialised") as searcher:
         for text, node in zip(QUERIES, searcher.compose(QUERIES), strict=True):
             assert ranked(searcher.search(text, 400)) == oracle(node, stored)
+
+
+@pytest.mark.parametrize("options", [{}, {"pairs": True}, {"pair_scale": 1}, {"pair_scale": 64}])
+@pytest.mark.parametrize("intersection", ["cpt", "cpt-maxpool"])
+def test_both_forms_differ_by_the_rounding_of_pairs_alone(tmp_path, options, intersection):
+    """The impacts and the weights of pairs differ by ½ / scale at most; for a term with itself they differ less."""
+    documents, atoms = any_impacts(), write_sevenths(tmp_path)
+    operators = Operators("maxpool", intersection, "disentangled")
+    chosen = query_pairs(QUERIES, LookupEncoder(ATOMS))
+    options = {"pairs": chosen} if "pairs" in options else {"pair_terms": 6, **options}
+    write(tmp_path / "plain", documents)
+    write(tmp_path / "pairs", documents, **options)
+    manifest = Manifest.read(tmp_path / "pairs")
+    assert manifest.pair_scale == options.get("pair_scale", 8)
+    with (
+        SignedImpactSearcher(tmp_path / "plain", atoms, operators) as plain,
+        SignedImpactSearcher(tmp_path / "pairs", atoms, operators, cpt="materialised") as materialised,
+    ):
+        errors = []
+        for text, node in zip(QUERIES, materialised.compose(QUERIES), strict=True):
+            exact = dict(ranked(plain.search(text, 400)))
+            found = dict(ranked(materialised.search(text, 400)))
+            assert found.keys() == exact.keys() != set()
+            weights = {
+                term: abs(weight) * (manifest.pair_scale if is_pair(term) else 1)
+                for leaf in leaf_vectors(node)
+                for term, weight in leaf.items()
+            }
+            for docid, score in found.items():
+                impacts = document_pairs(documents[docid], 6)
+                bound = sum((impacts[term] + weights[term]) / 2 for term in impacts.keys() & weights)
+                errors.append(abs(score - exact[docid]) / bound)
+        assert 0.1 / manifest.pair_scale < max(errors) < 1 / manifest.pair_scale
 
 
 def test_an_index_without_pairs_is_refused_before_any_search(folder, tmp_path):

@@ -11,6 +11,7 @@ OURS = "--output-format jsonl, for compneg search"
 
 def test_weights_are_repetitions():
     assert token_line("q1", Linear({"a": 2.0, "a∩b": 1.0, "¬": 1.0})) == "q1\ta a a∩b ¬"
+    assert token_line("q1", Linear({"a": 2.0, "a∩b": 0.75})) == "q1\t" + " ".join(["a"] * 8 + ["a∩b"] * 3)
     assert len(token_line("q1", Linear({"a": float(MOST_TOKENS)}))) == 2 + 2 * MOST_TOKENS
 
 
@@ -24,6 +25,7 @@ def test_weights_are_repetitions():
             f"1025 terms (Lucene's limit is 1024); use {OURS}",
         ),
         (Linear({"a": 2.5}), f"a fractional weight, 2.5 of 'a'; use {OURS}"),
+        (Linear({"a∩b": 2.5, "a": 0.1}), f"a fractional weight, 0.1 of 'a'; use {OURS}"),
         (Linear({"a\xa0b": 2.0}), f"a term that is not a token, 'a\\xa0b'; use {OURS}"),
         (Linear({"a" * 256: 2.0}), f"a term that is not a token, {'a' * 40!r}; use {OURS}"),
         (

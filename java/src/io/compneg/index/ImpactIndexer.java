@@ -52,9 +52,9 @@ public class ImpactIndexer implements Closeable {
   private static final double BLOCK_BYTES = 1 << 22;
 
   /** How an index is written; a JSON object in the constructor. */
-  record Settings(String field, double impactScale, boolean signed, int pairTerms, List<String> pairs, boolean storeRaw,
-      boolean storeDocvectors, List<String> filterFields, boolean shard, int threads, double memoryBufferMb,
-      IndexWriterConfig.OpenMode mode) {}
+  record Settings(String field, double impactScale, boolean signed, int pairTerms, List<String> pairs, int pairScale,
+      boolean storeRaw, boolean storeDocvectors, List<String> filterFields, boolean shard, int threads,
+      double memoryBufferMb, IndexWriterConfig.OpenMode mode) {}
 
   private record BlockResult(int documents, int empty, List<String> problems) {}
 
@@ -91,7 +91,7 @@ public class ImpactIndexer implements Closeable {
       throws IOException {
     this.folder = Path.of(folder);
     this.settings = parse(settings);
-    pairs = new Pairs(this.settings.pairTerms, this.settings.pairs);
+    pairs = new Pairs(this.settings.pairTerms, this.settings.pairs, this.settings.pairScale);
     boolean byDocument = this.settings.storeDocvectors || pairs.any(); // pairs hardly ever come twice
     double bufferMb = Math.min(this.settings.memoryBufferMb, HEAP_BYTES / BUFFER_SHARE / (1 << 20));
     inverter = byDocument ? null : new ImpactInverter(this.settings.field, bufferMb);

@@ -38,12 +38,13 @@ public final class IndexCheck {
    * @param pairTerms of how many terms of a document the pairs were indexed; negative for an index without a manifest,
    *     where several documents may have the same id
    * @param pairs the pairs that were indexed instead, one a line
+   * @param pairScale of the impacts of pairs
    * @return the number of documents, and of those that have a term; then what {@link #readImpacts} found; then the
    *     number of documents whose id an earlier one has
    * @throws IOException or a RuntimeException: the first damage
    */
-  public static long[] check(String folder, String commit, String field, int threads, int pairTerms, byte[] pairs)
-      throws IOException {
+  public static long[] check(String folder, String commit, String field, int threads, int pairTerms, byte[] pairs,
+      int pairScale) throws IOException {
     String listed = new String(pairs, StandardCharsets.UTF_8);
     Set<String> chosen = listed.isEmpty() ? Set.of() : new LinkedHashSet<>(List.of(listed.split("\n")));
     try (FSDirectory files = FSDirectory.open(Path.of(folder), NoLockFactory.INSTANCE)) { // the folder stays as it is
@@ -59,9 +60,9 @@ public final class IndexCheck {
         if (maxima != null) maxima.check(field);
         long[] found = {reader.numDocs(), new LiveCounts(reader, field).documentsWithTerms(), 0, 0, repeated};
         for (LeafReaderContext leaf : reader.leaves()) {
-          int[][] counts = readImpacts(leaf.reader(), field, chosen, found);
-          if (chosen.isEmpty() && pairTerms >= 0) checkCounts(counts, pairTerms);
-          for (String pair : chosen) checkPair(leaf.reader(), field, pair);
+          int[][] read = readImpacts(leaf.reader(), field, chosen, found);
+          if (chosen.isEmpty() && pairTerms >= 0) checkPairs(read, pairTerms, pairScale);
+          for (String pair : chosen) checkPair(leaf.reader(), field, pair, pairScale);
         }
         return found;
       }
@@ -69,15 +70,16 @@ public final class IndexCheck {
   }
 
   /**
-   * Raises to what a segment holds: 1 where there is a complement (at 2), and its largest impact (at 3).
+   * Raises to what a segment holds: 1 where there is a complement (at 2), and its largest impact but of pairs (at 3).
    *
-   * @return how many terms that are neither complements nor pairs each document has, and how many pairs
+   * @return how many terms that are neither complements nor pairs each document has, and how many pairs; then the two
+   *     largest impacts of these terms, and the largest of a pair
    */
   private static int[][] readImpacts(LeafReader segment, String field, Set<String> chosen, long[] found)
       throws IOException {
-    int[][] counts = new int[2][segment.maxDoc()];
+    int[][] read = new int[5][segment.maxDoc()];
     Terms terms = segment.terms(field);
-    if (terms == null) return counts;
+    if (terms == null) return read;
     TermsEnum each = terms.iterator();
     PostingsEnum postings = null;
     for (BytesRef term = each.next(); term != null; term = each.next()) {
@@ -88,28 +90,40 @@ public final class IndexCheck {
       if (isPair && !chosen.isEmpty() && !chosen.contains(text)) {
         throw new IOException("it has the pair '" + text + "', which the manifest does not name");
       }
-      int[] counted = counts[isPair ? 1 : 0];
       postings = each.postings(postings, PostingsEnum.FREQS);
-      while (postings.nextDoc() != DocIdSetIterator.NO_MORE_DOCS) {
-        if (!isComplement) counted[postings.docID()]++;
-        found[3] = Math.max(found[3], postings.freq());
+      for (int doc = postings.nextDoc(); doc != DocIdSetIterator.NO_MORE_DOCS; doc = postings.nextDoc()) {
+        int impact = postings.freq();
+        if (!isPair) found[3] = Math.max(found[3], impact);
+        if (isComplement) continue;
+        read[isPair ? 1 : 0][doc]++;
+        if (isPair) {
+          read[4][doc] = Math.max(read[4][doc], impact);
+        } else {
+          read[3][doc] = Math.max(read[3][doc], Math.min(read[2][doc], impact));
+          read[2][doc] = Math.max(read[2][doc], impact);
+        }
       }
     }
-    return counts;
+    return read;
   }
 
-  private static void checkCounts(int[][] counts, int pairTerms) throws IOException {
-    for (int doc = 0; doc < counts[0].length; doc++) {
-      long paired = Math.min(counts[0][doc], pairTerms), expected = paired * (paired - 1) / 2;
-      if (counts[1][doc] != expected) {
-        throw new IOException("a document has " + counts[1][doc] + " pairs, and it should have " + expected
+  private static void checkPairs(int[][] read, int pairTerms, int pairScale) throws IOException {
+    for (int doc = 0; doc < read[0].length; doc++) {
+      long paired = Math.min(read[0][doc], pairTerms), expected = paired * (paired - 1) / 2;
+      if (read[1][doc] != expected) {
+        throw new IOException("a document has " + read[1][doc] + " pairs, and it should have " + expected
             + " by the manifest's pair_terms: " + pairTerms);
+      }
+      int impact = expected == 0 ? 0 : Pairs.impact(read[2][doc], read[3][doc], pairScale);
+      if (read[4][doc] != impact) {
+        throw new IOException("a document's largest pair has the impact " + read[4][doc] + ", and it should have "
+            + impact + " by the manifest's pair_scale: " + pairScale);
       }
     }
   }
 
   /** Checks the documents and the impacts of a chosen pair. One that can be read as several pairs is not checked. */
-  private static void checkPair(LeafReader segment, String field, String pair) throws IOException {
+  private static void checkPair(LeafReader segment, String field, String pair, int scale) throws IOException {
     int sign = pair.indexOf(Pairs.SIGN, 1);
     if (sign != pair.lastIndexOf(Pairs.SIGN, pair.length() - 2)) return;
     PostingsEnum[] terms = new PostingsEnum[2];
@@ -123,8 +137,7 @@ public final class IndexCheck {
       } else if (other < doc) {
         other = terms[1].advance(doc);
       } else {
-        double product = (double) terms[0].freq() * terms[1].freq();
-        if (stored != doc || found.freq() != (int) Math.rint(Math.sqrt(product))) break;
+        if (stored != doc || found.freq() != Pairs.impact(terms[0].freq(), terms[1].freq(), scale)) break;
         doc = terms[0].nextDoc();
         other = terms[1].nextDoc();
         stored = found.nextDoc();

@@ -8,8 +8,8 @@ import java.util.Map;
 import org.apache.lucene.util.BytesRef;
 
 /**
- * Which pairs of its terms a document gets, with the impact √(dᵢ·dⱼ), rounded: the pairs of its heaviest terms, or
- * chosen ones. This is D ⊗ D of Krasakis, Yates and Kanoulas, Eq. 7; its diagonal are the terms themselves.
+ * Which pairs of its terms a document gets, with the impact √(dᵢ·dⱼ) times a scale, rounded: the pairs of its heaviest
+ * terms, or chosen ones. This is D ⊗ D of Krasakis, Yates and Kanoulas, Eq. 7; its diagonal are the terms themselves.
  */
 final class Pairs {
   /** Between the two terms of a pair, a Combined Pseudo-Term. */
@@ -18,6 +18,7 @@ final class Pairs {
   private static final BytesRef SIGN_BYTES = new BytesRef(String.valueOf(SIGN));
 
   private final int heaviest;
+  private final int scale;
 
   /** For a term, its partners, each with the pair. Both terms of a pair have the other. */
   private final Map<BytesRef, Map<BytesRef, BytesRef>> chosen = new HashMap<>();
@@ -27,9 +28,11 @@ final class Pairs {
    *
    * @param heaviest of how many terms of a document all pairs are indexed
    * @param chosen the pairs that are indexed where a document has both terms
+   * @param scale of the impacts of pairs, a power of two
    */
-  Pairs(int heaviest, List<String> chosen) {
+  Pairs(int heaviest, List<String> chosen, int scale) {
     this.heaviest = heaviest;
+    this.scale = scale;
     for (String pair : chosen) {
       for (int sign = pair.indexOf(SIGN, 1); sign > 0 && sign < pair.length() - 1;
           sign = pair.indexOf(SIGN, sign + 1)) {
@@ -90,10 +93,14 @@ final class Pairs {
   }
 
   /** Adds a pair, unless it is not chosen or the document lacks a term. */
-  private static void add(ImpactVector vector, BytesRef pair, int i, Integer j) {
+  private void add(ImpactVector vector, BytesRef pair, int i, Integer j) {
     if (pair == null || j == null) return;
-    double product = (double) vector.impact(i) * vector.impact(j);
-    vector.add(new Vocabulary.Entry(pair), (int) Math.rint(Math.sqrt(product)));
+    vector.add(new Vocabulary.Entry(pair), impact(vector.impact(i), vector.impact(j), scale));
+  }
+
+  /** The impact of the pair of two terms with these impacts. */
+  static int impact(int a, int b, int scale) {
+    return (int) Math.rint(scale * Math.sqrt((double) a * b));
   }
 
   private static BytesRef joined(BytesRef a, BytesRef b) {
