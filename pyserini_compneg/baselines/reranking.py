@@ -1,9 +1,9 @@
 r"""Reranking: a model reads the first documents of a ranking, and its scores join the first ones.
 
-The model reads each atom alone. The scores r of the atoms are composed: the larger score for A ∪ B, for A ∩ B the mean
-of the smaller score and of the mean, and r(A) − r(B) / 2 for A \ B, with the largest of several negatives. Rankings do
-not depend on the zero and the unit of the model's scores, nor on those of the first scores. Set identities come first,
-as with the operators.
+The model reads each atom alone. The scores r of the atoms, from 0 to 1 among the documents, are composed: the larger
+score for A ∪ B, for A ∩ B the mean of the smaller score and of the mean, and r(A) − r(B) / 2 for A \ B, with the
+largest of several negatives. Rankings do not depend on the zero and the unit of the model's scores, nor on those of the
+first scores. Set identities come first, as with the operators.
 
 docs/how-to/reranking.md has the figures, and lab/notes/reranking.md how these rules were chosen.
 """
@@ -51,13 +51,12 @@ _PAIRS = 512
 class Reranked:
     """Ranks the first documents of another method again, with a model that reads their texts.
 
-    A score is the sum of a share of the model's score and of the rest of the first score, each scaled to 0 for the
-    least and 1 for the best of these documents. The other documents follow in their first order, with scores from 0
-    down.
+    The model scores each atom, and :func:`composed_score` composes the scores. A document's score is the sum of a share
+    of the composed score and of the rest of the first score. All scores are scaled to 0 for the least and 1 for the
+    best of these documents. The other documents follow in their first order, with scores from 0 down.
 
     Attributes:
-        model: The model, from :func:`~pyserini_compneg.baselines.pair_scorers.pair_scorer`. It scores each atom, and
-            :func:`composed_score` composes the scores.
+        model: The model, from :func:`~pyserini_compneg.baselines.pair_scorers.pair_scorer`.
         share: The share of the model, above 0; at 1 the first scores only order documents that the model ranks alike.
         hits: How many documents are ranked again.
         first: The other method; None for operators.
@@ -95,14 +94,17 @@ class Reranked:
         scores = _scored(self.model, list(pairs), documents)
         rankings = {}
         for qid, hits in first.items():
-            values = [composed_score(read[qid], scores[docid].__getitem__) for docid in heads[qid]]
+            texts = atoms(read[qid])
+            of_atoms = [_scaled([scores[docid][text] for docid in heads[qid]]) for text in texts]
+            of_documents = (dict(zip(texts, row, strict=True)) for row in zip(*of_atoms, strict=True))
+            values = [composed_score(read[qid], one.__getitem__) for one in of_documents]
             rankings[qid] = ranked(self._ranked_again(hits, values), request.k)
         return rankings
 
     def _ranked_again(self, hits: Sequence[Hit], values: Sequence[float]) -> Iterator[Hit]:
         """The hits with their new scores. ``values`` are the model's scores of the first ones."""
         firsts = _scaled([hit.score for hit in hits], len(values))
-        for hit, first, value in zip(hits, firsts, _scaled(values, len(values)), strict=False):
+        for hit, first, value in zip(hits, firsts, _scaled(values), strict=False):
             yield Hit(hit.docid, (1 - self.share) * first + self.share * value)
         yield from map(Hit, (hit.docid for hit in hits[len(values) :]), firsts[len(values) :])
 
@@ -126,8 +128,8 @@ def composed_score(expression: Expression, score: Callable[[str], float]) -> flo
     return wanted - _EXCLUDED * max((composed_score(member, score) for member in parts.excluded), default=0.0)
 
 
-def _scaled(values: Sequence[float], count: int) -> list[float]:
-    """The values, scaled so that the least of the first ``count`` becomes 0, and the greatest 1."""
+def _scaled(values: Sequence[float], count: int | None = None) -> list[float]:
+    """The values, scaled so that the least of the first ``count``, by default of all, becomes 0, and the greatest 1."""
     least, greatest = min(values[:count], default=0.0), max(values[:count], default=0.0)
     return [(value - least) / ((greatest - least) or 1.0) for value in values]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import takewhile
 from typing import Any, NoReturn, TypeAlias
