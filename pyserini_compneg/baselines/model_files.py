@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
+from pyserini_compneg.baselines.exported_dense import dense_export
 from pyserini_compneg.encode.models import LAYERS_OF_TOKENS, model_folder
 from pyserini_compneg.encode.models.cache import content_hash
 from pyserini_compneg.encode.models.configuration import optional_json
@@ -66,13 +67,14 @@ def check_tokenizer(tokenizer: Any, folder: Path, name: str) -> None:
 
 
 def check_dense_model(name: str, similarity: Similarity | None = None) -> None:
-    """Checks, without loading it, that a model exists and that sentence-transformers can run it.
+    """Checks, without loading it, that a model exists and that an installed package can run it.
 
     Raises:
-        EncodingError: There is no model, its files name another similarity, or sentence-transformers is missing.
+        EncodingError: There is no model, its files name another similarity, or sentence-transformers is missing and the
+            model has no export.
         DownloadError: The model cannot be downloaded from the hub.
     """
-    if not find_spec("sentence_transformers"):
+    if not find_spec("sentence_transformers") and not dense_export(folder_of(name)):
         raise EncodingError("dense models need sentence-transformers", remedy=install_hint("dense"))
     similarity_of(name, similarity)
 
@@ -86,7 +88,9 @@ def dense_model_hash(name: str, similarity: Similarity | None = None) -> str:
     """
     folder = folder_of(name)
     settings = {"format": _FORMAT} | ({"similarity": DOT} if similarity_of(name, similarity) == DOT else {})
-    return content_hash(sorted(file for kind in _MODEL_FILES for file in folder.rglob(kind)), settings)
+    export = dense_export(folder)
+    files = [file for kind in _MODEL_FILES for file in folder.rglob(kind)]
+    return content_hash(sorted({*files, *([export.file] if export else [])}), settings)
 
 
 def similarity_of(name: str, given: Similarity | None) -> Similarity:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from pyserini_compneg.baselines.exported_dense import ExportedDense, dense_export
 from pyserini_compneg.baselines.late_interaction import (
     LateInteraction,
     check_late_interaction,
@@ -129,7 +130,8 @@ class DenseEncoder:
 
     The model's files give its pooling, prompts and longest text; longer texts are truncated. Vectors have length 1,
     unless the model's configuration compares vectors by the dot product. If the folder has no ``modules.json``,
-    sentence-transformers averages the vectors of the tokens. A GPU is used if there is one.
+    sentence-transformers averages the vectors of the tokens. If the folder has ``onnx/model.onnx``, as
+    sentence-transformers exports it, onnxruntime runs the model. A GPU is used if there is one.
 
     Args:
         name: A folder, or a model of the Hugging Face hub.
@@ -150,15 +152,11 @@ class DenseEncoder:
         check_dense_model(name, similarity)
         if is_late_interaction(name):
             raise EncodingError("gives a vector for each token, and none for a whole text", where=name)
-        from sentence_transformers import SentenceTransformer
-
         self.name, self.model_hash = name, dense_model_hash(name, similarity)
         self.similarity = similarity_of(name, similarity)
-        self._model = load_model(
-            lambda folder: SentenceTransformer(folder, local_files_only=True, trust_remote_code=False),
-            name,
-            unused="pooler",
-        )
+        folder = folder_of(name)
+        export = dense_export(folder)
+        self._model = ExportedDense(export, folder, name) if export else load_model(_dense, name, unused="pooler")
         self._documents: dict[str, NDArray[np.float32]] = {}
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -195,6 +193,12 @@ class DenseEncoder:
             what = "gives vectors that are 0 or not finite numbers"
             raise EncodingError(what, where=self.name, remedy="its weights are damaged")
         return np.asarray(vectors if self.similarity == DOT else vectors / lengths, np.float32)
+
+
+def _dense(folder: str) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(folder, local_files_only=True, trust_remote_code=False)
 
 
 class _CrossEncoder:

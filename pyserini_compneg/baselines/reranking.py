@@ -1,12 +1,12 @@
-r"""Reranking: a model reads the first documents of a ranking and ranks them again.
+r"""Reranking: a model reads the first documents of a ranking, and its scores join the first ones.
 
-The model reads the wording of the whole query, as rerankers do, or each atom alone. Then the scores of the atoms are
-composed: the larger score for A ∪ B, the smaller score for A ∩ B, and the difference for A \ B, with the largest of
-several negatives. Rankings by these three do not depend on the zero and the unit of the model's scores. Set identities
-come first, as with the operators. A model of late interaction scores B in A \ B without the tokens that A has, too.
+The model reads each atom alone. The scores r of the atoms, from 0 to 1 among the documents, are composed: the larger
+score for A ∪ B, for A ∩ B the mean of the smaller score and of the mean, and r(A) − r(B) / 2 for A \ B, with the
+largest of several negatives. Rankings do not depend on the zero and the unit of the model's scores, nor on those of the
+first scores. Set identities come first, as with the operators. A model of late interaction scores B in A \ B without
+the tokens that A has, too.
 
-Chosen on dev splits with all-MiniLM-L6-v2: for ∩, the smaller score was better than the product on FilmSets; the mean
-of both forms was better than each form on ExcluIR. docs/how-to/reranking.md has the figures.
+docs/how-to/reranking.md has the figures, and lab/notes/reranking.md how these rules were chosen.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyserini_compneg.baselines.late_interaction import LateInteraction
-from pyserini_compneg.compose.queries import parsed_queries
 from pyserini_compneg.compose.rewrite import (
     Conjunction,
     alternatives,
@@ -28,7 +28,7 @@ from pyserini_compneg.compose.rewrite import (
     without_exclusions,
 )
 from pyserini_compneg.documents.source_documents import text_of
-from pyserini_compneg.expression import Atom, Expression, Union, atoms, verbalise
+from pyserini_compneg.expression import Atom, Expression, Union, atoms
 from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.search.ranked_hits import as_expressions, ranked
 from pyserini_compneg.search.request import SearchRequest
@@ -37,16 +37,20 @@ from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.support.arguments import checked_count
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, IndexFormatError
 from pyserini_compneg.support.json_objects import stored_object
+from pyserini_compneg.support.options import PART
 from pyserini_compneg.support.progress import progress, warn_of
 from pyserini_compneg.support.terminal import shown
 
 if TYPE_CHECKING:
     from pyserini_compneg.baselines.pair_scorers import PairScorer
 
-READS = BOTH, TEXT, ATOMS = ("both", "text", "atoms")
-"""The forms of a query that a model can read, the default first."""
-
 RERANKED = 100
+SHARE = 0.2
+"""The default share of the model, chosen on train halves of five datasets (lab/notes/reranking.md)."""
+
+_EXCLUDED = 0.5
+"""What r(B) counts in A NOT B, chosen in the same way."""
+
 _PAIRS = 512
 """The number of pairs that are scored between updates of the progress bar."""
 
@@ -60,76 +64,77 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reranked:
-    """Ranks the first documents of another method again, with a model that reads their texts. Other documents drop out.
+    """Ranks the first documents of another method again, with a model that reads their texts.
+
+    The model scores each atom, and :func:`composed_score` composes the scores. A document's score is the sum of a share
+    of the composed score and of the rest of the first score. All scores are scaled to 0 for the least and 1 for the
+    best of these documents. The other documents follow in their first order, with scores from 0 down.
 
     Attributes:
         model: The model, from :func:`~pyserini_compneg.baselines.pair_scorers.pair_scorer`.
-        by: ``text``: by the wording of the whole query. ``atoms``: by the composed scores of its atoms. ``both``: by
-            the mean of the two. All three agree for a query of one atom.
+        share: The share of the model, above 0; at 1 the first scores only order documents that the model ranks alike.
         hits: How many documents are ranked again.
         first: The other method; None for operators.
     """
 
     model: PairScorer
-    by: str = BOTH
+    share: float = SHARE
     hits: int = RERANKED
     first: Method | None = None
 
     def __post_init__(self) -> None:
         checked_count("hits", self.hits)
-        if self.by not in READS:
-            raise ArgumentError(f"by must be one of {', '.join(READS)}, got {shown(self.by)}")
+        if not PART.has(self.share):
+            raise ArgumentError(f"share must be {PART.what}, got {shown(self.share)}")
 
     def answer(self, searcher: SignedImpactSearcher, request: SearchRequest) -> dict[str, list[Hit]]:
         expressions = list(
             map(without_exclusions, as_expressions(request.queries))
         )  # excluded documents are not among the hits
-        readings = [query.reading for query in parsed_queries(request.queries)]
-        wordings = [
-            reading.text if reading else verbalise(one) for reading, one in zip(readings, expressions, strict=True)
-        ]  # a decomposed query has an original text
         first = searcher.batch_search(
             request.queries,
             request.qids,
-            self.hits,
+            max(self.hits, request.k),
             request.threads,
             filter=request.filters,
             method=self.first,
             remove_query=request.remove_query,
         )
-        documents = document_texts(searcher, [hit.docid for hits in first.values() for hit in hits])
-        read = {qid: self._read(wording, one) for qid, wording, one in zip(first, wordings, expressions, strict=True)}
-        pairs = dict.fromkeys((part, hit.docid) for qid, hits in first.items() for part in read[qid] for hit in hits)
+        heads = {qid: [hit.docid for hit in hits[: self.hits]] for qid, hits in first.items()}
+        documents = document_texts(searcher, [docid for docids in heads.values() for docid in docids])
+        queries = dict(zip(first, expressions, strict=True))
+        parts = {qid: [part for part, _ in signed_parts(expression)] for qid, expression in queries.items()}
+        pairs = dict.fromkeys(
+            (self._read(part), docid) for qid, docids in heads.items() for part in parts[qid] for docid in docids
+        )
         scores = _scored(self.model, list(pairs), documents)
         rankings = {}
-        for (qid, hits), wording, expression in zip(first.items(), wordings, expressions, strict=True):
-            docids = [hit.docid for hit in hits]
-            values = [self._value(wording, expression, scores[docid].__getitem__) for docid in docids]
-            rankings[qid] = ranked(map(Hit, docids, values), request.k)
+        for qid, hits in first.items():
+            of_parts = [_scaled([scores[docid][self._read(part)] for docid in heads[qid]]) for part in parts[qid]]
+            of_documents = (dict(zip(parts[qid], row, strict=True)) for row in zip(*of_parts, strict=True))
+            values = [composed_score(queries[qid], one.__getitem__) for one in of_documents]
+            rankings[qid] = ranked(self._ranked_again(hits, values), request.k)
         return rankings
 
-    def _read(self, wording: str, expression: Expression) -> list[Part]:
-        """The texts of a query for the model."""
-        parts = [part for part, _ in signed_parts(expression)] if self.by != TEXT else []
-        return [Part(wording)] * (self.by != ATOMS) + list(map(self._part, parts))
-
-    def _value(self, wording: str, expression: Expression, score: Callable[[Part], float]) -> float:
-        parts = [score(Part(wording))] if self.by != ATOMS else []
-        parts += [composed_score(expression, lambda part: score(self._part(part)))] if self.by != TEXT else []
-        return sum(parts) / len(parts)
-
-    def _part(self, part: Part) -> Part:
+    def _read(self, part: Part) -> Part:
         """The part as the model can read it: only late interaction has tokens."""
         return part if isinstance(self.model, LateInteraction) else Part(part.text)
+
+    def _ranked_again(self, hits: Sequence[Hit], values: Sequence[float]) -> Iterator[Hit]:
+        """The hits with their new scores. ``values`` are the model's scores of the first ones."""
+        firsts = _scaled([hit.score for hit in hits], len(values))
+        for hit, first, value in zip(hits, firsts, _scaled(values), strict=False):
+            yield Hit(hit.docid, (1 - self.share) * first + self.share * value)
+        yield from map(Hit, (hit.docid for hit in hits[len(values) :]), firsts[len(values) :])
 
 
 def composed_score(expression: Expression, score: Callable[[Part], float], without: tuple[str, ...] = ()) -> float:
     """A document's score for an expression without NOT!, composed from the document's scores for the atoms.
 
     >>> from pyserini_compneg.expression import parse
-    >>> scores = {"a": 0.5, "b": 0.625, "c": 0.125, "d": 0.75}
+    >>> scores = {"a": 0.5, "b": 0.75, "c": 0.125, "d": 0.875}
     >>> [composed_score(parse(text), lambda part: scores[part.text]) for text in ("a AND b NOT c", "a OR d")]
-    [0.375, 0.75]
+    [0.5, 0.875]
     """
     match expression:
         case Atom(text):
@@ -137,9 +142,10 @@ def composed_score(expression: Expression, score: Callable[[Part], float], witho
         case Union():
             return max(composed_score(member, score, without) for member in alternatives(expression))
     parts = conjunction(expression)
-    wanted = min(composed_score(member, score, without) for member in parts.kept)
+    kept = [composed_score(member, score, without) for member in parts.kept]
     seen = _seen(parts, without)
-    return wanted - max((composed_score(member, score, seen) for member in parts.excluded), default=0.0)
+    excluded = max((composed_score(member, score, seen) for member in parts.excluded), default=0.0)
+    return (fmean(kept) + min(kept)) / 2 - _EXCLUDED * excluded
 
 
 def signed_parts(
@@ -170,6 +176,12 @@ def _seen(parts: Conjunction, without: tuple[str, ...]) -> tuple[str, ...]:
     """The texts whose tokens do not count in what is excluded: those of the atoms that are wanted beside it."""
     wanted = [text for member in parts.kept for text in atoms(without_differences(member))]
     return tuple(dict.fromkeys([*without, *wanted]))
+
+
+def _scaled(values: Sequence[float], count: int | None = None) -> list[float]:
+    """The values, scaled so that the least of the first ``count``, by default of all, becomes 0, and the greatest 1."""
+    least, greatest = min(values[:count], default=0.0), max(values[:count], default=0.0)
+    return [(value - least) / ((greatest - least) or 1.0) for value in values]
 
 
 def _scored(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import takewhile
 from typing import Any, NoReturn, TypeAlias
@@ -46,7 +46,6 @@ _FLAGS_ELSEWHERE: dict[str, Mapping[str, str]] = {
         "--b": "k1 and b belong to index, which keeps them",
         "--depth": "write --method NAME depth=N",
         "--rerank-hits": "write --rerank MODEL hits=N",
-        "--rerank-by": "write --rerank MODEL by=text, by=atoms or by=both",
         **_REPLICAS,
     },
     "explain": _OF_QUERIES,
@@ -141,17 +140,6 @@ class _WithSettings(argparse.Action):
 def with_settings(**kinds: Callable[[str], object]) -> Any:
     """The ``action`` of a flag whose value is a name, followed by settings of these kinds."""
     return partial(_WithSettings, kinds=kinds)
-
-
-def one_of(choices: Sequence[str]) -> Callable[[str], str]:
-    """The kind of a setting whose values are some words."""
-
-    def choice(text: str) -> str:
-        if text in choices:
-            return text
-        raise argparse.ArgumentTypeError(f"must be one of {', '.join(choices)}, got {text}")
-
-    return choice
 
 
 def advanced(parser: argparse.ArgumentParser) -> Flags:

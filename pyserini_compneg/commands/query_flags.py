@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyserini_compneg.baselines import METHODS, RERANKED, Reranked, make_method, pair_scorer
 from pyserini_compneg.baselines.feedback import BETA, GAMMA, TERMS
 from pyserini_compneg.baselines.methods import DEPTH
-from pyserini_compneg.baselines.reranking import READS
+from pyserini_compneg.baselines.reranking import SHARE
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.clusters import open_searcher as open_index
 from pyserini_compneg.compose import OPERATOR_SETS, Operators
@@ -24,7 +24,7 @@ from pyserini_compneg.lucene import ENGLISH
 from pyserini_compneg.search import Method, SearchSettings
 from pyserini_compneg.search.matches import TOTALS, Counting
 from pyserini_compneg.support.errors import ArgumentError, InputError
-from pyserini_compneg.support.options import COUNT, NOT_NEGATIVE, add_flags, given_options
+from pyserini_compneg.support.options import COUNT, NOT_NEGATIVE, PART, add_flags, given_options
 from pyserini_compneg.support.terminal import shown
 
 if TYPE_CHECKING:
@@ -134,12 +134,12 @@ def add_method_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--rerank",
-        action=flags.with_settings(hits=COUNT, by=flags.one_of(READS)),
-        metavar=("MODEL", "hits=N by=WHAT"),
-        help="rank the first documents again by their stored texts: a cross-encoder, a bi-encoder or a "
-        "ColBERT of sentence-transformers, a folder or a name on the Hugging Face hub; hits=N: how many "
-        f"(default {RERANKED}), the others are left out; by=text, atoms or both: what the model reads of a query, its "
-        f"text, its atoms, whose scores are composed, or both (default {READS[0]})",
+        action=flags.with_settings(share=PART, hits=COUNT),
+        metavar=("MODEL", "share=X hits=N"),
+        help="rank the first documents again by their stored texts: a cross-encoder, a bi-encoder or a ColBERT of "
+        "sentence-transformers, a folder or a name on the Hugging Face hub; share=X: the model's share of the scores, "
+        f"up to 1 for the model alone (default {SHARE:g}); hits=N: how many are ranked again (default {RERANKED}), the "
+        "others follow",
     )
 
 
@@ -195,7 +195,7 @@ def run_tag(args: argparse.Namespace, searcher: SignedImpactSearcher) -> str:
         **settings,
         "judged": Path(settings.get("judged", "")).name or None,
         "rerank": Path(rerank).name or None,
-        **{f"rerank_{name}": options[name] for name in ("by", "hits") if name in options},
+        **{f"rerank_{name}": options[name] for name in ("share", "hits") if name in options},
     }
     for name, value in chosen.items():
         if value not in (None, _DEFAULTS.get(name)):

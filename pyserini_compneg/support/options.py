@@ -41,6 +41,7 @@ FINITE = Number("a finite number", finite_number, lambda value: abs(value) < flo
 POSITIVE = Number("a finite number above 0", finite_number, lambda value: 0 < value < float("inf"))
 FACTOR = Number("a finite number from 1", finite_number, lambda value: 1 <= value < float("inf"))
 SHARE = Number("0, or a number from 1e-06 to 1e+06", finite_number, lambda value: value == 0 or 1e-6 <= value <= 1e6)
+PART = Number("a number above 0 and at most 1", finite_number, lambda value: 0 < value <= 1)
 NOT_NEGATIVE = Number("a finite number from 0", finite_number, lambda value: 0 <= value < float("inf"))
 
 

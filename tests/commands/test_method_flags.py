@@ -55,7 +55,7 @@ def search(run, topics, monkeypatch):
         ("--method two-step depth=3", TwoStep(depth=3)),
         ("--method rocchio judged=JUDGED gamma=1", Rocchio({"1": {"d1": 1, "d4": 0}}, gamma=1.0)),
         ("--rerank a/model", Reranked(StandIn())),
-        ("--rerank a/model hits=2 by=both --method two-step", Reranked(StandIn(), "both", 2, TwoStep())),
+        ("--rerank a/model share=0.7 hits=2 --method two-step", Reranked(StandIn(), 0.7, 2, TwoStep())),
     ],
 )
 def test_a_run_is_that_of_the_searcher(index, search, flags, method, tmp_path):
@@ -90,7 +90,7 @@ def test_the_former_name_of_cpt_maxpool(search, monkeypatch, flags):
         ("--read model --difference disentangled", "compneg-bm25-difference=disentangled-read=model"),
         ("--method score-fusion depth=9", "compneg-bm25-score-fusion-depth=9"),
         ("--method filtering --rerank folder/m", "compneg-bm25-filtering-rerank=m"),
-        ("--rerank 'a model' by=atoms", "compneg-bm25-rerank=a_model-rerank-by=atoms"),
+        ("--rerank 'a model' share=1", "compneg-bm25-rerank=a_model-rerank-share=1.0"),
         ("--min-idf -1 --filter here/ids.txt --filter id=d5", "compneg-bm25-filter=ids.txt,id=d5-min-idf=-1.0"),
         ("--method two-step --tag mine", "mine"),
     ],
@@ -117,8 +117,8 @@ def test_a_readable_list(search):
     assert out[2].split()[:2] == ["+", "western"]
     out = search(f"--query '{NOT_THIS}' --method score-fusion --hits 2").lines
     assert [line.split()[-1] for line in out[1:]] == ["[d4]", "[d5]"]
-    out = search(f"--query '{NOT_THIS}' --rerank m by=text --hits 1").out
-    assert out == f"{NOT_THIS}\n  1      {1 / 2 + 1 / 33:.3f}  Western  [d4]\n"
+    out = search(f"--query '{NOT_THIS}' --rerank m share=1 --hits 1").out
+    assert out == f"{NOT_THIS}\n  1      1.000  Western  [d4]\n"
 
 
 def test_judged_documents_of_one_query(search, tmp_path):

@@ -72,7 +72,7 @@ class RowPlan(Settings):
     published_as: str = ""  # the name of the paper's row, if its model is not the one that the name says
     relative_to: str = ""  # the row of the section to which the change of the first measure is given
     note: Line = ""
-    rerank: Literal["text", "atoms", "both"] | None = None  # the part of a query that the reranking model reads
+    rerank: float | None = Field(None, gt=0, le=1)  # the share that a reranking model has in the scores
     rerank_judged: bool = False  # whether the judged documents of each query are ranked again, instead of the first
     sweep: Sweep | None = None  # after reading it has one value, which is also in the settings
     tuned: bool = False  # whether only the best value of its sweep is run, chosen on another split
@@ -85,7 +85,7 @@ class RowPlan(Settings):
         if self.tuned and self.sweep is None:
             raise ValueError(f"row {shown(self.name)} is tuned, but has no sweep that says of which values")
         if self.rerank_judged and self.rerank is None:
-            raise ValueError(f"row {shown(self.name)} has rerank_judged, but no rerank that says what the model reads")
+            raise ValueError(f"row {shown(self.name)} has rerank_judged, but no rerank, the model's share")
         if self.similarity and (self.method != DENSE or self.encoder is None):
             raise ValueError(f"row {shown(self.name)} has a similarity, but no encoder of the method {DENSE}")
         return self

@@ -30,8 +30,8 @@ sections:
       - {name: sparse, method: operators}
 """
 DENSE = SPARSE + "      - {name: dense, method: dense, settings: {difference: orthogonal}}\n"
-RERANKED = SPARSE + "      - {name: again, method: operators, rerank: both}\n"
-RERANKED += "      - {name: text, method: score-fusion, rerank: text}\n"
+RERANKED = SPARSE + "      - {name: again, method: operators, rerank: 0.3}\n"
+RERANKED += "      - {name: alone, method: score-fusion, rerank: 1}\n"
 KINDS = {"dot": ", similarity: dot", "cosine": ", similarity: cosine", "unsaid": ""}
 NOTHING_ELSE = ("name: sparse, method: operators", "name: sparse, published: [0.1]")
 
@@ -88,12 +88,13 @@ def test_dense_rows_rank_all_documents_once_whatever_the_sparse_encoders(run, tm
 def test_reranked_rows(run, tmp_path, monkeypatch):
     monkeypatch.setattr("pyserini_compneg.lab.experiments.jobs.RERANKED", 3)
     results, loaded = run(RERANKED)
-    sparse, again, text = rankings(results, tmp_path)
+    sparse, again, alone = rankings(results, tmp_path)
     assert loaded == [MS_MARCO_MINILM] == [results.settings["reranker"]]
     for qid, ranking in again.items():
-        assert list(ranking) != list(sparse[qid]) or len(ranking) == 1
-        assert set(ranking) == set(list(sparse[qid])[:3])
-        assert max(text[qid].values()) <= 1
+        assert set(list(ranking)[:3]) == set(list(sparse[qid])[:3])
+        assert list(ranking)[3:] == list(sparse[qid])[3:]
+        assert max(alone[qid].values()) in (0, 1)
+    assert any(list(ranking) != list(sparse[qid]) for qid, ranking in again.items())
     kept, reloaded = run(RERANKED)
     assert (kept.sections, reloaded) == (results.sections, [])
     assert run(RERANKED, "another/model")[1] == ["another/model"]
@@ -102,7 +103,7 @@ def test_reranked_rows(run, tmp_path, monkeypatch):
 def test_judged_documents_alone_are_reranked(run, tmp_path):
     """Other judgements are other documents, and so another run."""
     films = open_dataset(write_film_set(tmp_path / "films"))
-    text = RERANKED.replace("rerank: both", "rerank: both, rerank_judged: true")
+    text = RERANKED.replace("rerank: 0.3", "rerank: 0.3, rerank_judged: true")
     results, _ = run(text, dataset=films)
     sparse, again, _ = rankings(results, tmp_path)
     judged = films.qrels("dev")
