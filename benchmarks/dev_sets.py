@@ -14,7 +14,7 @@ from pyserini_compneg.eval import Run
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lab.experiments.datasets import Dataset
 from pyserini_compneg.reading import ModelReader
-from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.search import Method, SignedImpactSearcher
 from pyserini_compneg.search.run_writer import printed_scores
 from pyserini_compneg.support.files import slug
 from pyserini_compneg.topics import Topic
@@ -34,16 +34,17 @@ def index_path(dataset: Dataset, encoder: str) -> Path:
     return INDEXES / f"{dataset.name}-{slug(label(encoder))}"
 
 
-def index_of(dataset: Dataset, split: str, encoder: str = "bm25") -> Path:
-    """The index in indexes/, which is built if it is missing."""
+def index_of(dataset: Dataset, split: str, encoder: str = "bm25", store_raw: bool = False) -> Path:
+    """The index in indexes/, which is built if it is missing. One with the texts has a name of its own."""
     index = index_path(dataset, encoder)
+    index = index.with_name(f"{index.name}-raw") if store_raw else index
     if not index.exists():
         collection = dataset.collection
         if collection is None:
             collection = INDEXES / f"{dataset.name}.jsonl"
             lines = ({"id": document.docid, "contents": document.text} for document in dataset.documents(split))
             collection.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-        build_index(collection, index, encoder=encoder)
+        build_index(collection, index, encoder=encoder, store_raw=store_raw)
     return index
 
 
@@ -53,10 +54,13 @@ def as_read(topics: Sequence[Topic], reader: ModelReader) -> list[Topic]:
     return [replace(topic, expression=reading.expression, decomposition=reading) for topic, reading in pairs]
 
 
-def search(searcher: SignedImpactSearcher, topics: Sequence[Topic], k: int | None = None) -> Run:
+def search(
+    searcher: SignedImpactSearcher, topics: Sequence[Topic], k: int | None = None, method: Method | None = None
+) -> Run:
     """The scores of the first k documents; by default, of all of them in a small collection."""
     k = k or (searcher.num_docs if searcher.num_docs <= MOST_FOR_ALL else 1000)
-    hits = searcher.batch_search([topic_query(t) for t in topics], [t.qid for t in topics], k, threads=2)
+    queries, qids = [topic_query(t) for t in topics], [t.qid for t in topics]
+    hits = searcher.batch_search(queries, qids, k, threads=2, method=method)
     return {
         qid: dict(zip([hit.docid for hit in ranked], printed_scores(ranked), strict=True))
         for qid, ranked in hits.items()

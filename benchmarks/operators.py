@@ -4,6 +4,7 @@
     python benchmarks/operators.py --data DATASETS --encoder bm25 --baseline wording --before before.json
     python benchmarks/operators.py --data DATASETS --encoder bm25 --sets filmsets --operators hard=NOT!,exclusion:any
     python benchmarks/operators.py --data DATASETS --encoder bm25 FOLDER mini bm25+FOLDER bm25+mini --only-default
+    python benchmarks/operators.py --data DATASETS --encoder bm25 bm25+mini --rerank MODEL --sets quest excluir
 
 Systems are compared on the same queries of the folders of DATASETS:
 
@@ -31,7 +32,8 @@ defaults leave it empty.
 
 --only-default compares encoders: each with the first one, by the default operators alone. It adds scifact (test, train)
 and cisi (all), all types of ComLQ, and the domains of QUEST. Its last table has what FilmSets costs; documents/s are of
-an index that this call builds. Indexes are kept in indexes/, and are built where they are missing. Prints Markdown.
+an index that this call builds. --rerank compares the default operators with a model that ranks their first documents
+again. Indexes are kept in indexes/, and are built where they are missing. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -50,6 +52,8 @@ from typing import Any, TypeAlias
 from dev_sets import as_read, index_of, index_path, label, search
 from reporting import TOLERANCE, describe, environment, paired, table
 
+from pyserini_compneg.baselines import Reranked
+from pyserini_compneg.baselines.pair_scorers import pair_scorer
 from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.rewrite import differences_as_exclusions
@@ -57,7 +61,7 @@ from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.expression import Atom, Difference, Expression, Filter, Intersection, Union
 from pyserini_compneg.lab.experiments.datasets import Dataset, open_dataset
 from pyserini_compneg.reading import ModelReader
-from pyserini_compneg.search import SearchSettings, SignedImpactSearcher
+from pyserini_compneg.search import Method, SearchSettings, SignedImpactSearcher
 from pyserini_compneg.support.files import iter_jsonl
 from pyserini_compneg.support.staging import atomic_writer
 from pyserini_compneg.topics import Topic
@@ -147,6 +151,7 @@ class System:
     name: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     is_hard: bool = False
+    method: Method | None = None
 
     def operators(self) -> Operators:
         """The defaults, with the settings."""
@@ -171,7 +176,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(argv: Sequence[str] | None) -> None:
     args = _arguments(argv)
-    systems = (System("default"),) if args.only_default else (*SYSTEMS, *args.operators)
+    systems = (System("default"),) if args.only_default or args.rerank else (*SYSTEMS, *args.operators)
+    if args.rerank:
+        systems += (System("reranked", method=Reranked(pair_scorer(args.rerank))),)
     before = json.loads(args.before.read_text(encoding="utf-8"))["values"] if args.before else None
     values: Values = {}
     costs = []
@@ -180,7 +187,7 @@ def _main(argv: Sequence[str] | None) -> None:
         dev_set = replace(known, folder=args.data / known.folder, has_domains=args.only_default)
         for encoder in args.encoder:
             start, is_new = time.perf_counter(), not index_path(dev_set.dataset, encoder).exists()
-            index = index_of(dev_set.dataset, dev_set.split, encoder)
+            index = index_of(dev_set.dataset, dev_set.split, encoder, store_raw=bool(args.rerank))
             seconds = time.perf_counter() - start if is_new else float("nan")
             with SignedImpactSearcher(index, encoder=encoder) as searcher:
                 for line, by_system in _evaluated(name, dev_set, searcher, systems):
@@ -193,6 +200,9 @@ def _main(argv: Sequence[str] | None) -> None:
     if args.output:
         with atomic_writer(args.output) as handle:
             handle.write(json.dumps({"environment": about, "values": values}) + "\n")
+    if args.rerank:
+        print(f"default → reranked by {args.rerank}\n\n{_reranked(values)}\n\n{describe(about)}")
+        return
     if args.only_default:
         print(f"{_compared(values)}\n\n{_losses(values)}\n\n{_costs(args.encoder, costs)}\n\n{describe(about)}")
         return
@@ -211,6 +221,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--sets", nargs="+", choices=[*SETS, *MORE_SETS], metavar="SET")
     parser.add_argument("--only-default", action="store_true", help="compare encoders, by the default operators")
     parser.add_argument("--operators", nargs="+", type=_system, default=[], metavar="NAME=SETTING:VALUE,...")
+    parser.add_argument("--rerank", metavar="MODEL")
     parser.add_argument("--baseline", metavar="SYSTEM", help="wording, ignore, or a NAME of --operators")
     parser.add_argument("--output", type=Path, metavar="FILE.json", help="keeps the values of each query")
     parser.add_argument("--before", type=Path, metavar="FILE.json", help="an earlier --output to compare with")
@@ -263,7 +274,7 @@ def _evaluated(
     k = None if dev_set.has_domains else searcher.num_docs if "right_rank" in dev_set.measures else 10
     for system in systems:
         searcher.settings = SearchSettings(system.operators())
-        run = search(searcher, [system.topic(topic) for topic in every], k)
+        run = search(searcher, [system.topic(topic) for topic in every], k, system.method)
         found[system.name] = evaluate(dev_set.qrels, run, measures)
     for measure in measures:
         for group, topics in dev_set.topics.items():
@@ -322,6 +333,14 @@ def _changes(before: Values, values: Values) -> str:
             return "–"
         now = {qid: value for qid, value in by_system["default"].items() if qid in then}
         then = {qid: then[qid] for qid in now}
+        return f"{_mean(then)} → {_mean(now)}, {paired(now, then)}"
+
+    return _table(values, cell)
+
+
+def _reranked(values: Values) -> str:
+    def cell(_: tuple[str, str], by_system: BySystem) -> str:
+        then, now = by_system["default"], by_system["reranked"]
         return f"{_mean(then)} → {_mean(now)}, {paired(now, then)}"
 
     return _table(values, cell)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from pyserini_compneg.cluster.connection import RayCluster
-from pyserini_compneg.cluster.replicas import Replica, Sent, Starts
+from pyserini_compneg.cluster.replicas import START_SECONDS, Replica, Sent, Starts
 from pyserini_compneg.cluster.worker import Setup, ShardActor
 from pyserini_compneg.lucene import SHARDS_NAME, ShardedReader, resolve_index
 from pyserini_compneg.lucene.cancellation import check_cancelled, remaining_seconds
@@ -41,9 +41,6 @@ ATTEMPTS = 3
 
 MOST_REPLICAS = 100
 """The most replicas of a shard. Each is a process with a Java machine."""
-
-START_SECONDS = 120.0
-"""The time limit for starting an actor. With room in the cluster, it takes about 4 seconds."""
 
 HEDGE = 2.0
 """An answer is late after so many times the seconds in which 95 of the last 100 like it came."""
@@ -110,7 +107,8 @@ class RayShard(Shard):
         affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
         strategy = affinity(node, soft=True, _spill_on_unavailable=True) if node else "SPREAD"
         actor = self._actor.options(scheduling_strategy=strategy).remote()
-        return Replica(actor, actor.open.remote(self._setup, os.path.abspath(self.folder), self._entry), node)
+        opening = actor.open.remote(self._setup, os.path.abspath(self.folder), self._entry)
+        return Replica(actor, opening, node, time.monotonic())
 
     def ask(self, question: Question[Asked, Answer], *args: Asked.args, **kwargs: Asked.kwargs) -> Callable[[], Answer]:
         request, sent = (question, args, kwargs), dict[Any, Sent]()
@@ -131,12 +129,13 @@ class RayShard(Shard):
     def _next(self, besides: Collection[Replica] = ()) -> Replica | None:
         """The next open replica in turn, if possible one that is neither paused nor silent."""
         with self._lock:
-            if not self._replicas:
+            if not self._count:
                 raise ArgumentError("the searcher is closed", where=self.folder, remedy="open another one")
             now = time.monotonic()
             for replica in list(self._replicas):
                 self._hear(replica, now)
-            self._fill(now)
+            if self._missing:
+                self._fill(now)
             if now >= self._spread_at:
                 self._spread(now)
             others = [replica for replica in self._replicas if replica not in besides]
@@ -158,9 +157,11 @@ class RayShard(Shard):
         if len(self._replicas) > self._count:
             self._replicas.remove(second)
             self._retired.append(second)
-        elif self._starts.is_free() and {*self._cluster.worker_nodes()} - {*nodes}:
-            self._starts.last = self._start(self._replicas)
-            self._replicas.append(self._starts.last)
+            return
+        with self._starts.lock:
+            if self._starts.is_free(now) and {*self._cluster.worker_nodes()} - {*nodes}:
+                self._starts.last = self._start(self._replicas)
+                self._replicas.append(self._starts.last)
 
     def _hear(self, replica: Replica, now: float) -> None:
         """Takes note of what a replica has answered meanwhile. Replaces it if it is lost, or silent for too long."""
@@ -296,8 +297,7 @@ class RayShard(Shard):
                 return
             self._replicas.remove(replica)
             self._missing.append(replica.node if elsewhere else "")
-            if self._starts.last is replica:
-                self._starts.last = None
+            self._release(replica)
             self._fill(time.monotonic())
         who = f"the process that searched this shard on {replica.host}" if replica.host else "a process for this shard"
         _logger.warning("%s: %s %s; another one takes its place", self.folder, who, why)
@@ -308,18 +308,29 @@ class RayShard(Shard):
 
         A start takes processors from searches for some seconds.
         """
-        while self._missing and (
-            self._starts.is_free() or not any(one.is_open and not one.is_silent(now) for one in self._replicas)
-        ):
-            self._starts.last = self._start(self._replicas, self._missing.pop())
-            self._replicas.append(self._starts.last)
+        with self._starts.lock:
+            while self._missing and (
+                self._starts.is_free(now) or not any(one.is_open and not one.is_silent(now) for one in self._replicas)
+            ):
+                self._starts.last = self._start(self._replicas, self._missing[-1])
+                self._replicas.append(self._starts.last)
+                self._missing.pop()  # not before the start, which may fail
+
+    def _release(self, *replicas: Replica) -> None:
+        """Lets others start if one of these was starting."""
+        with self._starts.lock:
+            if self._starts.last in replicas:
+                self._starts.last = None
 
     def _kill(self, replica: Replica) -> None:
         with suppress(Exception):  # the cluster may be gone
             self._ray.kill(replica.actor)
 
     def close(self) -> None:
-        replicas, self._replicas, self._retired = [*self._replicas, *self._retired], [], []
+        with self._lock:
+            replicas, self._count = [*self._replicas, *self._retired], 0
+            self._replicas, self._retired, self._missing = [], [], []
+            self._release(*replicas)
         for replica in replicas:
             self._kill(replica)
 

@@ -15,7 +15,6 @@ from typing import Any, Self
 from pyserini_compneg.index.index_folder import SKIPPED_LOG, keep_unfinished, new_index_folder
 from pyserini_compneg.lucene import ENGLISH, LEAST_REORDERED, ImpactWriter, IndexSettings, Manifest, java_class
 from pyserini_compneg.lucene.index_settings import RECORDED, STORED
-from pyserini_compneg.lucene.manifest import PAIR_SCALE
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 from pyserini_compneg.support.json_objects import json_line
 from pyserini_compneg.support.processors import bounded_threads
@@ -114,12 +113,12 @@ class ImpactIndexer(VectorLines):
             )
         options = replace(options or IndexSettings(), **changes)
         scale, threads = options.impact_scale or 1.0, bounded_threads(options.threads)
-        pair_scale = options.pair_scale or PAIR_SCALE if options.pair_terms or options.pairs else 1
-        self._options = replace(options, impact_scale=scale, pair_scale=pair_scale, threads=threads)
+        self._options = replace(options, impact_scale=scale, threads=threads)
         java_class("io.compneg.index.ImpactIndexer")  # without Java, fail before creating a file
         self._target = Path(os.path.realpath(index))
         super().__init__(str(self._target))
         made = {name: getattr(self._options, name) for name in RECORDED}
+        made["pair_scale"] = options.pair_scale if options.pair_terms or options.pairs else 1
         further = dict(settings or {})
         made["language"] = further.pop("language", ENGLISH)
         self._manifest = Manifest(encoder, further, **made)

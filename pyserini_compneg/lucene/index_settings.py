@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from pyserini_compneg.expression.filters import checked_fields
-from pyserini_compneg.lucene.manifest import LARGEST_IMPACT, Manifest, fit_pair_scale, fit_passages
+from pyserini_compneg.lucene.manifest import LARGEST_IMPACT, PAIR_SCALE, Manifest, fit_pair_scale, fit_passages
 from pyserini_compneg.support.arguments import finite_number, whole_number
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.existing_work import Existing, ExistingWork, existing_option
@@ -66,7 +66,7 @@ class IndexSettings(ExistingWork):
         pairs: Write these pairs only, in each document that has both terms; see
             :func:`~pyserini_compneg.compose.query_pairs`. At most ``MOST_PAIRS``.
         pair_scale: The impacts of pairs are multiplied by this power of two before they are rounded, and the weights of
-            pairs in queries divided by it. None means ``PAIR_SCALE``; 1 is the scale of older indexes.
+            pairs in queries divided by it. 1 is the scale of indexes of earlier releases.
         signed: Accept negative weights, each as an impact of the complement term ``¬t``.
         store_docvectors: Keep each document's terms and impacts as a term vector.
         optimize: Merge the index into one segment.
@@ -102,7 +102,7 @@ class IndexSettings(ExistingWork):
         metavar="N",
     )
     pairs: tuple[str, ...] = ()
-    pair_scale: int | None = None
+    pair_scale: int = PAIR_SCALE
     signed: bool = option(False, "accept negative weights, as complement terms")
     store_docvectors: bool = option(False, "keep each document's terms and impacts")
     optimize: bool = option(False, "merge the index into one segment")
@@ -144,7 +144,7 @@ class IndexSettings(ExistingWork):
             raise ArgumentError("pairs and pair_terms are two choices of the pairs to index", remedy="leave out one")
         if len(self.pairs) > MOST_PAIRS:
             raise ArgumentError(f"an index may have {MOST_PAIRS:,} chosen pairs, got {len(self.pairs):,}")
-        if self.pair_scale is not None and not fit_pair_scale(self.pair_scale):
+        if not fit_pair_scale(self.pair_scale):
             raise ArgumentError(f"pair_scale must be a power of two, at most 1,024, got {shown(self.pair_scale)}")
         object.__setattr__(self, "pairs", tuple(sorted(named)))
 

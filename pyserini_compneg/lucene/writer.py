@@ -15,7 +15,6 @@ from typing import Any
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
 from pyserini_compneg.lucene.index_settings import RECORDED, STORED, IndexSettings
-from pyserini_compneg.lucene.manifest import PAIR_SCALE
 from pyserini_compneg.lucene.reader import CONTENTS
 from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import OutputError
@@ -109,7 +108,6 @@ class ImpactWriter:
         sent |= {
             "field": CONTENTS,
             "impactScale": settings.impact_scale or 1.0,
-            "pairScale": settings.pair_scale or PAIR_SCALE,
             "filterFields": settings.indexed_fields,
             "threads": settings.threads or 1,
             "memoryBufferMb": _MEMORY_BUFFER_MB / writers,

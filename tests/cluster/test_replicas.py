@@ -110,7 +110,6 @@ class StandIn:
 def ray(monkeypatch):
     ray = StandIn()
     monkeypatch.setattr(shards, "time", ray)
-    monkeypatch.setattr(replicas, "time", ray)
     monkeypatch.setattr(cancellation, "time", ray)
     return ray
 
@@ -228,6 +227,32 @@ def test_lost_replicas_are_replaced_one_at_a_time(ray, make_shard):
     ray.is_full, ray.actors[3].lives, ray.actors[7].lives = False, False, False
     assert set(answers(ray, index[1], 4)[0]) == {10, 11}
     assert len(ray.actors) == 12 and ray.actors[9].is_frozen
+
+
+def test_a_shard_that_is_asked_no_more_does_not_hold_up_the_others(ray, make_shard, monkeypatch):
+    """It is closed, or left out, while an actor of it starts; nor is a replacement lost whose start fails."""
+    starts = replicas.Starts()
+    for is_closed in (True, False):
+        other, shard = make_shard(2, starts=starts), make_shard(2, starts=starts)
+        for one in (other, shard):
+            answers(ray, one, 4)
+        ray.is_full = True
+        for one, first in ((other, -4), (shard, -3)):
+            ray.actors[first].lives = False
+            answers(ray, one, 4)
+        ray.is_full = False
+        there = len(ray.actors)
+        if is_closed:
+            other.close()
+        else:
+            ray.now += replicas.START_SECONDS + 1
+        with monkeypatch.context() as failing:
+            failing.setattr(shard._cluster, "worker_nodes", lambda: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                answers(ray, shard, 1)
+        assert len(ray.actors) == there
+        answers(ray, shard, 4)
+        assert len(ray.actors) == there + 1
 
 
 def test_the_only_replica_is_silent(ray, make_shard):

@@ -109,8 +109,8 @@ def test_an_interruption_is_heard_while_java_merges(tmp_path, collection, old, m
 
 
 def test_another_build_is_not_continued(collection, unfinished, caplog):
-    changes = {"signed": {"signed": True}, "pair_terms": {"pair_terms": 4}, "filter_fields": {"filter_fields": ["a"]}}
-    changes |= {"pairs": {"pairs": ("a∩b",)}, "encoder": {"encoder": "x"}, "sources": {}}
+    changes = {"signed": {"signed": True}, "filter_fields": {"filter_fields": ["a"]}, "encoder": {"encoder": "x"}}
+    changes |= {"pair_terms, pair_scale": {"pair_terms": 4}, "pairs, pair_scale": {"pairs": ("a∩b",)}, "sources": {}}
     for changed, options in changes.items():
         if changed == "sources":
             with (collection / "part1.jsonl").open("a") as handle:

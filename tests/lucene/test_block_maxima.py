@@ -196,7 +196,7 @@ def test_the_terms_of_the_file(tmp_path):
         add_documents(writer, documents)
         writer.optimize(reorder=True)
         writer.commit()
-    assert parts((tmp_path / FILE).read_bytes())[0] == ["every", "half", "whole"]
+    assert parts((tmp_path / FILE).read_bytes(), 0)[0] == ["every", "half", "whole"]
     assert verify_index(tmp_path) == count
 
 

@@ -121,7 +121,7 @@ _UNIONS: Mapping[str, Callable[[Sequence[Vectors]], Vectors]] = {
 }
 _DIFFERENCES = {"orthogonal": orthogonal, "subtraction": subtraction, "constant": constant, "ignore": ignore}
 
-OF_SCORES = {"union": "max", "intersection": "min", "difference": "disentangled"}
+OF_SCORES = {"union": "max", "intersection": "mean-min", "difference": "disentangled"}
 """The operators of late interaction; see :func:`~pyserini_compneg.baselines.composed_score`."""
 
 DENSE_OPERATORS: Mapping[str, tuple[str, ...]] = {

@@ -33,7 +33,7 @@ sections:
       - {name: ignore, method: dense, settings: {difference: ignore}}
       - {name: orthogonal, method: dense, settings: {difference: orthogonal}}
       - {name: disentangled, method: dense, settings: {difference: disentangled}}
-      - {name: again, method: operators, rerank: atoms}
+      - {name: again, method: operators, rerank: 1}
 """
 
 
@@ -54,10 +54,9 @@ def test_rows_of_late_interaction(reproduced, dataset, folder, tmp_path):
         wanted = model.scores([(left, text) for text in texts.values()])
         excluded = model.scores([(right, text) for text in texts.values()], [[left]] * len(texts))
         assert rows["ignore"][topic.qid] == pytest.approx(dict(zip(texts, wanted, strict=True)), abs=1e-4)
-        composed = dict(zip(texts, wanted - excluded, strict=True))
+        composed = dict(zip(texts, wanted - excluded / 2, strict=True))
         assert rows["disentangled"][topic.qid] == pytest.approx(composed, abs=1e-4)
-        again = rows["again"][topic.qid]
-        assert again == pytest.approx({docid: composed[docid] for docid in again}, abs=1e-4)
+        assert 0 <= min(rows["again"][topic.qid].values()) <= max(rows["again"][topic.qid].values()) == 1
         assert rows["vanilla"][topic.qid] != rows["ignore"][topic.qid]
 
 
