@@ -37,9 +37,9 @@ from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.qrels import read_qrels
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene import java_class
-from pyserini_compneg.lucene.manifest import PAIR_SCALE
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 from pyserini_compneg.support.processors import processors
+from pyserini_compneg.support.vectors import PAIR_SCALE
 from pyserini_compneg.topics import read_topics
 
 TOP = 10

@@ -36,6 +36,7 @@ _OUTPUTS = ("token_embeddings", "last_hidden_state")
 _CHAIN = ["Transformer", "Pooling", "Normalize"]
 _PROVIDERS = ("CUDAExecutionProvider", "CPUExecutionProvider")
 _BATCH_TOKENS = 8192
+_REMEDY = "export it again, or delete it"
 
 
 class DenseExport(NamedTuple):
@@ -56,8 +57,8 @@ def dense_export(folder: Path) -> DenseExport | None:
         if chain != queries or [kind for kind, _ in chain] not in (_CHAIN[:2], _CHAIN):
             return None
         network, pooling = (part_folder(folder, path) for _, path in chain[:2])
-        file, mode = network / "onnx" / "model.onnx", _mode(pooling)
-        if file.is_file() and mode in (_MEAN, _CLS):
+        file, has_pooling = network / "onnx" / "model.onnx", (pooling / "config.json").is_file()
+        if file.is_file() and has_pooling and (mode := _mode(pooling)) in (_MEAN, _CLS):
             check_direct(network, text_settings(network, "query").arguments)
             return DenseExport(file, network, mode, chain[-1][0] == _CHAIN[-1])
     return None
@@ -80,13 +81,14 @@ class ExportedDense:
         self._name, self._export = name, export
         self._tokenizers = {side: _tokenizer(export.network, folder, side) for side in ("query", "document")}
         has = import_onnxruntime().get_available_providers()
-        with in_one_line(EncodingError, "onnx/model.onnx cannot be run", where=name):
+        with in_one_line(EncodingError, "onnx/model.onnx cannot be run", where=name, remedy=_REMEDY):
             self._session = open_session(export.file, model_threads(), [one for one in _PROVIDERS if one in has])
         self._inputs = [one.name for one in self._session.get_inputs()]
         outputs = [one.name for one in self._session.get_outputs()]
         if not {*self._inputs} <= {*INPUTS} or not {*outputs} & {*_OUTPUTS}:
-            what = f"onnx/model.onnx gives {', '.join(outputs)} for {', '.join(self._inputs)}, and no vectors of tokens"
-            raise EncodingError(what, where=name, remedy="export it again, or delete it")
+            what = f"onnx/model.onnx takes {', '.join(self._inputs)} and gives {', '.join(outputs)}; expected are "
+            what += f"{', '.join(INPUTS)} and {_OUTPUTS[0]}"
+            raise EncodingError(what, where=name, remedy=_REMEDY)
         self._output = next(one for one in _OUTPUTS if one in outputs)
 
     def encode_query(self, texts: Sequence[str], batch_size: int, **_: object) -> NDArray[np.float32]:
@@ -106,7 +108,8 @@ class ExportedDense:
             for row, number in enumerate(batch):
                 tokens[row, : len(ids[number])], mask[row, : len(ids[number])] = ids[number], 1
             inputs = dict(zip(INPUTS, (tokens, tokens * 0, mask), strict=True))
-            (states,) = self._session.run([self._output], {name: inputs[name] for name in self._inputs})
+            with in_one_line(EncodingError, "onnx/model.onnx cannot be run", where=self._name, remedy=_REMEDY):
+                (states,) = self._session.run([self._output], {name: inputs[name] for name in self._inputs})
             if self._export.pooling == _CLS:
                 made = states[:, 0]
             else:

@@ -222,8 +222,10 @@ def without_tokens(query: TokenVectors, others: Sequence[TokenVectors]) -> Token
 
 def _best(query: TokenVectors, document: TokenVectors) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """The places of the document's tokens that are most similar to those of the query, and their similarities."""
+    import numpy as np
+
     if not document.tokens:
-        return _best(query._replace(vectors=query.vectors[:0]), query)
+        return np.zeros(0, np.intp), np.zeros(0)
     similarities = query.vectors @ document.vectors.T
     places = similarities.argmax(axis=1)
     return places, similarities.max(axis=1).astype("float64")

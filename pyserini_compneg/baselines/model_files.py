@@ -90,7 +90,8 @@ def dense_model_hash(name: str, similarity: Similarity | None = None) -> str:
     settings = {"format": _FORMAT} | ({"similarity": DOT} if similarity_of(name, similarity) == DOT else {})
     export = dense_export(folder)
     files = [file for kind in _MODEL_FILES for file in folder.rglob(kind)]
-    return content_hash(sorted({*files, *([export.file] if export else [])}), settings)
+    exported = export.file.parent.glob(f"{export.file.name}*") if export else []  # large weights are beside it
+    return content_hash(sorted({*files, *exported}), settings)
 
 
 def similarity_of(name: str, given: Similarity | None) -> Similarity:

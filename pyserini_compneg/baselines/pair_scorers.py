@@ -131,7 +131,7 @@ class DenseEncoder:
     The model's files give its pooling, prompts and longest text; longer texts are truncated. Vectors have length 1,
     unless the model's configuration compares vectors by the dot product. If the folder has no ``modules.json``,
     sentence-transformers averages the vectors of the tokens. If the folder has ``onnx/model.onnx``, as
-    sentence-transformers exports it, onnxruntime runs the model. A GPU is used if there is one.
+    sentence-transformers exports it, onnxruntime runs the model. A GPU is used if what runs the model can.
 
     Args:
         name: A folder, or a model of the Hugging Face hub.

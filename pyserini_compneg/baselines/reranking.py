@@ -68,11 +68,11 @@ class Reranked:
 
     The model scores each atom, and :func:`composed_score` composes the scores. A document's score is the sum of a share
     of the composed score and of the rest of the first score. All scores are scaled to 0 for the least and 1 for the
-    best of these documents. The other documents follow in their first order, with scores from 0 down.
+    best of these documents. The other documents follow in their first order, with scores below 0.
 
     Attributes:
         model: The model, from :func:`~pyserini_compneg.baselines.pair_scorers.pair_scorer`.
-        share: The share of the model, above 0; at 1 the first scores only order documents that the model ranks alike.
+        share: The share of the model, above 0; 1 for the model alone.
         hits: How many documents are ranked again.
         first: The other method; None for operators.
     """
@@ -125,7 +125,8 @@ class Reranked:
         firsts = _scaled([hit.score for hit in hits], len(values))
         for hit, first, value in zip(hits, firsts, _scaled(values), strict=False):
             yield Hit(hit.docid, (1 - self.share) * first + self.share * value)
-        yield from map(Hit, (hit.docid for hit in hits[len(values) :]), firsts[len(values) :])
+        for hit, first in zip(hits[len(values) :], firsts[len(values) :], strict=True):
+            yield Hit(hit.docid, first - 1)  # below the ones above, of which the least may have 0
 
 
 def composed_score(expression: Expression, score: Callable[[Part], float], without: tuple[str, ...] = ()) -> float:

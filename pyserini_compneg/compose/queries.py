@@ -25,7 +25,7 @@ from pyserini_compneg.support.arguments import checked_list
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, QueryError
 from pyserini_compneg.support.progress import gathered_warnings, warn_of
 from pyserini_compneg.support.terminal import shown
-from pyserini_compneg.support.vectors import is_pair
+from pyserini_compneg.support.vectors import PAIR_SCALE, is_pair
 
 _ALL = "*"
 _ALL_ATOMS = Atom(_ALL), Atom(f"({_ALL})")
@@ -89,7 +89,7 @@ def compose_query(
     signed: bool = False,
     weight_scale: float = WEIGHT_SCALE,
     top_scores: TopScores | None = None,
-    pair_scale: int = 1,
+    pair_scale: int = PAIR_SCALE,
 ) -> ScoringNode:
     """Turns an expression into a composed query, whose weights are whole numbers, but for pairs.
 
@@ -101,7 +101,8 @@ def compose_query(
         signed: Whether the index keeps negative weights of documents.
         weight_scale: Weights are round(w · weight_scale); those of pairs are then computed from rounded ones.
         top_scores: Gives the best scores of queries in the index that will be searched; ``damped`` needs it.
-        pair_scale: For ``materialised``: what the index multiplies the impacts of pairs by, as its manifest says.
+        pair_scale: For ``materialised``: what the index multiplies the impacts of pairs by, as its manifest says;
+            1 for an index of an earlier release.
 
     Returns:
         The scoring tree. It ``is_empty`` if the encoder knows no term of the query's positive part.
@@ -133,7 +134,7 @@ def compose_queries(
     signed: bool = False,
     weight_scale: float = WEIGHT_SCALE,
     top_scores: TopScores | None = None,
-    pair_scale: int = 1,
+    pair_scale: int = PAIR_SCALE,
 ) -> list[ScoringNode]:
     """Works like ``compose_query``, for many queries. Every distinct text is encoded once, all in one batch."""
     parsed = parsed_queries(queries)
@@ -301,7 +302,7 @@ def scoring_trees(
 def _runnable(
     query: ParsedQuery, tree: ScoringNode, cpt: str, signed: bool, weight_scale: float, pair_scale: int
 ) -> ScoringNode:
-    """Pairs get the products of the weights that the ``factored`` form has, so both forms give the same scores."""
+    """Pairs get the products of the weights that the ``factored`` form has, so the two differ by rounding only."""
     try:
         node = quantised(adapted(tree, signed=signed), weight_scale)
         node = with_rounded_pairs(adapted(node, cpt), pair_scale) if cpt != FACTORED else node

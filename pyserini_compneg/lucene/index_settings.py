@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from pyserini_compneg.expression.filters import checked_fields
-from pyserini_compneg.lucene.manifest import LARGEST_IMPACT, PAIR_SCALE, Manifest, fit_pair_scale, fit_passages
+from pyserini_compneg.lucene.manifest import LARGEST_IMPACT, Manifest, fit_pair_scale, fit_passages
 from pyserini_compneg.support.arguments import finite_number, whole_number
 from pyserini_compneg.support.errors import ArgumentError
 from pyserini_compneg.support.existing_work import Existing, ExistingWork, existing_option
 from pyserini_compneg.support.options import COUNT, Number, check_options, option
 from pyserini_compneg.support.terminal import shown
-from pyserini_compneg.support.vectors import PAIR_SIGN, is_complement, is_pair, pair_term
+from pyserini_compneg.support.vectors import PAIR_SCALE, PAIR_SIGN, is_complement, is_pair, pair_term
 
 MOST_PAIR_TERMS = 256
 """A document with this many terms has 32,640 pairs."""

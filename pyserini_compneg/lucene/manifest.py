@@ -29,10 +29,6 @@ FORMAT_VERSION = 1
 LARGEST_IMPACT = 1 << 20
 """Larger impacts would leave the range in which scores are exact to the last bit; Lucene's own limit is 2^31 - 1."""
 
-PAIR_SCALE = 8
-"""What the impacts of pairs in a new index are multiplied by, so that their rounding changes few rankings. They are at
-most 8 * 2^20 then, and floats, in which stock Anserini scores, hold all whole numbers up to 2^24."""
-
 BM25_SETTINGS = ("k1", "b", "average_length")
 _COMMIT = re.compile("segments_[0-9a-z]+")
 

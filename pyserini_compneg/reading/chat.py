@@ -76,7 +76,7 @@ class ChatModel:
             raise QueryError(f"HTTP status {error.status_code}{_reason(error.body)}") from None
         except openai.OpenAIError as error:
             raise QueryError(" ".join(str(error.__cause__ or error).split()).rstrip(".")) from None
-        except (AttributeError, LookupError, TypeError, ValueError):  # the answer is not such JSON
+        except (AttributeError, LookupError, RecursionError, TypeError, ValueError):  # the answer is not such JSON
             raise QueryError("the answer is not a chat completion") from None
         if not isinstance(answer, str | None):
             raise QueryError("the answer is not a chat completion")

@@ -27,6 +27,10 @@ SparseVector = Mapping[str, float]
 PAIR_SIGN = "∩"
 COMPLEMENT_SIGN = "¬"
 
+PAIR_SCALE = 8
+"""What the impacts of pairs in a new index are multiplied by, so that their rounding changes few rankings. They are at
+most 8 * 2^20 then, and floats, in which stock Anserini scores, hold all whole numbers up to 2^24."""
+
 _WHITE_SPACE = re.compile(r"[^\S\x85\xa0\u2007\u202f]")  # Lucene ends tokens at these, but not at no-break spaces
 _ROUNDING = 2.0**-48  # sixteen units in the last place: the rounding error of a few additions
 

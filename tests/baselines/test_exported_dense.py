@@ -121,8 +121,9 @@ def test_an_export_of_another_kind(library, tmp_path):
 
     folder = export(write_dense(tmp_path / "model"), "logits")
     message = refusal(pair_scorer, str(folder), error=EncodingError)
-    said = "onnx/model.onnx gives logits for input_ids, token_type_ids, attention_mask, and no vectors of tokens"
-    assert message == f"{folder}: {said}; export it again, or delete it"
+    said = "onnx/model.onnx takes input_ids, token_type_ids, attention_mask and gives logits; expected are input_ids, "
+    said += "token_type_ids, attention_mask and token_embeddings; export it again, or delete it"
+    assert message == f"{folder}: {said}"
     (folder / "onnx" / "model.onnx").write_bytes(b"x")
     message = refusal(pair_scorer, str(folder), error=EncodingError)
     assert message.startswith(f"{folder}: onnx/model.onnx cannot be run: ") and "\n" not in message

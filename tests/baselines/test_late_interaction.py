@@ -2,7 +2,6 @@
 
 import json
 import shutil
-
 from functools import partial
 
 import numpy as np

@@ -110,7 +110,7 @@ def blended(query, first, score, share, count):
     firsts = scaled([hit.score for hit in first], [hit.score for hit in first[:count]])
     new = (1 - share) * firsts[:count] + share * scaled(values, values)
     docids = [hit.docid for hit in first]
-    return sorted(zip(docids, [*new, *firsts[count:]], strict=True), key=lambda hit: (-hit[1], hit[0]))
+    return sorted(zip(docids, [*new, *firsts[count:] - 1], strict=True), key=lambda hit: (-hit[1], hit[0]))
 
 
 def check(found, expected):
@@ -178,7 +178,11 @@ def test_ties_are_in_the_order_of_ids(searcher):
     ]
     method = Reranked(StandIn(lambda *_: -7.0), 0.3, 3, Rescaled(lambda _: -2.0))
     found = searcher.search("spy OR comedy OR western", 9, method=method)
-    assert [tuple(hit) for hit in found] == [(docid, 0.0) for docid in sorted(hit.docid for hit in first)]
+    docids = sorted(hit.docid for hit in first)
+    assert [tuple(hit) for hit in found] == [
+        *((docid, 0.0) for docid in docids[:3]),
+        *((one, -1.0) for one in docids[3:]),
+    ]
 
 
 def test_shards_give_the_ranking_of_one_index(tmp_path, searcher):

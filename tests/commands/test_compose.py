@@ -133,7 +133,7 @@ def test_encoded_atoms_need_no_index_and_no_java(tmp_path):
     with start("--encoder", atoms, "--query", "spies AND fun", "--cpt", "materialised", code=code) as process:
         out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (0, "")
-    assert json.loads(out)["vector"] == {"p": 400, "q": 900, "r": 25, "p∩r": 50}
+    assert json.loads(out)["vector"] == {"p": 400, "q": 900, "r": 25, "p∩r": 6.25}
 
 
 def test_mixed_topics(run, monkeypatch):

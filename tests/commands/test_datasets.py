@@ -34,6 +34,10 @@ def test_atoms(tmp_path, capsys):
     ]
     said = "2 atoms of 3 queries; queries with compositional negatives: 1 of _ that are also _, 1 of _ that are not _"
     assert capsys.readouterr() == ("", f"{output}: {said}\n")
+    before = file.read_bytes()
+    assert main(["atoms", "--topics", str(file), "--output", str(file)]) == 1
+    assert "would overwrite" in capsys.readouterr().err
+    assert file.read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -49,15 +49,20 @@ def test_unknown_atoms_are_one_warning_unless_their_query_finds_nothing(caplog):
     ]
 
 
+TINY = LookupEncoder({"b": {"q": 0.01}, "e": {"r": 0.01}})
+
+
 def test_the_weights_of_pairs_are_products_of_rounded_ones():
     assert compose_query("a AND b", ENCODER, CPT) == Product(({"p": 400.0, "s": 50.0}, {"q": 100.0}))
-    assert compose_query("a AND b", ENCODER, CPT, cpt="materialised") == Linear({"p∩q": 200.0, "q∩s": 71.0})
-    assert compose_query("a AND b NOT c", ENCODER, CPT, cpt="materialised", weight_scale=10) == Linear(
+    assert compose_query("a AND b", ENCODER, CPT, cpt="materialised", pair_scale=1) == Linear(
+        {"p∩q": 200.0, "q∩s": 71.0}
+    )
+    assert compose_query("a AND b NOT c", ENCODER, CPT, cpt="materialised", weight_scale=10, pair_scale=1) == Linear(
         {"p∩q": 20.0, "q∩s": 7.0, "x": -1.0}
     )
     fine = {"p∩q": 200 / 8, "q∩s": round(8 * 5000**0.5) / 64, "x": -12.0}
-    assert compose_query("a AND b NOT c", ENCODER, CPT, cpt="materialised", pair_scale=8) == Linear(fine)
-    assert compose_query("b AND e", LookupEncoder({"b": {"q": 0.01}, "e": {"r": 0.01}}), cpt="materialised") == Linear(
+    assert compose_query("a AND b NOT c", ENCODER, CPT, cpt="materialised") == Linear(fine)
+    assert compose_query("b AND e", TINY, cpt="materialised", pair_scale=1) == Linear(
         {"q": 1.0, "r": 1.0, "q∩r": 1.0}  # a pair finds documents, so its weight never becomes 0
     )
     assert compose_query("a AND b NOT c", ENCODER, CPT, signed=True) == Sum(

@@ -6,8 +6,7 @@ from itertools import combinations_with_replacement
 from json_lines import write_jsonl
 
 from pyserini_compneg.index import ImpactIndexer
-from pyserini_compneg.lucene.manifest import PAIR_SCALE
-from pyserini_compneg.support.vectors import pair_term, positive_part, top_terms
+from pyserini_compneg.support.vectors import PAIR_SCALE, pair_term, positive_part, top_terms
 
 
 def document_pairs(vector, top):

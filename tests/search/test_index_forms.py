@@ -12,10 +12,9 @@ from score_oracle import evaluate
 from pyserini_compneg.compose import Linear, Operators, query_pairs
 from pyserini_compneg.compose.trees import leaf_vectors
 from pyserini_compneg.lucene import Manifest
-from pyserini_compneg.lucene.manifest import PAIR_SCALE
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support.errors import ArgumentError, IndexFormatError
-from pyserini_compneg.support.vectors import is_pair
+from pyserini_compneg.support.vectors import PAIR_SCALE, is_pair
 
 TERMS = "pqrstuvw"
 QUERIES = ["a AND b", "b AND c NOT d", "a AND b OR c", "a OR b AND d", "(a OR b) AND d NOT c", "(a AND b NOT c) OR d"]

@@ -23,7 +23,7 @@ from pyserini_compneg.lab.experiments.datasets import Dataset, open_dataset
 from pyserini_compneg.lab.training.config import SourceConfig
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_jsonl
-from pyserini_compneg.support.staging import atomic_writer
+from pyserini_compneg.support.staging import atomic_writer, keep_inputs
 from pyserini_compneg.topics import Topic, read_topics
 
 BM25_RANKS = (50, 100)
@@ -200,6 +200,7 @@ def by_template(topics: Iterable[Topic], negatives: Mapping[str, Sequence[str]])
 
 def write_atoms(queries: Path, output: Path) -> str:
     """Writes the documents of the atoms of a file in QUEST's form, for ``atoms`` of a source. Returns what is in it."""
+    keep_inputs(output, queries)
     topics, qrels = read_topics(queries), read_qrels(queries)
     relevant = {one.qid: [docid for docid, grade in qrels.get(one.qid, {}).items() if grade > 0] for one in topics}
     atoms = shared_documents(topics, relevant)

@@ -62,6 +62,7 @@ _TRIED = 20
 _HELD_OUT = 10
 """One request in this many is judged; the others are tagged. No reader may have both."""
 
+_FILES = ("documents.jsonl", "train.jsonl", "atoms.jsonl", "judged.jsonl", "requests.txt", "summary.json")
 _REMEDY = "choose another place with --output"
 
 
@@ -91,6 +92,7 @@ def generate(
     """
     settings, output = settings or GenerationSettings(), Path(os.path.realpath(output))
     keep_inputs(output, collection)
+    keep_inputs(collection, output)
     model = ChatModel(os.environ, _SECONDS)
     files = collection_files(collection, settings.collection_format)
     say_formats(files)
@@ -102,10 +104,13 @@ def generate(
         is_empty = output.is_dir() and not any(output.iterdir())  # a kill may leave a folder without an answer
         if output.exists() and not (is_empty or (output / ANSWERS).is_file()):
             raise OutputError(f"exists already, and was not made here (no {ANSWERS})", where=output, remedy=_REMEDY)
+        _check_own(output)
         stack.enter_context(output_errors(output, _REMEDY))
         folder = stack.enter_context(staged_folder(output, replace=True))
         docids: set[str] = set()
         write_lines(folder / "documents.jsonl", document_lines(iter_documents(files, settings.fields), docids))
+        if len(docids) <= 1:
+            raise InputError(f"has {len(docids)} documents, and requests combine two or more", where=collection)
         atoms: dict[str, tuple[Documents, float]] = {}
         rejected = Counter[str]()
         bar = stack.enter_context(progress(None, settings.limit, " questions", "asking"))
@@ -126,6 +131,13 @@ def generate(
     return results
 
 
+def _check_own(output: Path) -> None:
+    """Refuses to replace a folder that holds a file of somebody else."""
+    own = {*_FILES, ANSWERS}
+    if other := next((path for path in sorted(output.glob("*")) if path.name not in own), None):
+        raise OutputError("was not made here, and the folder is made anew", where=other, remedy="move it away")
+
+
 class _Asked:
     """The questions to a model, and the file of its answers, in which each is kept before the next question."""
 
@@ -135,6 +147,8 @@ class _Asked:
         self.count = 0
         if path.is_file():
             whole = path.read_bytes().rpartition(b"\n")
+            if whole[2] and not whole[2].startswith(b"{"):
+                raise InputError("is no list of answers", where=path, remedy="move it away")
             os.truncate(path, len(whole[0] + whole[1]))  # the end of an answer that was being written
             for line, record in iter_jsonl(path):
                 try:

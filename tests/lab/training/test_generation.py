@@ -292,6 +292,31 @@ def test_some_bad_answers_are_counted_and_left_out(use, collection, tmp_path):
     assert len(open_dataset(tmp_path / "made").topics("train")) == results["requests"]
 
 
+def test_files_of_somebody_else_are_kept(make, tmp_path, collection):
+    """Beside those of an earlier run, among them the collection; or notes that have the name of the answers."""
+    make("made", GenerationSettings(limit=20))
+    own = tmp_path / "made" / "mine.jsonl"
+    own.write_bytes(collection.read_bytes())
+    said = f"{own}: was not made here, and the folder is made anew; move it away"
+    assert refusal(make, "made", error=OutputError) == said
+    assert "would overwrite" in refusal(generate, own, tmp_path / "made", error=OutputError)
+    assert own.read_bytes() == collection.read_bytes()
+    (tmp_path / "notes").mkdir()
+    notes = tmp_path / "notes" / "answers.jsonl"
+    notes.write_text("my notes")
+    assert refusal(make, "notes", error=InputError) == f"{notes}: is no list of answers; move it away"
+    assert notes.read_text() == "my notes"
+
+
+def test_a_collection_of_one_document(use, tmp_path):
+    collection = write_jsonl(tmp_path / "one.jsonl", DOCUMENTS[0])
+    with chat_server(answered) as server:
+        use(server)
+        said = f"{collection}: has 1 documents, and requests combine two or more"
+        assert refusal(generate, collection, tmp_path / "made", error=InputError) == said
+    assert not (tmp_path / "made").exists()
+
+
 def test_a_folder_of_something_else_is_left_alone(make, tmp_path):
     (tmp_path / "made").mkdir()
     (tmp_path / "made" / "thesis.txt").write_text("mine")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from pyserini_compneg.documents import SourceDocument
 from pyserini_compneg.eval import Qrels
@@ -67,7 +67,7 @@ def _words(record: dict[str, Any], source: str) -> list[str]:
     if isinstance(text := record.get("document_text"), str):
         return text.split()
     try:
-        return [token["token"] for token in record["document_tokens"] if token["token"]]
+        return [str(token["token"]) for token in record["document_tokens"] if token["token"]]
     except (KeyError, TypeError):
         fault = "no text of the page; expected `document_text` or `document_tokens`"
         raise InputError(fault, where=source) from None
@@ -75,7 +75,7 @@ def _words(record: dict[str, Any], source: str) -> list[str]:
 
 def _title(record: dict[str, Any], source: str) -> str:
     url = record.get("document_url")
-    query = urlsplit(url.replace("&amp;", "&")).query if isinstance(url, str) else ""
+    query = url.replace("&amp;", "&").partition("?")[2] if isinstance(url, str) else ""
     if not (title := parse_qs(query).get("title")):
         raise InputError(f"`document_url` must be an address with a title, got {url!r:.80}", where=source)
     return docid_from_title(title[0])
