@@ -147,6 +147,7 @@ def test_the_zero_and_the_unit_of_scores_do_not_matter(searcher, scale):
 @pytest.mark.slow
 def test_the_cosines_of_a_bi_encoder(searcher, tmp_path):
     """With vectors of the library, whose cosines numpy computes."""
+    pytest.importorskip("torch", reason="sentence-transformers runs on torch")
     library = needs_sentence_transformers()
     from pyserini_compneg.baselines import pair_scorer
 
