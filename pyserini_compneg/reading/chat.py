@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -12,9 +11,6 @@ from pyserini_compneg.support.json_objects import parse_json_object
 
 URL, KEY, MODEL = "OPENAI_BASE_URL", "OPENAI_API_KEY", "COMPNEG_LLM_MODEL"
 """The environment variables that name the endpoint, its key and the model."""
-
-_MOST_BYTES = 1 << 20
-"""The longest answer, of 1,024 tokens and what belongs to a completion."""
 
 
 class ChatModel:
@@ -57,7 +53,7 @@ class ChatModel:
         if not (key.isascii() and key.isprintable()):
             raise QueryError(f"{KEY} must be printable ASCII")
         try:  # a redirect would send the text to an unknown server
-            client = DefaultHttpxClient(follow_redirects=False, event_hooks={"response": [_bounded(seconds)]})
+            client = DefaultHttpxClient(follow_redirects=False)
             self._client = OpenAI(base_url=self.url, api_key=key, timeout=seconds, http_client=client)
         except Exception as cause:  # errors of httpx: an unusable URL, or proxy of the environment
             fault = " ".join(str(cause).split())
@@ -85,33 +81,6 @@ class ChatModel:
         if not isinstance(answer, str | None):
             raise QueryError("the answer is not a chat completion")
         return answer or ""
-
-
-def _bounded(seconds: float) -> Callable[[Any], None]:
-    """A hook for responses of httpx, whose own limit is for each read: it limits how long and how large a body is."""
-    import httpx
-
-    class Bounded(httpx.SyncByteStream):
-        def __init__(self, stream: Any) -> None:
-            self._stream = stream
-
-        def __iter__(self) -> Iterator[bytes]:
-            until, count = time.monotonic() + seconds, 0
-            for block in self._stream:
-                count += len(block)
-                if count > _MOST_BYTES:
-                    raise httpx.ReadError(f"the answer has more than {_MOST_BYTES:,} bytes")
-                if time.monotonic() > until:
-                    raise httpx.ReadTimeout(f"the answer did not end in {seconds:g} s")
-                yield block
-
-        def close(self) -> None:
-            self._stream.close()
-
-    def bound(response: Any) -> None:
-        response.stream = Bounded(response.stream)
-
-    return bound
 
 
 def answered_object(answer: str) -> dict[str, Any]:
