@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import time
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -12,15 +14,19 @@ from pyserini_compneg.support.json_objects import parse_json_object
 URL, KEY, MODEL = "OPENAI_BASE_URL", "OPENAI_API_KEY", "COMPNEG_LLM_MODEL"
 """The environment variables that name the endpoint, its key and the model."""
 
+_MOST_BYTES = 1 << 20
+"""The longest completion: 1,024 tokens and what belongs to them take a few kilobytes."""
+
 
 class ChatModel:
     """A language model that answers by OpenAI's protocol.
 
-    The client library repeats a failed request twice, no sooner than the server's ``Retry-After`` allows.
+    The client library repeats a request twice that fails before its answer begins, no sooner than the server's
+    ``Retry-After`` allows.
 
     Args:
         environment: The environment variables. Three of them describe the model.
-        seconds: How long an answer may take.
+        seconds: How long an answer may take, from its begin to its end, and until it begins.
 
     Attributes:
         url: The base of the API.
@@ -49,6 +55,7 @@ class ChatModel:
             from openai import DefaultHttpxClient, OpenAI
         except ImportError:
             raise QueryError(f"openai is not installed: {install_hint('llm')}") from None
+        self._seconds = seconds
         key = environment.get(KEY) or "none"
         if not (key.isascii() and key.isprintable()):
             raise QueryError(f"{KEY} must be printable ASCII")
@@ -63,24 +70,34 @@ class ChatModel:
         """The model's answer to a text, which should be a JSON object; empty if there is none.
 
         Raises:
-            QueryError: The server cannot be reached, refuses, or sends something else than a chat completion.
+            QueryError: The server cannot be reached, refuses, does not come to an end, or sends something else than a
+                chat completion.
         """
         import openai
 
         messages: list[Any] = [{"role": "system", "content": instructions}, {"role": "user", "content": text}]
         settings: dict[str, Any] = dict(self.settings)
+        send = self._client.chat.completions.with_streaming_response.create  # a body that can be limited
         try:
-            completion = self._client.chat.completions.create(model=self.name, messages=messages, **settings)
-            answer: object = completion.choices[0].message.content
+            with send(model=self.name, messages=messages, **settings) as response:
+                return _content(self._limited(response.iter_bytes()))
+        except QueryError:
+            raise
         except openai.APIStatusError as error:
             raise QueryError(f"HTTP status {error.status_code}{_reason(error.body)}") from None
-        except openai.OpenAIError as error:
+        except Exception as error:  # errors of openai, and of the library by which it reads
             raise QueryError(" ".join(str(error.__cause__ or error).split()).rstrip(".")) from None
-        except (AttributeError, LookupError, RecursionError, TypeError, ValueError):  # the answer is not such JSON
-            raise QueryError("the answer is not a chat completion") from None
-        if not isinstance(answer, str | None):
-            raise QueryError("the answer is not a chat completion")
-        return answer or ""
+
+    def _limited(self, blocks: Iterable[bytes]) -> bytes:
+        """A body within the limits. The client's own limit of time is for each of its reads."""
+        until, body = time.monotonic() + self._seconds, bytearray()
+        for block in blocks:
+            body += block
+            if len(body) > _MOST_BYTES:
+                raise QueryError(f"the answer has more than {_MOST_BYTES:,} bytes")
+            if time.monotonic() > until:
+                raise QueryError(f"the answer did not end in {self._seconds:g} s")
+        return bytes(body)
 
 
 def answered_object(answer: str) -> dict[str, Any]:
@@ -91,6 +108,17 @@ def answered_object(answer: str) -> dict[str, Any]:
     """
     start, end = answer.find("{"), answer.rfind("}") + 1
     return parse_json_object(answer[start:end] or answer, "answer")
+
+
+def _content(body: bytes) -> str:
+    """The text of a chat completion."""
+    try:
+        content = json.loads(body)["choices"][0]["message"]["content"]
+    except (LookupError, RecursionError, TypeError, ValueError):
+        content = False
+    if not isinstance(content, str | None):
+        raise QueryError("the answer is not a chat completion")
+    return content or ""
 
 
 def _reason(body: object) -> str:

@@ -107,8 +107,9 @@ def _tree(record: Mapping[str, Any]) -> Expression | None:
     if "expression" in record:
         value = record["expression"]
         return None if isinstance(value, str) else from_json(value, "`expression`")
-    marked = record.get("original_query")
-    return from_marks(marked) if isinstance(marked, str) and "<mark>" in marked else None
+    if (marked := record.get("original_query")) in (None, ""):
+        return None
+    return from_marks(marked) if "<mark>" in checked_text(marked, "original_query") else None
 
 
 def _plain_text(record: Mapping[str, Any]) -> str:

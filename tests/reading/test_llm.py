@@ -1,12 +1,15 @@
 import json
 import sys
+import time
+from contextlib import suppress
 
 import pytest
 from chat_server import chat_server, content, expression
+from local_server import Handler, serving
 from refusals import refusal
 
 from pyserini_compneg.expression import parse
-from pyserini_compneg.reading import LlmReader, decompose, undivided
+from pyserini_compneg.reading import ChatModel, LlmReader, decompose, undivided
 from pyserini_compneg.support.errors import QueryError, install_hint
 
 TEXT = "spy films other than comedies"
@@ -155,6 +158,29 @@ def test_the_environment_names_the_model(environment, message, tmp_path):
 def test_without_openai(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "openai", None)
     assert refusal(LlmReader, LOCAL, tmp_path, error=QueryError) == f"openai is not installed: {install_hint('llm')}"
+
+
+@pytest.mark.parametrize(
+    ("block", "pause", "said"),
+    [
+        (b" " * 100_000, 0.0, "the answer has more than 1,048,576 bytes"),
+        (b" ", 0.02, "the answer did not end in 0.3 s"),
+    ],
+)
+def test_an_answer_that_does_not_end_is_given_up(block, pause, said):
+    class Endless(Handler):
+        def do_POST(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            with suppress(OSError):  # until the client has gone
+                while True:
+                    self.wfile.write(block)
+                    time.sleep(pause)
+
+    with serving(Endless) as port:
+        environment = {"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1", "COMPNEG_LLM_MODEL": "some-model"}
+        assert refusal(ChatModel(environment, 0.3).answer, "", "text", error=QueryError) == said
 
 
 def test_a_redirect_is_not_followed(reader, caplog):

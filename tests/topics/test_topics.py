@@ -120,8 +120,9 @@ def test_precedence_of_fields(topics_of):
     assert topics_of(record)[0].expression == BATS
     del record["expression"]
     assert topics_of(record)[0].expression == Difference(BIRDS, BATS)
-    record["original_query"] = "no marks"
-    assert topics_of(record)[0].expression == Atom("birds that are not bats")
+    for without_marks in ("no marks", "", None):
+        record["original_query"] = without_marks
+        assert topics_of(record)[0].expression == Atom("birds that are not bats")
 
 
 @pytest.mark.parametrize(
@@ -145,6 +146,7 @@ def test_precedence_of_fields(topics_of):
         ([{"query": "a"}], ":1: no query id; expected one of the fields id, qid, _id, query_id, question_id"),
         ([{"id": 1, "query": " "}], ":1: the query is blank"),
         ([{"id": 1, "query": 7}], ":1: `query` must be a text, got a whole number"),
+        ([{"id": 1, "query": "a", "original_query": ["b"]}], ":1: `original_query` must be a text, got a list"),
         ([{"id": 1, "vector": [1]}], ":1: `vector` must be a JSON object, got a list"),
         ([{"id": 1, "vector": {}, "score": {}}], ":1: `vector` and `score` are two composed queries; leave out one"),
         (['{"id": 1, "score": {"vector": {"a": 1, "a": 1}}}'], ":1: the key 'a' is given twice"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import random
 import tempfile
@@ -65,6 +66,8 @@ _HELD_OUT = 10
 _FILES = ("documents.jsonl", "train.jsonl", "atoms.jsonl", "judged.jsonl", "requests.txt", "summary.json")
 _REMEDY = "choose another place with --output"
 
+_logger = logging.getLogger(__name__)
+
 
 def generate(
     collection: str | Path, output: str | Path, settings: GenerationSettings | None = None
@@ -122,6 +125,8 @@ def generate(
         if not found:
             counted = ", ".join(f"{name} {count}" for name, count in counts.items())
             raise QueryError(f"no answer can be used ({counted})", where=model.name, remedy="choose another model")
+        if not asked.is_over:
+            _logger.warning("the documents are used up after %d of %d questions", asked.count, settings.limit)
         shares = [share for _, share in atoms.values()]
         results = counts | {"words in documents": sum(shares) / len(shares)}
         _write(folder, found, atoms)
