@@ -23,7 +23,8 @@ _FOOTER = b"\xc0\x28\x93\xe8\0\0\0\0"
 
 _CHECKSUM = re.compile("[0-9a-f]{8}")
 _LONGEST_PATH = 200
-_BLOCK_BYTES = 1 << 18
+BLOCK_BYTES = 1 << 18
+"""How much of a file is read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,6 @@ def _footer(data: BinaryIO, size: int) -> int | None:
 
 def _crc32(data: BinaryIO, size: int) -> int:
     total = 0
-    while size > 0 and (block := data.read(min(size, _BLOCK_BYTES))):
+    while size > 0 and (block := data.read(min(size, BLOCK_BYTES))):
         total, size = zlib.crc32(block, total), size - len(block)
     return total

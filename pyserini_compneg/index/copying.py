@@ -23,7 +23,7 @@ from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from pyserini_compneg.index.copied_files import IndexFile, checksum
+from pyserini_compneg.index.copied_files import BLOCK_BYTES, IndexFile, checksum
 from pyserini_compneg.index.index_folder import (
     BLOCK_MAXIMA,
     COPY_RECORD,
@@ -46,7 +46,6 @@ _KEY = "X-API-Key"
 _TIMEOUT_S = 20
 """How long the writer may send nothing."""
 
-_BLOCK_BYTES = 1 << 18
 _MOST_BYTES_OF_LIST = 1 << 23
 """The largest list that is read: of 80,000 files."""
 
@@ -241,7 +240,7 @@ class IndexCopy:
             with part.open("ab" if continues and begun else "wb") as out:
                 while out.tell() < file.bytes and not self._stop.is_set():
                     try:
-                        block = answer.read1(_BLOCK_BYTES)
+                        block = answer.read1(BLOCK_BYTES)
                     except (OSError, HTTPException) as cause:
                         return _reason(cause)
                     if not block:
@@ -285,7 +284,7 @@ def _content(answer: Any, where: str) -> bytes:
     content, until = bytearray(), time.monotonic() + _LIST_SECONDS
     with answer:
         try:
-            while block := answer.read1(_BLOCK_BYTES):
+            while block := answer.read1(BLOCK_BYTES):
                 content += block
                 if len(content) > _MOST_BYTES_OF_LIST:
                     raise DownloadError(f"the list of files has more than {_MOST_BYTES_OF_LIST:,} bytes", where=where)
