@@ -9,9 +9,9 @@ other queries. The topics with an AND of two operands then run on all of them, b
 factored on the index without pairs, materialised on the others. A line gives the indexing rate without the start of
 Java, the bytes of the index, the median latency, nDCG@10, and two comparisons with the factored form: the share of its
 first ten hits that the materialised form finds, as it misses a document whose pair is not stored; and for how many
-topics both have the same ten hits in the same order. Where they differ, "widest" is the largest share of its factored
-score by which a document is ranked below another that the factored form ranks lower. Judgements of documents that are
-not in the collection are left out.
+topics both have the same ten hits in the same order. "widest" is the largest gap between the factored scores of two
+documents that change places, as a share of the higher score; a document that the factored form does not find among
+1,000 has the score 0. Judgements of documents that are not in the collection are left out.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def ids(hits: Sequence[Hit]) -> list[str]:
 
 
 def exchanged(scores: Sequence[float]) -> float:
-    """The largest share of its score by which one is below an earlier one.
+    """The largest gap between an earlier score and a later one that is higher, as a share of the higher one.
 
     >>> exchanged([4.0, 1.5, 3.0, 1.0, 1.25])
     0.5

@@ -21,12 +21,13 @@ _MOST_BYTES = 1 << 20
 class ChatModel:
     """A language model that answers by OpenAI's protocol.
 
-    The client library repeats a request twice that fails before its answer begins, no sooner than the server's
-    ``Retry-After`` allows.
+    The client library sends a request again, up to twice and no sooner than the server's ``Retry-After`` allows, if
+    the connection fails before an answer begins or the status says that the server is busy or at fault.
 
     Args:
         environment: The environment variables. Three of them describe the model.
-        seconds: How long an answer may take, from its begin to its end, and until it begins.
+        seconds: How long the server may send nothing, and how long a completion may take from its first byte to its
+            last.
 
     Attributes:
         url: The base of the API.
@@ -70,8 +71,7 @@ class ChatModel:
         """The model's answer to a text, which should be a JSON object; empty if there is none.
 
         Raises:
-            QueryError: The server cannot be reached, refuses, does not come to an end, or sends something else than a
-                chat completion.
+            QueryError: The server cannot be reached or refuses, its answer has no end, or it is no chat completion.
         """
         import openai
 
@@ -86,7 +86,8 @@ class ChatModel:
         except openai.APIStatusError as error:
             raise QueryError(f"HTTP status {error.status_code}{_reason(error.body)}") from None
         except Exception as error:  # errors of openai, and of the library by which it reads
-            raise QueryError(" ".join(str(error.__cause__ or error).split()).rstrip(".")) from None
+            said = " ".join(str(error.__cause__ or error).split()).rstrip(".")
+            raise QueryError(said or type(error).__name__) from None
 
     def _limited(self, blocks: Iterable[bytes]) -> bytes:
         """A body within the limits. The client's own limit of time is for each of its reads."""
@@ -111,10 +112,10 @@ def answered_object(answer: str) -> dict[str, Any]:
 
 
 def _content(body: bytes) -> str:
-    """The text of a chat completion."""
+    """The text of a chat completion. Some servers leave out an empty one."""
     try:
-        content = json.loads(body)["choices"][0]["message"]["content"]
-    except (LookupError, RecursionError, TypeError, ValueError):
+        content = json.loads(body)["choices"][0]["message"].get("content")
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         content = False
     if not isinstance(content, str | None):
         raise QueryError("the answer is not a chat completion")

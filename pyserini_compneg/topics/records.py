@@ -107,9 +107,10 @@ def _tree(record: Mapping[str, Any]) -> Expression | None:
     if "expression" in record:
         value = record["expression"]
         return None if isinstance(value, str) else from_json(value, "`expression`")
-    if (marked := record.get("original_query")) in (None, ""):
+    marked = record.get("original_query")
+    if marked is None or (isinstance(marked, str) and "<mark>" not in marked):
         return None
-    return from_marks(marked) if "<mark>" in checked_text(marked, "original_query") else None
+    return from_marks(checked_text(marked, "original_query"))
 
 
 def _plain_text(record: Mapping[str, Any]) -> str:

@@ -174,13 +174,35 @@ def test_an_answer_that_does_not_end_is_given_up(block, pause, said):
             self.send_header("Content-Type", "application/json")
             self.end_headers()
             with suppress(OSError):  # until the client has gone
-                while True:
+                for _ in range(1_000):  # without a limit, the answer is no completion
                     self.wfile.write(block)
                     time.sleep(pause)
 
     with serving(Endless) as port:
         environment = {"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1", "COMPNEG_LLM_MODEL": "some-model"}
         assert refusal(ChatModel(environment, 0.3).answer, "", "text", error=QueryError) == said
+
+
+def test_an_answer_that_breaks_off():
+    class Broken(Handler):
+        def do_POST(self):
+            self.send_response(200)
+            self.send_header("Content-Length", "1000")
+            self.end_headers()
+            self.wfile.write(b'{"choices": [')
+
+    with serving(Broken) as port:
+        environment = {"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1", "COMPNEG_LLM_MODEL": "some-model"}
+        said = refusal(ChatModel(environment, 5).answer, "", "text", error=QueryError)
+        assert "closed" in said and "\n" not in said
+
+
+@pytest.mark.parametrize("message", [{}, {"content": None}, {"content": ""}])
+def test_an_empty_answer(message):
+    reply = 200, json.dumps({"choices": [{"message": {"role": "assistant", **message}}]})
+    with chat_server(reply) as server:
+        environment = {"OPENAI_BASE_URL": server.url, "COMPNEG_LLM_MODEL": "some-model"}
+        assert ChatModel(environment).answer("", "text") == ""
 
 
 def test_a_redirect_is_not_followed(reader, caplog):

@@ -120,7 +120,7 @@ def test_precedence_of_fields(topics_of):
     assert topics_of(record)[0].expression == BATS
     del record["expression"]
     assert topics_of(record)[0].expression == Difference(BIRDS, BATS)
-    for without_marks in ("no marks", "", None):
+    for without_marks in ("no marks", "", " ", None):
         record["original_query"] = without_marks
         assert topics_of(record)[0].expression == Atom("birds that are not bats")
 

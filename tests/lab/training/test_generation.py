@@ -362,7 +362,7 @@ def test_documents_without_words_and_without_neighbours_are_not_asked_about(use,
 
 
 def test_a_collection_that_is_used_up_is_said(make, caplog):
-    results, _ = make("made", GenerationSettings(limit=4))
+    make("made", GenerationSettings(limit=4))
     assert "used up" not in caplog.text
     results, _ = make("made", GenerationSettings(limit=10_000))
     assert f"the documents are used up after {results['questions']} of 10000 questions" in caplog.messages
