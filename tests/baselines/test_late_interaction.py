@@ -163,12 +163,17 @@ def test_atoms_are_composed_and_what_is_wanted_is_not_excluded(searcher, model):
 def test_all_documents_are_ranked(model):
     documents = [*DOCUMENTS, *DOCUMENTS[:1]]
     docids = [f"d{number}" for number in range(len(documents))]
-    rankings = TokenIndex(docids[::-1], lambda: iter(documents[::-1]), model).search(list(map(parse, COMPOSED)), 5)
+    index = TokenIndex(docids[::-1], lambda: iter(documents[::-1]), model)
+    queries = list(map(parse, COMPOSED))
+    rankings = index.search(queries, len(documents))
     for composed, ranking in zip(COMPOSED.values(), rankings, strict=True):
-        scores = [composed(lambda *texts, d=document: part(model, d, *texts)) for document in documents]
-        ranked = sorted(zip(docids, scores, strict=True), key=lambda hit: (-round(hit[1], 4), hit[0]))[:5]
-        assert [hit.docid for hit in ranking] == [docid for docid, _ in ranked]
-        assert [hit.score for hit in ranking] == pytest.approx([score for _, score in ranked], abs=1e-4)
+        scores = {
+            docid: composed(lambda *texts, d=document: part(model, d, *texts))
+            for docid, document in zip(docids, documents, strict=True)
+        }
+        assert {hit.docid: hit.score for hit in ranking} == pytest.approx(scores, abs=1e-4)
+        assert ranking == sorted(ranking, key=lambda hit: (-hit.score, hit.docid))
+    assert index.search(queries, 5) == [ranking[:5] for ranking in rankings]
 
 
 def test_blocks_and_documents_that_are_forgotten_change_nothing(model, monkeypatch):
