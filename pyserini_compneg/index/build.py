@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.compose import Query, ScoringNode, query_pairs
+from pyserini_compneg.compose import Query, query_pairs
+from pyserini_compneg.compose.queries import parsed_queries
 from pyserini_compneg.documents.collection import (
     CollectionPart,
     DocumentBlock,
@@ -173,7 +174,7 @@ def asked_pairs(
         EncodingError: The encoder weighs query terms by the statistics of an index, or there is no such model.
         InputError: No query has an AND.
     """
-    needs_encoder = not all(isinstance(query, ScoringNode) for query in queries)
+    needs_encoder = any(query.composed is None for query in parsed_queries(queries))
     if needs_encoder and needs_statistics(encoder):
         what = f"{encoder} weighs the terms of these queries by the statistics of an index, which is not built yet"
         remedy = "build it without pairs (--pairs-from), and give the queries that compose --index makes with it"

@@ -9,11 +9,13 @@ from index_folders import contents, hidden, postings
 from json_lines import write_jsonl
 from refusals import EXISTS, refusal
 
+from pyserini_compneg.commands.compose import main as compose
 from pyserini_compneg.commands.index import main
 from pyserini_compneg.compose import Linear, Product, query_pairs
 from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.index import ImpactIndexer, asked_pairs, build, build_index
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, ImpactWriter, Manifest
+from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError, OutputError
 
 
@@ -228,6 +230,7 @@ def test_an_interruption_leaves_what_was_there(tmp_path, collection, index, monk
 SLOW_COMMAND = """
 import sys, time
 from pyserini_compneg.index import indexer
+from pyserini_compneg.commands.compose import main as compose
 from pyserini_compneg.commands.index import main
 def add_lines(self, *arguments):
     print("adding", flush=True)
@@ -323,3 +326,21 @@ def test_the_pairs_that_queries_ask_for(tmp_path, collection):
     asked = ["--encoder", "mini", "--pairs-from", str(tmp_path / "queries.tsv")]
     assert main(["--collection", str(collection), "--index", str(tmp_path / "new"), *asked]) == 0
     assert Manifest.read(tmp_path / "new").pairs == expected
+
+
+def test_the_pairs_of_queries_that_were_composed_with_bm25(tmp_path):
+    """BM25 needs the statistics of an index, so the queries come from an index without pairs."""
+    collection = write(
+        tmp_path / "c.jsonl", ("d1", "birds of colombia"), ("d2", "bats, birds, colombia"), ("d3", "rain")
+    )
+    topics = tmp_path / "topics.tsv"
+    topics.write_text("1\tbirds AND colombia\n2\tbats AND colombia\n")
+    index, composed, paired = (str(tmp_path / name) for name in ("index", "composed.jsonl", "paired"))
+    assert main(["--collection", str(collection), "--index", index]) == 0
+    assert compose(["--index", index, "--topics", str(topics), "--output", composed]) == 0
+    assert main(["--collection", str(collection), "--index", paired, "--pairs-from", composed]) == 0
+    assert Manifest.read(tmp_path / "paired").pairs == ("bat∩colombia", "bird∩colombia")
+    with SignedImpactSearcher(index) as factored, SignedImpactSearcher(paired, cpt="materialised") as materialised:
+        for query in ("birds AND colombia", "bats AND colombia"):
+            found = [hit.docid for hit in materialised.search(query)]
+            assert found == [hit.docid for hit in factored.search(query)] != []
