@@ -117,6 +117,7 @@ class _Lines:
         self._start = self._said = time.monotonic()
         self._seconds = SECONDS
         self._more = ""
+        self._line: tuple[int, str] | None = None
         self.is_due_at_end = False
 
     def __iter__(self) -> Iterator[Any]:
@@ -145,11 +146,12 @@ class _Lines:
             self.update(0)
 
     def close(self) -> None:
-        if self.is_due_at_end:
+        if self.is_due_at_end and self._line != (self.n, self._more):
             self._say()
-            self.is_due_at_end = False
+        self.is_due_at_end = False
 
     def _say(self) -> None:
+        self._line = self.n, self._more
         seconds = time.monotonic() - self._start
         rate = (self.n - self.initial) / max(seconds, 1e-3)
         scale, unit = (1e6, " MB") if self._unit == "B" else (1, self._unit)

@@ -59,6 +59,14 @@ def test_the_lines_of_a_log(caplog, clock, unit, total, done, lines):
     }
 
 
+def test_the_last_line_of_a_log_stands_once(caplog, clock):
+    caplog.set_level(logging.INFO)
+    with progress(None, 2, " queries", "searching") as bar:
+        clock[0] += 31
+        bar.update(2)
+    assert caplog.messages == ["searching: 2 of 2 queries in 0:00:31, 0.1 a second"]
+
+
 def test_the_rate_of_tokens(caplog, clock):
     """A long batch moves the lines on, even if no document is done."""
     caplog.set_level(logging.INFO)
